@@ -1,0 +1,92 @@
+"""Create the project's virtual environment and install the project into it.
+
+    python scripts/environment.py EXTRA [--venv DIR]
+
+EXTRA is one of the extras in `pyproject.toml`. Needs nothing but a Python of its own: no package of the project, and
+not even the version that the project needs, as long as one that is new enough can be found. A file
+`DIR/.installed-EXTRA` marks success; the Makefile compares its age with that of `pyproject.toml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = (3, 11)
+NEWEST = (3, 14)
+CONTAINS = {"test": ("test", "workshop")}
+"""Extras that bring other extras along: these are marked as installed too."""
+
+NO_PYTHON = """No Python {oldest} or newer was found. Looked at: {tried}.
+Install one, or name it: make {goal} PYTHON=/path/to/python"""
+NO_VENV = """{python} cannot create a virtual environment:
+{reason}
+On Debian and Ubuntu its package is called python3-venv."""
+
+
+def candidates() -> list[str]:
+    """Pythons to try: the one that runs this, then those on the path, newest first."""
+    names = [f"python3.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)]
+    found = [shutil.which(name) for name in [*names, "python3", "python"]]
+    return list(dict.fromkeys([sys.executable, *[path for path in found if path]]))
+
+
+def is_new_enough(python: str) -> bool:
+    """Whether `python` starts and is a version that the project supports."""
+    test = f"import sys; sys.exit(sys.version_info[:2] < {OLDEST})"
+    try:
+        return subprocess.run([python, "-c", test], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def create(venv: Path) -> None:
+    """Create `venv` with the first Python that can; exits with a sentence when none can."""
+    tried = candidates()
+    suitable = [python for python in tried if is_new_enough(python)]
+    if not suitable:
+        sys.exit(NO_PYTHON.format(oldest="{}.{}".format(*OLDEST), tried=", ".join(tried), goal="test"))
+    reasons = []
+    for python in suitable:
+        print(f"Creating {venv.name} with {python}", flush=True)
+        made = subprocess.run([python, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
+        if made.returncode == 0:
+            return
+        reasons.append(NO_VENV.format(python=python, reason=(made.stdout + made.stderr).strip()))
+    sys.exit("\n".join(reasons))
+
+
+def python_of(venv: Path) -> Path:
+    """Where the interpreter of `venv` lies."""
+    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def install(venv: Path, extra: str) -> None:
+    """Install the project, editable, with `extra`, and leave the mark."""
+    print(f"Installing limelight[{extra}] into {venv.name}; the first time takes a minute or two", flush=True)
+    pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    for installed in CONTAINS.get(extra, (extra,)):
+        (venv / f".installed-{installed}").touch()
+
+
+def main() -> None:
+    """Parse the command line and do it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("extra")
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
+    arguments = parser.parse_args()
+    if not is_new_enough(str(python_of(arguments.venv))):  # none there, or its Python was removed
+        create(arguments.venv)
+    install(arguments.venv, arguments.extra)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Drive notebooks in a real JupyterLab with a real Chromium (Playwright's synchronous interface).
+
+    with server.running(root, state, log) as lab, browser(ensure(), profile) as context:
+        page = open_notebook(context.new_page(), lab, "01_first_light.ipynb")
+        run_all(page)
+        screenshot(page, Path("artefacts/screenshots/first_light.png"))
+
+JupyterLab exposes its application object to the page (`jupyterapp`). Commands that a user gives with a click are given
+with a click here; the object serves to ask for state that the screen does not show, such as "has every cell finished?".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, sync_playwright
+
+from harness.server import HOST, LabServer
+
+ARGUMENTS = (
+    "--no-sandbox",  # the only pages are ours, and a container's root has no other way
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}",
+)
+OPEN_MILLISECONDS = 60_000
+RUN_MILLISECONDS = 120_000
+LIGHT = "JupyterLab Light"
+DARK = "JupyterLab Dark"
+
+_OUTSTANDING = """() => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  const kernel = panel.sessionContext.session.kernel;
+  const waiting = panel.content.widgets.filter(cell => /\\*/.test(cell.promptNode?.textContent ?? ""));
+  return waiting.length === 0 && kernel.status === "idle" && !kernel.hasPendingInput;
+}"""
+_ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+  .flatMap(cell => cell.outputs ?? [])
+  .filter(output => output.output_type === "error")
+  .map(output => `${output.ename}: ${output.evalue}\\n${output.traceback.join("\\n")}`)"""
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class CellError(AssertionError):
+    """A cell of the notebook raised; the message is its traceback."""
+
+
+@dataclass
+class Watch:
+    """What went wrong in a page without anybody looking: errors on the console, and requests to other machines."""
+
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def attach(self, page: Page) -> None:
+        """Listen to `page` from now on."""
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
+        page.on("request", self._on_request)
+        page.on("websocket", lambda socket: self._check(socket.url))
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _on_request(self, request: Request) -> None:
+        self._check(request.url)
+
+    def _check(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob", "about") and parts.hostname != HOST:
+            self.foreign.append(url)
+
+
+@contextlib.contextmanager
+def browser(executable: Path, profile: Path) -> Iterator[BrowserContext]:
+    """A headless Chromium whose profile is the empty folder `profile`, and which can reach this machine alone."""
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=executable,
+            headless=True,
+            args=list(ARGUMENTS),
+            viewport={"width": 1280, "height": 900},
+        )
+        try:
+            yield context
+        finally:
+            context.close()
+
+
+def open_notebook(page: Page, server: LabServer, name: str) -> Page:
+    """Open `name`, a path below the server's root, in `page`; returns when its kernel is connected and idle.
+
+    The notebook must name its kernel in its metadata; JupyterLab asks the user otherwise.
+    """
+    page.goto(f"{server.url}/lab/tree/{name}?reset")
+    page.locator(".jp-Notebook").first.wait_for(timeout=OPEN_MILLISECONDS)
+    # The indicator in the notebook's own toolbar says idle before the kernel is connected, and what is run then is lost.
+    page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for(timeout=OPEN_MILLISECONDS)
+    return page
+
+
+def choose(page: Page, *path: str) -> None:
+    """Click through JupyterLab's menus: `choose(page, "Run", "Run All Cells")`."""
+    for name in path:
+        page.get_by_role("menuitem", name=name, exact=True).click()
+
+
+def run_all(page: Page, *, wait: bool = True, timeout: float = RUN_MILLISECONDS) -> None:
+    """Run every cell from the top, as with Run > Run All Cells; `timeout` in milliseconds.
+
+    With `wait=False` it returns at once, for looking at what happens meanwhile; call `wait_idle` later.
+
+    Raises:
+        CellError: if a cell raised (only when waiting).
+    """
+    choose(page, "Run", "Run All Cells")
+    if wait:
+        wait_idle(page, timeout=timeout)
+        check_cells(page)
+
+
+def run_cell(page: Page, index: int, *, wait: bool = True, timeout: float = RUN_MILLISECONDS) -> None:
+    """Run the cell `index` (counted from 0, text cells too), as with a click into it and Ctrl+Enter."""
+    cell(page, index).locator(".cm-content").first.click()
+    page.keyboard.press("Control+Enter")
+    if wait:
+        wait_idle(page, timeout=timeout)
+        check_cells(page)
+
+
+def wait_idle(page: Page, *, timeout: float = RUN_MILLISECONDS) -> None:
+    """Wait until no cell is running or queued and the kernel is idle."""
+    page.wait_for_function(_OUTSTANDING, timeout=timeout)
+
+
+def check_cells(page: Page) -> None:
+    """Raise CellError if an output of the notebook is a traceback."""
+    errors = page.evaluate(_ERRORS)
+    if errors:
+        raise CellError(_ANSI.sub("", "\n".join(errors)))
+
+
+def cell(page: Page, index: int) -> Locator:
+    """The cell `index`, counted from 0, text cells too."""
+    return page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+
+def output(page: Page, index: int) -> Locator:
+    """The output area of the cell `index`."""
+    return cell(page, index).locator(".jp-Cell-outputArea")
+
+
+def set_theme(page: Page, name: str) -> None:
+    """Switch to a theme (`LIGHT`, `DARK`), and wait until it is drawn. It lasts for all pages of the server."""
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+    page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+
+def notebook_json(page: Page) -> dict[str, Any]:
+    """The notebook as JupyterLab holds it now, outputs included, saved or not."""
+    return dict(page.evaluate("() => window.jupyterapp.shell.currentWidget.content.model.toJSON()"))
+
+
+def save(page: Page) -> None:
+    """Save the notebook to the server's folder."""
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+
+def screenshot(target: Page | Locator, path: Path) -> Path:
+    """Write a PNG of a page, or of one element scrolled into view, to `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target.screenshot(path=path)
+    return path

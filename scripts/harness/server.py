@@ -1,0 +1,151 @@
+"""A real JupyterLab server on loopback, with settings, kernels' history and caches of its own.
+
+Needs the standard library only, so that it can check an environment that has no test tools. The server has no token:
+it listens on 127.0.0.1, serves one temporary folder, and lives as long as a test run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HOST = "127.0.0.1"
+START_SECONDS = 90.0
+STOP_SECONDS = 15.0
+SETTINGS = {"apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
+"""JupyterLab's settings where they differ from its defaults: no question about news over the pictures."""
+
+
+class ServerError(RuntimeError):
+    """JupyterLab did not start or did not answer; the message ends with the last lines of its log."""
+
+
+@dataclass(frozen=True)
+class LabServer:
+    """A running server: its address, the folder it serves, and its log."""
+
+    url: str
+    root: Path
+    log: Path
+
+    def get(self, path: str) -> str:
+        """The body that the server answers to `GET path`.
+
+        Raises:
+            urllib.error.HTTPError: if the status is not a success.
+        """
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def get_json(self, path: str) -> Any:
+        """The JSON value that the server answers to `GET path`, say `/api/status`."""
+        return json.loads(self.get(path))
+
+
+@contextlib.contextmanager
+def running(root: Path, state: Path, log: Path) -> Iterator[LabServer]:
+    """JupyterLab over the folder `root`; its settings and runtime files go to `state`, its output to `log`.
+
+    Stops the server and its kernels on the way out, also after an error.
+
+    Raises:
+        ServerError: if it does not answer within START_SECONDS.
+    """
+    port = _free_port()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            _command(root, port), env=_environment(state), stdout=output, stderr=subprocess.STDOUT, cwd=root
+        )
+        server = LabServer(f"http://{HOST}:{port}", root, log)
+        try:
+            _wait_until_it_answers(server, process)
+            yield server
+        finally:
+            _stop(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _command(root: Path, port: int) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        f"--ip={HOST}",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={root}",
+        "--IdentityProvider.token=",
+        "--ServerApp.password=",
+        "--ServerApp.disable_check_xsrf=True",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        "--LabApp.expose_app_in_browser=True",
+    ]
+
+
+def _environment(state: Path) -> dict[str, str]:
+    """The user's environment, with every place where Jupyter and IPython keep state moved under `state`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
+    moved = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "IPYTHONDIR": "ipython",
+    }
+    for setting, values in SETTINGS.items():
+        path = state / "config" / "lab" / "user-settings" / "@jupyterlab" / f"{setting}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+    for name, folder in moved.items():
+        (state / folder).mkdir(parents=True, exist_ok=True)
+        kept[name] = str(state / folder)
+    return kept
+
+
+def _wait_until_it_answers(server: LabServer, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise ServerError(f"JupyterLab stopped with status {process.returncode}.\n{_tail(server.log)}")
+        try:
+            server.get_json("/api/status")
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+        else:
+            return
+    raise ServerError(f"JupyterLab did not answer within {START_SECONDS:.0f} s.\n{_tail(server.log)}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask twice, as Ctrl-C would (the server then ends its kernels), and insist after a while."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _tail(log: Path, lines: int = 30) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

@@ -1,0 +1,148 @@
+"""Fixtures for tests in a real JupyterLab with a real Chromium.
+
+A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebooks/`, or any path) or for `open_cells`
+(sources of code cells), gets Playwright's `Page`, and drives it with the functions of `harness.page`:
+
+    from harness.page import DARK, output, run_all, set_theme
+
+    def test_a_graph_is_drawn(open_cells, picture):
+        page = open_cells("%load_ext limelight", "%graph step")
+        run_all(page)
+        output(page, 1).locator("svg").wait_for()
+        picture(page, "graph-light")
+        set_theme(page, DARK)
+        picture(output(page, 1), "graph-dark")
+
+One server and one browser serve the whole run; every test has notebooks, pages and kernels of its own, which end with
+it. After each test the console must hold no error and no request may have left this machine: a test that expects errors
+takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
+the page showed is kept in `artefacts/screenshots/failed-*.png`, and the server's log in `artefacts/jupyterlab.log`.
+
+They run after all others: while Playwright is at work, this thread has an asyncio loop, so a test that wants to execute
+a notebook by nbclient as well does that in a subprocess (`jupyter nbconvert --execute`).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from harness import chromium, server
+from harness import page as lab_page
+from harness.page import LIGHT, Watch
+from playwright.sync_api import BrowserContext, Locator, Page
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ARTEFACTS = ROOT / "artefacts"
+SCREENSHOTS = ARTEFACTS / "screenshots"
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+
+
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.LabServer]:
+    """JupyterLab over an empty temporary folder."""
+    root, state = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
+    with server.running(root, state, ARTEFACTS / "jupyterlab.log") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """A headless Chromium with an empty profile."""
+    with lab_page.browser(chromium.ensure(), tmp_path_factory.mktemp("chromium")) as context:
+        yield context
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """What the test's pages did wrong in silence; must be empty at the end."""
+    seen = Watch()
+    yield seen
+    assert not seen.foreign, f"requests left this machine: {seen.foreign}"
+    assert not seen.errors, "errors on the browser's console:\n" + "\n".join(seen.errors)
+
+
+@pytest.fixture
+def open_notebook(
+    request: pytest.FixtureRequest, lab_server: server.LabServer, chromium_context: BrowserContext, watch: Watch
+) -> Iterator[Callable[[str | Path], Page]]:
+    """Call it with a notebook's file name or path: copies it to the server, opens the copy, waits for its kernel."""
+    pages: list[Page] = []
+
+    def open_one(notebook: str | Path) -> Page:
+        source = _find(notebook)
+        name = f"{_slug(request.node.name)}-{len(pages)}-{source.name}"
+        shutil.copy(source, lab_server.root / name)
+        page = chromium_context.new_page()
+        pages.append(page)
+        watch.attach(page)
+        return lab_page.open_notebook(page, lab_server, name)
+
+    yield open_one
+    failed = getattr(request.node, "failed", False)
+    for number, page in enumerate(pages):
+        if failed:
+            lab_page.screenshot(page, SCREENSHOTS / f"failed-{_slug(request.node.name)}-{number}.png")
+        if page.evaluate("() => document.body.dataset.jpThemeName") != LIGHT:
+            lab_page.set_theme(page, LIGHT)
+        page.close()
+    _end_kernels(lab_server)
+
+
+@pytest.fixture
+def open_cells(tmp_path: Path, open_notebook: Callable[[str | Path], Page]) -> Callable[..., Page]:
+    """Call it with the sources of code cells: opens a notebook of them."""
+
+    def open_them(*sources: str) -> Page:
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        path = tmp_path / "cells.ipynb"
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), path)
+        return open_notebook(path)
+
+    return open_them
+
+
+@pytest.fixture
+def picture() -> Callable[[Page | Locator, str], Path]:
+    """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`."""
+    return lambda target, name: lab_page.screenshot(target, SCREENSHOTS / f"{name}.png")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, and move them behind all others."""
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.browser)
+    items[:] = [item for item in items if item not in ours] + ours
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Tell fixtures whether their test failed (`request.node.failed`)."""
+    report = yield
+    if report.when == "call":  # type: ignore[attr-defined]
+        item.failed = report.failed  # type: ignore[attr-defined]
+    return report
+
+
+def _find(notebook: str | Path) -> Path:
+    places = [Path(notebook), HERE / "notebooks" / notebook, ROOT / "notebooks" / notebook]
+    found = next((place for place in places if place.is_file()), None)
+    assert found is not None, f"no notebook {notebook} among {[str(place) for place in places]}"
+    return found
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-")
+
+
+def _end_kernels(running: server.LabServer) -> None:
+    for session in running.get_json("/api/sessions"):
+        request = urllib.request.Request(f"{running.url}/api/sessions/{session['id']}", method="DELETE")
+        urllib.request.urlopen(request, timeout=30).close()
