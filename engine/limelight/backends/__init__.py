@@ -1,0 +1,31 @@
+"""Array libraries that compute: one module each, imported only when a device asks for it.
+
+A backend module has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real
+bytes, on the same device) and `device_count()`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Backend(Protocol):
+    """What `limelight.backends.<name>` must have."""
+
+    xp: Any
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Any: ...
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]: ...
+    def copy(self, array: Any) -> Any: ...
+    def device_count(self) -> int: ...
+
+
+@cache
+def load(name: str) -> Backend:
+    """The backend module called `name`: "numpy", "cupy" or "jax"."""
+    module: Backend = importlib.import_module(f"limelight.backends.{name}")  # type: ignore[assignment]  # modules satisfy the protocol
+    return module

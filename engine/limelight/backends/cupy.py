@@ -1,0 +1,29 @@
+"""NVIDIA GPUs: CuPy. Needs the `cuda` extra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy as xp
+import numpy as np
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Any:
+    return xp.asarray(array)
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = xp.asnumpy(array)
+    return found
+
+
+def copy(array: Any) -> Any:
+    return xp.array(array, copy=True)
+
+
+def device_count() -> int:
+    """The GPUs that CUDA reports; 0 where there is no driver."""
+    try:
+        return int(xp.cuda.runtime.getDeviceCount())
+    except xp.cuda.runtime.CUDARuntimeError:
+        return 0

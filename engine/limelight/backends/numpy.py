@@ -1,0 +1,25 @@
+"""The CPU: NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+xp = np
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Any:
+    return array
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(array)
+
+
+def copy(array: Any) -> Any:
+    return np.array(array, copy=True)
+
+
+def device_count() -> int:
+    return 1

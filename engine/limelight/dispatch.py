@@ -1,0 +1,155 @@
+"""Which interpreter handles an op: a stack for each thread, with eager execution at the bottom.
+
+After Autodidax (the JAX authors' account of tracing interpreters): evaluation, differentiation and tracing are peers
+behind one method, so dispatch knows neither tapes nor traces.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final
+
+from limelight import devices, events
+from limelight.devices import Device, DeviceName
+from limelight.errors import DeviceError
+from limelight.scoped import Scoped
+
+active: Final[list[object]] = []
+"""Non-empty when "just run the kernel" may be wrong somewhere: see docs/design.md section 3."""
+
+
+class Interpreter:
+    """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
+
+    below: Interpreter | None = None
+
+    def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Handles one op: `inputs` are tensors, variables or Python scalars, `attrs` hashable static parameters.
+
+        Returns a tensor, or a tuple of tensors for an op with several outputs.
+        """
+        raise NotImplementedError
+
+
+_base: list[Interpreter] = []
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Interpreter] = list(_base)
+
+
+_local: Final = _Local()
+
+
+def set_base(interpreter: Interpreter) -> None:
+    """Makes `interpreter` the bottom of every thread's stack; called once, by the eager interpreter."""
+    _base[:] = [interpreter]
+    _local.stack = [interpreter]
+
+
+def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
+    """Runs `op` under the innermost interpreter of this thread."""
+    return _local.stack[-1].process(op, inputs, attrs)
+
+
+def current() -> Interpreter:
+    """The innermost interpreter of this thread."""
+    return _local.stack[-1]
+
+
+def stack() -> tuple[Interpreter, ...]:
+    """This thread's interpreters, bottom first."""
+    return tuple(_local.stack)
+
+
+def push(interpreter: Interpreter) -> None:
+    """Makes `interpreter` the innermost one of this thread."""
+    interpreter.below = _local.stack[-1]
+    _local.stack.append(interpreter)
+    active.append(interpreter)
+
+
+def remove(interpreter: Interpreter) -> None:
+    """Takes `interpreter` off this thread's stack, wherever it stands: scopes may be left in any order."""
+    _local.stack.remove(interpreter)
+    active.remove(interpreter)
+    for lower, upper in zip(_local.stack, _local.stack[1:], strict=False):
+        upper.below = lower
+    interpreter.below = None
+
+
+@contextmanager
+def fresh_stack() -> Iterator[None]:
+    """Runs its block eagerly, outside every tape and trace of this thread."""
+    outer, _local.stack = _local.stack, list(_base)
+    try:
+        yield
+    finally:
+        _local.stack = outer
+
+
+_requested: Final[Scoped[DeviceName | None]] = Scoped("device", None)
+
+
+def requested_device() -> Device | None:
+    """The device asked for by the scopes around this line, None when none is."""
+    name = _requested.get()
+    return None if name is None else devices.find(name)
+
+
+class device:
+    """Runs the ops of its block on the device `name`, copying operands there as needed (paper section 4.4).
+
+    Scopes nest: parts that an inner name leaves open come from the outer one, and `device(None)` clears. The same
+    object may be entered again. Raises DeviceError for a device that does not exist, and on leaving scopes out of order.
+
+    >>> import limelight as ll
+    >>> with ll.device("cpu:0"):
+    ...     ll.constant(1.0).device.short
+    'CPU:0'
+    """
+
+    def __init__(self, name: str | Device | None) -> None:
+        if name is None:
+            self._name = None
+        elif isinstance(name, Device):
+            self._name = devices.parse(name.name)
+        else:
+            self._name = devices.parse(name)
+        if self._name is not None and self._name.kind is not None:
+            devices.find(self._name)
+        self._entered: list[tuple[Any, DeviceName | None]] = []
+
+    def __enter__(self) -> Device | None:
+        outer = _requested.get()
+        merged = None if self._name is None else self._name.merged(outer) if outer else self._name
+        chosen = None if merged is None else devices.find(merged)
+        scope = _requested.override(merged)
+        scope.__enter__()
+        self._entered.append((scope, merged))
+        active.append(self)
+        return chosen
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        scope, merged = self._entered.pop()
+        active.remove(self)
+        in_order = _requested.get() is merged
+        scope.__exit__(None, None, None)
+        if not in_order and error is None:
+            raise DeviceError("device scopes must be left in the reverse order of entering; use `with` blocks")
+
+
+def _on_interest(interested: bool) -> None:
+    """A listener to single ops or allocations takes execution off the hot path, and back when it goes."""
+    if interested:
+        active.append(_on_interest)
+    else:
+        active.remove(_on_interest)
+
+
+for _kind in (events.OpRan, events.Allocated, events.Freed):
+    events.on_interest(_kind, _on_interest)

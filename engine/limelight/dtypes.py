@@ -1,0 +1,130 @@
+"""Data types: NumPy's dtype objects, the kinds they belong to, and which of them mix."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from limelight.errors import DTypeError
+
+DType: TypeAlias = "np.dtype[Any]"
+DTypeLike: TypeAlias = "np.dtype[Any] | str | type"
+
+bool_: Final[DType] = np.dtype("bool")
+int8: Final[DType] = np.dtype("int8")
+int16: Final[DType] = np.dtype("int16")
+int32: Final[DType] = np.dtype("int32")
+int64: Final[DType] = np.dtype("int64")
+uint8: Final[DType] = np.dtype("uint8")
+uint16: Final[DType] = np.dtype("uint16")
+uint32: Final[DType] = np.dtype("uint32")
+uint64: Final[DType] = np.dtype("uint64")
+float16: Final[DType] = np.dtype("float16")
+float32: Final[DType] = np.dtype("float32")
+float64: Final[DType] = np.dtype("float64")
+bfloat16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+complex64: Final[DType] = np.dtype("complex64")
+complex128: Final[DType] = np.dtype("complex128")
+
+ALL: Final[tuple[DType, ...]] = (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+
+_SHORT: Final[dict[DType, str]] = {
+    bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64",
+    uint8: "u8", uint16: "u16", uint32: "u32", uint64: "u64",
+    float16: "f16", bfloat16: "bf16", float32: "f32", float64: "f64", complex64: "c64", complex128: "c128",
+}  # fmt: skip
+_FROM_SHORT: Final[dict[str, DType]] = {short: dtype for dtype, short in _SHORT.items()}
+_KIND: Final[dict[DType, str]] = {
+    dtype: "floating" if dtype == bfloat16 else {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}[dtype.kind]
+    for dtype in ALL
+}  # fmt: skip
+
+
+def dtype(like: DTypeLike) -> DType:
+    """The dtype that `like` names: a dtype, a scalar type, "float32", "bfloat16" or a short form such as "f32".
+
+    Raises DTypeError for anything that is not one of the supported dtypes.
+    """
+    try:
+        found = _FROM_SHORT[like] if isinstance(like, str) and like in _FROM_SHORT else np.dtype(like)
+    except TypeError:
+        found = None
+    if isinstance(like, type) and like in _PYTHON:
+        found = _PYTHON[like]
+    if found not in _SHORT:
+        names = ", ".join(d.name for d in ALL)
+        raise DTypeError(f"{like!r} is not a dtype of limelight; write one of {names}")
+    assert found is not None
+    return ALL[ALL.index(found)]  # the canonical object, so that hot paths may compare with `is`
+
+
+_PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex64}
+
+
+def short(of: DType) -> str:
+    """The two- or three-letter name used in graphs and views: "f32"."""
+    return _SHORT.get(of, of.name)
+
+
+def kind(of: DType) -> str:
+    """ "bool", "integer", "floating" or "complex"."""
+    found = _KIND.get(of)
+    if found is None:
+        raise DTypeError(f"dtype {of} is not supported; convert to one of {', '.join(d.name for d in ALL)}")
+    return found
+
+
+def is_floating(of: DType) -> bool:
+    return kind(of) == "floating"
+
+
+def is_inexact(of: DType) -> bool:
+    """Whether gradients exist for this dtype: floating or complex."""
+    return kind(of) in ("floating", "complex")
+
+
+def default_for(value: Any) -> DType:
+    """The dtype that a Python scalar becomes: bool, int32 (int64 beyond 32 bits), float32, complex64."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int32 if -(2**31) <= value < 2**31 else int64
+    return _PYTHON[type(value)] if type(value) in _PYTHON else dtype(np.asarray(value).dtype)
+
+
+def promote(*given: DType) -> DType | None:
+    """The dtype in which operands meet: the larger one of the same kind, None where kinds differ.
+
+    Follows the Python Array API standard; uint64 with a signed integer has no common type there, nor here.
+    """
+    first = given[0]
+    for other in given[1:]:
+        if other is first or other == first:
+            continue
+        if kind(first) != kind(other):
+            return None
+        first = _promote_pair(first, other)
+        if kind(first) != kind(other):
+            return None
+    return first
+
+
+def _promote_pair(a: DType, b: DType) -> DType:
+    if {a, b} == {bfloat16, float16}:
+        return float32
+    if bfloat16 in (a, b):
+        return b if a == bfloat16 else a
+    return np.promote_types(a, b)
+
+
+def fits(scalar: object, target: DType) -> bool:
+    """Whether a Python scalar may stand beside a tensor of `target` without changing its kind."""
+    if isinstance(scalar, bool):
+        return target == bool_
+    allowed = {"bool": (), "integer": (int,), "floating": (int, float), "complex": (int, float, complex)}[kind(target)]
+    return isinstance(scalar, allowed)

@@ -1,0 +1,67 @@
+"""Every exception that limelight raises on purpose.
+
+Each class also derives from the built-in exception that Python programmers would catch. A message says what was given,
+what was needed and what to write instead; `docs/errors/` has a page for each class.
+"""
+
+from __future__ import annotations
+
+
+class LimelightError(Exception):
+    """Base class of all errors raised by limelight."""
+
+
+class ShapeError(LimelightError, ValueError):
+    """Shapes that do not fit together. See docs/errors/ShapeError.md."""
+
+
+class DTypeError(LimelightError, TypeError):
+    """Data types that do not mix, or that an op does not take. See docs/errors/DTypeError.md."""
+
+
+class ArgumentError(LimelightError, ValueError):
+    """An argument outside its range, or an unknown option. See docs/errors/ArgumentError.md."""
+
+
+class DeviceError(LimelightError, ValueError):
+    """An unknown or malformed device name, or a device used wrongly. See docs/errors/DeviceError.md."""
+
+
+class TapeError(LimelightError, RuntimeError):
+    """A gradient tape used out of order: twice, re-entered, or outside its scope. See docs/errors/TapeError.md."""
+
+
+class GradientError(LimelightError, LookupError):
+    """An op on the path from source to target has no gradient rule. See docs/errors/GradientError.md."""
+
+
+class SymbolicValueError(LimelightError, TypeError):
+    """The value of a symbolic tensor was asked for while tracing. See docs/errors/SymbolicValueError.md."""
+
+
+class LeakedTensorError(LimelightError, TypeError):
+    """A symbolic tensor was used outside the trace that made it. See docs/errors/LeakedTensorError.md."""
+
+
+class StateCreationError(LimelightError, ValueError):
+    """A staged function created a variable on a call other than its first. See docs/errors/StateCreationError.md."""
+
+
+class DeadVariableError(LimelightError, RuntimeError):
+    """A graph was run after a variable that it uses had been deleted. See docs/errors/DeadVariableError.md."""
+
+
+class SignatureError(LimelightError, TypeError):
+    """Arguments that a staged function cannot be keyed by, or that its signature forbids. See docs/errors/SignatureError.md."""
+
+
+class ControlFlowError(LimelightError, TypeError):
+    """Branches or loop bodies whose results do not agree. See docs/errors/ControlFlowError.md."""
+
+
+class GraphError(LimelightError, ValueError):
+    """A graph that the verifier or the parser refuses. See docs/errors/GraphError.md."""
+
+
+class RunError(LimelightError, RuntimeError):
+    """A kernel failed while a graph was running; the message names the op and the user's line. See docs/errors/RunError.md."""

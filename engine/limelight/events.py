@@ -1,0 +1,240 @@
+"""What the engine tells whoever asked.
+
+Events are frozen records of specs, ids and numbers; they never hold tensors, so a view keeps no memory alive. The
+engine makes a record only where somebody listens to its kind: `if events.wanted(Kind): events.emit(Kind(...))`.
+
+>>> seen = []
+>>> with listen(seen.append, VariableAssigned):
+...     emit(VariableAssigned(1, "w", 40, "CPU:0"))
+>>> seen[0].name
+'w'
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from limelight.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all records; `time` is `time.perf_counter()` in seconds when the record was made."""
+
+    time: float = field(default_factory=time.perf_counter, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OpRan(Event):
+    """One op ran eagerly. `seconds` is the kernel's wall time, `nbytes` the size of its outputs."""
+
+    op: str
+    device: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nbytes: int
+    seconds: float
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traced(Event):
+    """A function was traced into a graph of `nodes` nodes in `seconds`."""
+
+    function: str
+    function_id: int
+    entry: int
+    nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHit(Event):
+    """A call found its trace in the cache."""
+
+    function: str
+    function_id: int
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMiss(Event):
+    """A call found no trace; `reason` is a sentence, `entry` the index that the new trace gets."""
+
+    function: str
+    function_id: int
+    entry: int
+    reason: str
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassApplied(Event):
+    """An optimiser pass ran; `before - removed + added == after` nodes."""
+
+    graph: str
+    name: str
+    before: int
+    removed: int
+    added: int
+    after: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Event):
+    """A tape recorded an op. `saved_bytes` counts what this entry keeps alive, `rule` is the gradient in maths."""
+
+    tape_id: int
+    index: int
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved_bytes: int
+    rule: str
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class TapeReleased(Event):
+    """A tape let go of its entries."""
+
+    tape_id: int
+    entries: int
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(Event):
+    """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...)."""
+
+    source_device: str
+    target_device: str
+    nbytes: int
+    cause: str
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated(Event):
+    """A tensor came to life on a device."""
+
+    device: str
+    nbytes: int
+    tensor_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Freed(Event):
+    """The last reference to a tensor went away."""
+
+    device: str
+    nbytes: int
+    tensor_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariableAssigned(Event):
+    """A variable took a new value, eagerly or in a staged function."""
+
+    variable_id: int
+    name: str
+    nbytes: int
+    device: str
+
+
+Callback = Callable[[Event], object]
+InterestHook = Callable[[bool], None]
+
+_lock = threading.RLock()
+_listeners: dict[type[Event], tuple[Callback, ...]] = {}
+_interest: dict[type[Event], list[InterestHook]] = {}
+
+
+class Subscription:
+    """A listener's place; closing it (or leaving its `with` block) ends the deliveries."""
+
+    def __init__(self, callback: Callback, kinds: tuple[type[Event], ...]) -> None:
+        self._callback = callback
+        self._kinds = kinds
+        self._open = False
+
+    @property
+    def closed(self) -> bool:
+        return not self._open
+
+    def open(self) -> Subscription:
+        with _lock:
+            if not self._open:
+                self._open = True
+                for kind in self._kinds:
+                    _set(kind, (*_listeners.get(kind, ()), self._deliver))
+        return self
+
+    def close(self) -> None:
+        with _lock:
+            if self._open:
+                self._open = False
+                for kind in self._kinds:
+                    _set(kind, tuple(f for f in _listeners.get(kind, ()) if f != self._deliver))
+
+    def _deliver(self, event: Event) -> None:
+        try:
+            self._callback(event)
+        except Exception:
+            self.close()
+            warnings.warn(
+                f"a listener of {type(event).__name__} raised and was detached:\n{traceback.format_exc()}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def __enter__(self) -> Subscription:
+        return self.open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def listen(callback: Callback, *kinds: type[Event]) -> Subscription:
+    """Calls `callback(event)` for every event of `kinds`, on the thread that caused it, until closed.
+
+    A callback that raises is detached and reported once, as a RuntimeWarning; it never breaks a computation.
+    """
+    return Subscription(callback, kinds).open()
+
+
+def wanted(kind: type[Event]) -> bool:
+    """Whether anybody listens to `kind`: a dictionary look-up, for use before making a record."""
+    return kind in _listeners
+
+
+def emit(event: Event) -> None:
+    """Delivers `event` to the listeners of its kind."""
+    for callback in _listeners.get(type(event), ()):
+        try:
+            callback(event)
+        except RuntimeWarning:  # warnings may be errors; a broken listener must still not break a computation
+            continue
+
+
+def on_interest(kind: type[Event], hook: InterestHook) -> None:
+    """Calls `hook(True)` when `kind` gets its first listener and `hook(False)` when it loses its last."""
+    _interest.setdefault(kind, []).append(hook)
+
+
+def _set(kind: type[Event], listeners: tuple[Callback, ...]) -> None:
+    had = kind in _listeners
+    if listeners:
+        _listeners[kind] = listeners
+    else:
+        _listeners.pop(kind, None)
+    if had != bool(listeners):
+        for hook in _interest.get(kind, ()):
+            hook(bool(listeners))

@@ -1,0 +1,144 @@
+"""Nested structures: lists, tuples, named tuples, dictionaries and dataclasses with values at their leaves.
+
+>>> leaves, structure = flatten({"b": [1, 2], "a": 3})
+>>> leaves
+[3, 1, 2]
+>>> unflatten(structure, [30, 10, 20])
+{'a': 30, 'b': [10, 20]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from limelight.errors import ArgumentError
+
+
+class Structure(NamedTuple):
+    """The shape of a nested value, hashable: `kind` is the container's type, `keys` name its children."""
+
+    kind: type | None
+    keys: tuple[Any, ...]
+    children: tuple[Structure, ...]
+
+    @property
+    def n_leaves(self) -> int:
+        return 1 if self.kind is None else sum(child.n_leaves for child in self.children)
+
+    def __str__(self) -> str:
+        if self.kind is None:
+            return "*"
+        if self.kind is list:
+            return "[" + ", ".join(map(str, self.children)) + "]"
+        if self.kind is tuple:
+            return "(" + ", ".join(map(str, self.children)) + ("," if len(self.children) == 1 else "") + ")"
+        inside = ", ".join(f"{key}: {child}" for key, child in zip(self.keys, self.children, strict=True))
+        return "{" + inside + "}" if self.kind is dict else f"{self.kind.__name__}({inside})"
+
+
+LEAF = Structure(None, (), ())
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of `tree` in order (dictionaries by sorted key), and its structure."""
+    leaves: list[Any] = []
+    return leaves, _walk(tree, leaves)
+
+
+def leaves_of(tree: Any) -> list[Any]:
+    return flatten(tree)[0]
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The inverse of `flatten`: puts `leaves` back, in order."""
+    feed = iter(leaves)
+    tree = _build(structure, feed)
+    if next(feed, _END) is not _END:
+        raise ArgumentError(f"more leaves than the structure {structure} holds")
+    return tree
+
+
+def map_structure(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """`tree` with `fn(leaf, *leaves of the others)` at each leaf; the structures must agree."""
+    leaves, structure = flatten(tree)
+    columns = [leaves]
+    for other in others:
+        its_leaves, its_structure = flatten(other)
+        if its_structure != structure:
+            raise ArgumentError(f"structures differ: {structure} and {its_structure}")
+        columns.append(its_leaves)
+    return unflatten(structure, (fn(*row) for row in zip(*columns, strict=True)))
+
+
+def paths(structure: Structure, root: str = "") -> list[str]:
+    """Python expressions that reach each leaf from `root`: 'batch["x"]', 'pair[0]'."""
+    if structure.kind is None:
+        return [root]
+    found: list[str] = []
+    for key, child in zip(structure.keys, structure.children, strict=True):
+        found += paths(child, root + _step(structure.kind, key))
+    return found
+
+
+_END = object()
+
+
+def _step(kind: type, key: Any) -> str:
+    if kind is dict or (isinstance(key, int) and not hasattr(kind, "_fields")):
+        return f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
+    return f".{key}"
+
+
+def _walk(tree: Any, leaves: list[Any]) -> Structure:
+    kind = type(tree)
+    if kind is list or kind is tuple:
+        return Structure(kind, tuple(range(len(tree))), tuple([_walk(child, leaves) for child in tree]))
+    if isinstance(tree, Mapping):
+        keys = _sorted_keys(tree)
+        return Structure(dict, keys, tuple([_walk(tree[key], leaves) for key in keys]))
+    if isinstance(tree, tuple) and hasattr(kind, "_fields"):
+        return Structure(kind, tuple(kind._fields), tuple([_walk(child, leaves) for child in tree]))
+    if isinstance(tree, (list, tuple)):
+        base = list if isinstance(tree, list) else tuple
+        return Structure(base, tuple(range(len(tree))), tuple([_walk(child, leaves) for child in tree]))
+    names = _field_names(kind)
+    if names is not None:
+        return Structure(kind, names, tuple([_walk(getattr(tree, name), leaves) for name in names]))
+    leaves.append(tree)
+    return LEAF
+
+
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass or attrs class, None for other types; opaque ones set `__limelight_leaf__`."""
+    if getattr(kind, "__limelight_leaf__", False):
+        return None
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    attrs: Sequence[Any] | None = getattr(kind, "__attrs_attrs__", None)
+    return None if attrs is None else tuple(attribute.name for attribute in attrs)
+
+
+def _sorted_keys(tree: Mapping[Any, Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(tree))
+    except TypeError:  # keys of several types have no order of their own
+        return tuple(sorted(tree, key=lambda key: (type(key).__name__, repr(key))))
+
+
+def _build(structure: Structure, feed: Iterator[Any]) -> Any:
+    kind = structure.kind
+    if kind is None:
+        leaf = next(feed, _END)
+        if leaf is _END:
+            raise ArgumentError("fewer leaves than the structure holds")
+        return leaf
+    children = [_build(child, feed) for child in structure.children]
+    if kind is list:
+        return children
+    if kind is tuple:
+        return tuple(children)
+    if kind is dict:
+        return dict(zip(structure.keys, children, strict=True))
+    return kind(**dict(zip(structure.keys, children, strict=True)))

@@ -1,0 +1,257 @@
+"""Ops: what each one is, declared in one block. See docs/design.md section 4 for the form."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from limelight import backends, dtypes
+from limelight.dtypes import DType
+from limelight.errors import ArgumentError, GradientError
+from limelight.spec import Spec
+
+Effect: TypeAlias = Literal["read", "write", "random", "io"] | None
+Infer: TypeAlias = Callable[..., Spec | tuple[Spec, ...]]
+Kernel: TypeAlias = str | Callable[..., Any]
+Rule: TypeAlias = Callable[..., Any]
+
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "any": ("bool", "integer", "floating", "complex"),
+    "numeric": ("integer", "floating", "complex"),
+    "real": ("integer", "floating"),
+    "inexact": ("floating", "complex"),
+    "floating": ("floating",),
+    "complex": ("complex",),
+    "integer": ("integer",),
+    "bits": ("bool", "integer"),
+    "bool": ("bool",),
+}
+"""What an op accepts, in one word, as kinds of dtype."""
+
+
+class Operand(NamedTuple):
+    """A tensor input. `accepts` is None for uniform operands: they share one dtype, which the op's `accepts` governs."""
+
+    name: str
+    accepts: str | None
+
+
+class Recipe(NamedTuple):
+    """What a tape does for one pattern of watched inputs: `save` at recording, `pull` going back."""
+
+    save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
+    pull: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
+    names: tuple[str, ...]
+
+
+class Taped(NamedTuple):
+    """The variant of an op that a tape records instead: it also returns what its gradient needs."""
+
+    op: Op
+    attrs: tuple[Any, ...]
+    n_outputs: int
+
+
+class Op:
+    """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        inputs: str,
+        attrs: str = "",
+        infer: Infer,
+        kernel: Kernel,
+        accepts: str = "any",
+        vjp: Mapping[str, Rule] | None = None,
+        why_no_gradient: str = "",
+        maths: Mapping[str, str] | None = None,
+        effect: Effect = None,
+        multiple: bool = False,
+        special: Mapping[str, Kernel] | None = None,
+        taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
+    ) -> None:
+        self.name = name
+        self.variadic = inputs.startswith("*")
+        self.operands = tuple(_operand(word) for word in inputs.lstrip("*").split())
+        self.attrs = tuple(attrs.split())
+        self.infer = infer
+        self.kernel = kernel
+        self.accepts_word = accepts
+        self.accepts: frozenset[DType] = frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[accepts])
+        self.vjp = vjp
+        self.why_no_gradient = why_no_gradient
+        self.maths = dict(maths or {})
+        self.effect: Effect = effect
+        self.multiple = multiple
+        self.special = dict(special or {})
+        self.taped = taped
+        self._recipes: dict[int, Recipe] = {}
+        self._kernels: dict[str, Callable[..., Any]] = {}
+
+    def kernel_on(self, backend: str) -> Callable[..., Any]:
+        """The kernel for a backend, called as kernel(*arrays, *attrs)."""
+        found = self._kernels.get(backend)
+        if found is None:
+            found = self._kernels[backend] = self._resolve(backend)
+        return found
+
+    def recipe(self, mask: int) -> Recipe:
+        """How to record and pull back when the inputs in bit mask `mask` are watched (any non-zero mask if variadic).
+
+        Raises GradientError when the op has no rule for a watched input and did not declare why.
+        """
+        found = self._recipes.get(mask)
+        if found is None:
+            found = self._recipes[mask] = _compile_recipe(self, mask)
+        return found
+
+    @property
+    def rule(self) -> str:
+        """The gradient rule in maths, for display."""
+        return ",  ".join(self.maths.values())
+
+    def _resolve(self, backend: str) -> Callable[..., Any]:
+        kernel = self.special.get(backend, self.kernel)
+        xp = backends.load(backend).xp
+        if isinstance(kernel, str):
+            resolved: Callable[..., Any] = functools.reduce(getattr, kernel.split("."), xp)
+            return resolved
+        return functools.partial(kernel, xp)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, str) and other == self.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+_ops: Final[dict[str, Op]] = {}
+
+
+def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | None = None, **fields: Any) -> Op:
+    """Declares an op and registers it; the fields are `Op`'s. Raises ArgumentError for a name that is taken or a rule
+    that names something the op does not have.
+
+    Redefining an op from the same place (a notebook cell that is run again) replaces it.
+    """
+    op = Op(name, vjp=vjp, why_no_gradient=why_no_gradient, **fields)
+    for target, rule in (vjp or {}).items():
+        _check_rule(op, target, rule)
+    if vjp is None and not why_no_gradient:
+        raise ArgumentError(f"op {name}: give `vjp` rules, or say in `why_no_gradient` why there are none")
+    _ops[name] = op
+    return op
+
+
+def get(name: str) -> Op:
+    """The op called `name`; raises ArgumentError when there is none."""
+    try:
+        return _ops[name]
+    except KeyError:
+        raise ArgumentError(f"there is no op called {name!r}") from None
+
+
+def all_ops() -> dict[str, Op]:
+    """All registered ops by name."""
+    return dict(_ops)
+
+
+def _operand(word: str) -> Operand:
+    name, _, accepts = word.partition(":")
+    return Operand(name, accepts or None)
+
+
+# Gradient rules say by their parameters' names what they need; the functions below turn that into a saver and a puller.
+
+
+def _parameters(rule: Rule) -> tuple[str, ...]:
+    return tuple(inspect.signature(rule).parameters)
+
+
+def _names(op: Op) -> set[str]:
+    operands = {operand.name for operand in op.operands}
+    facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype")}
+    return {"g", "out"} | operands | facts | set(op.attrs)
+
+
+def _check_rule(op: Op, target: str, rule: Rule) -> None:
+    if target not in {operand.name for operand in op.operands}:
+        raise ArgumentError(f"op {op.name}: a gradient rule for {target!r}, which is not an input")
+    unknown = set(_parameters(rule)) - _names(op)
+    if unknown:
+        raise ArgumentError(
+            f"op {op.name}: the rule for {target} asks for {sorted(unknown)}; it may ask for {sorted(_names(op))}"
+        )
+
+
+def _compile_recipe(op: Op, mask: int) -> Recipe:
+    rules = _wanted_rules(op, mask)
+    saved: list[str] = []
+    for rule in rules:
+        if rule is not None:
+            saved += [name for name in _parameters(rule) if name != "g" and name not in saved]
+    places = {name: i for i, name in enumerate(saved)}
+    save_source = "lambda inputs, out, attrs: (" + "".join(f"{_getter(op, name)}, " for name in saved) + ")"
+    calls = ", ".join("None" if rule is None else _call(i, rule, places) for i, rule in enumerate(rules))
+    pull_source = f"lambda g, saved: r0({_arguments(rules[0], places)})" if op.variadic else f"lambda g, saved: ({calls},)"
+    scope = {f"r{i}": rule for i, rule in enumerate(rules)}
+    return Recipe(
+        eval(save_source, {"sizes": _sizes, "dtype": _dtype}),  # the text is made of names that defop has checked
+        eval(pull_source, scope),
+        tuple(saved),
+    )
+
+
+def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
+    if op.vjp is None:
+        return [None] * (1 if op.variadic else len(op.operands))
+    if op.variadic:
+        return [op.vjp[op.operands[0].name]]
+    wanted = [op.vjp.get(operand.name) if mask >> i & 1 else None for i, operand in enumerate(op.operands)]
+    missing = [o.name for i, o in enumerate(op.operands) if mask >> i & 1 and o.name not in op.vjp and not o.accepts]
+    if missing:
+        raise GradientError(f"op {op.name} has no gradient rule for its input {missing[0]!r}")
+    return wanted
+
+
+def _call(index: int, rule: Rule, places: Mapping[str, int]) -> str:
+    return f"r{index}({_arguments(rule, places)})"
+
+
+def _arguments(rule: Rule | None, places: Mapping[str, int]) -> str:
+    if rule is None:
+        return ""
+    return ", ".join("g" if name == "g" else f"saved[{places[name]}]" for name in _parameters(rule))
+
+
+def _getter(op: Op, name: str) -> str:
+    if name == "out":
+        return "out"
+    if name in op.attrs:
+        return f"attrs[{op.attrs.index(name)}]"
+    for i, operand in enumerate(op.operands):
+        values = "inputs" if op.variadic else f"inputs[{i}]"
+        if name == operand.name:
+            return values
+        for fact, function in (("shape", "sizes"), ("dtype", "dtype")):
+            if name == f"{operand.name}_{fact}":
+                return f"tuple([{function}(x) for x in inputs])" if op.variadic else f"{function}({values})"
+    raise AssertionError(name)
+
+
+def _sizes(x: Any) -> Any:
+    return x.sizes() if hasattr(x, "sizes") else ()
+
+
+def _dtype(x: Any) -> Any:
+    return x.dtype if hasattr(x, "dtype") else dtypes.default_for(x)

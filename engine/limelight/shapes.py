@@ -1,0 +1,96 @@
+"""Shapes: tuples of sizes, where None stands for a size that is known only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import TypeAlias
+
+from limelight.errors import ArgumentError, ShapeError
+
+Shape: TypeAlias = tuple[int | None, ...]
+
+
+def as_shape(like: int | None | Iterable[int | None]) -> Shape:
+    """`like` as a tuple of sizes; a single int is a vector's length."""
+    if isinstance(like, int) or like is None:
+        return (like,)
+    sizes = tuple(None if n is None else int(n) for n in like)
+    if any(n is not None and n < 0 for n in sizes):
+        raise ShapeError(f"sizes must not be negative, got {show(sizes)}")
+    return sizes
+
+
+def show(shape: Sequence[int | None]) -> str:
+    """A shape as written in messages: "(3, None)"."""
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def is_static(shape: Sequence[int | None]) -> bool:
+    return None not in shape
+
+
+def size(shape: Sequence[int | None]) -> int | None:
+    """The number of elements, or None when a size is unknown."""
+    return None if None in shape else prod(n for n in shape if n is not None)
+
+
+def broadcast(op: str, *given: Shape) -> Shape:
+    """The shape in which `given` meet by NumPy's rules; an unknown size meets 1 as unknown and n as n.
+
+    Raises ShapeError that names `op`, the shapes and the axis that clashes.
+    """
+    rank = max(map(len, given), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in given]
+    return tuple(_meet(op, given, axis - rank, [shape[axis] for shape in padded]) for axis in range(rank))
+
+
+def _meet(op: str, given: tuple[Shape, ...], axis: int, sizes: list[int | None]) -> int | None:
+    known = {n for n in sizes if n is not None and n != 1}
+    if len(known) > 1:
+        raise ShapeError(
+            f"{op}: shapes {' and '.join(map(show, given))} do not broadcast: "
+            f"axis {axis} has sizes {' and '.join(str(n) for n in sizes)}; "
+            "sizes must be equal or 1 (use reshape, expand_dims or a transpose to line them up)"
+        )
+    if known:
+        return known.pop()
+    return None if None in sizes else 1
+
+
+def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    """`axis` as sorted non-negative axes of a tensor of `rank` dimensions; None means all."""
+    if axis is None:
+        return tuple(range(rank))
+    found = tuple(one_axis(op, rank, a) for a in ((axis,) if isinstance(axis, int) else axis))
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"{op}: axis {axis} names the same axis twice")
+    return tuple(sorted(found))
+
+
+def one_axis(op: str, rank: int, axis: int) -> int:
+    """`axis` counted from the front; raises ArgumentError when the tensor has no such axis."""
+    index = axis.__index__()
+    if not -rank <= index < rank:
+        allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
+        raise ArgumentError(f"{op}: axis {axis} is out of range for a tensor of rank {rank} (allowed: {allowed})")
+    return index % rank
+
+
+def reduce(shape: Shape, over: tuple[int, ...], keepdims: bool) -> Shape:
+    """The shape after reducing the non-negative axes `over`."""
+    if keepdims:
+        return tuple(1 if i in over else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in over)
+
+
+def compatible(actual: Shape, required: Shape) -> bool:
+    """Whether a tensor of shape `actual` may stand where `required` was promised."""
+    return len(actual) == len(required) and all(r is None or a == r for a, r in zip(actual, required, strict=True))
+
+
+def generalise(a: Shape, b: Shape) -> Shape | None:
+    """The most specific shape that covers both, or None when their ranks differ."""
+    if len(a) != len(b):
+        return None
+    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))

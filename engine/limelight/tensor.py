@@ -1,0 +1,362 @@
+"""Tensors: immutable handles to an array on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from limelight import backends, devices, dispatch, dtypes, shapes
+from limelight.devices import CPU0, Device
+from limelight.dtypes import DType, DTypeLike
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec, known
+
+TensorLike: TypeAlias = "Tensor | complex | bool | Sequence[Any] | np.ndarray[Any, Any] | np.generic | Any"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Tensor:
+    """An immutable, multi-dimensional, typed array that lives on a device.
+
+    Made by `ll.constant`, by ops, and by reading variables; never by calling the class. Operators, indexing and the
+    methods of the Python Array API work as on NumPy arrays; `==` compares element by element, so tensors are not
+    hashable: use `t.ref()` as a key.
+
+    >>> import limelight as ll
+    >>> x = ll.constant([[1.0, 2.0]])
+    >>> (x * 3).shape, x.dtype.name, x.device.short
+    ((1, 2), 'float32', 'CPU:0')
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_device", "_uid")
+    __array_ufunc__ = None  # ndarray + tensor is the tensor's business
+    __limelight_leaf__ = True
+    _data: Any
+    _device: Device
+    _uid: int
+
+    def __init__(self, *args: object) -> None:
+        raise ArgumentError("tensors are made by ll.constant(value, dtype=None), not by calling ll.Tensor")
+
+    # What a tensor is
+
+    @property
+    def dtype(self) -> DType:
+        found: DType = self._data.dtype
+        return found
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes; a size that is unknown while tracing is None."""
+        found: Shape = self._data.shape
+        return found
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements; None while a size is unknown."""
+        return shapes.size(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return int(self._data.nbytes)
+
+    @property
+    def device(self) -> Device:
+        """Where the data is; prints as "/job:localhost/task:0/device:CPU:0"."""
+        return self._device
+
+    @property
+    def spec(self) -> TensorSpec:
+        return known(self.shape, self.dtype)
+
+    def sizes(self) -> Any:
+        """The shape as something to compute with: a tuple of ints, or while tracing unknown sizes a symbolic vector."""
+        return self._data.shape
+
+    def ref(self) -> TensorRef:
+        """A hashable key that stands for this very tensor."""
+        return TensorRef(self)
+
+    # Its value, for Python
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
+        array = np.asarray(backends.load(self._device.backend).to_numpy(self._data)).view()
+        array.flags.writeable = False
+        return array
+
+    def item(self) -> Any:
+        """The only element, as a Python scalar."""
+        return self._only_element("item()").item()
+
+    def tolist(self) -> Any:
+        """The data as nested Python lists."""
+        return self.numpy().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise ValueError(f"a {self.dtype} tensor cannot be seen as {np.dtype(dtype)} without a copy")
+        array = self.numpy()
+        return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self._device.backend != "numpy":
+            return self._data.__dlpack__(**options)
+        return np.array(self._data).__dlpack__(**options)  # a copy: the other library may write to it
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        found: tuple[int, int] = np.asarray(self._data).__dlpack_device__() if self._on_host() else self._data.__dlpack_device__()
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._only_element("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._only_element("int()"))
+
+    def __float__(self) -> float:
+        return float(self._only_element("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._only_element("complex()"))
+
+    def __index__(self) -> int:
+        if self.ndim or dtypes.kind(self.dtype) != "integer":
+            raise DTypeError(f"only a scalar integer tensor can be an index, this one is {self.spec}")
+        return int(self.numpy())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise DTypeError("len() of a scalar tensor: it has no axes")
+        if self.shape[0] is None:
+            raise ShapeError("len() of a tensor whose first size is unknown while tracing; use ll.shape_of(x)[0]")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise DTypeError("iteration over a scalar tensor: it has no axes")
+        return (self[i] for i in range(len(self)))
+
+    def __format__(self, form: str) -> str:
+        return format(self._only_element("format()").item(), form) if form else str(self)
+
+    def __repr__(self) -> str:
+        value = np.array2string(self.numpy(), separator=", ")
+        where = "" if self._device is CPU0 else f", device={self._device.short}"
+        head = "ll.Tensor(\n" if self.ndim > 1 else "ll.Tensor("
+        return f"{head}{value}, shape={shapes.show(self.shape)}, dtype={self.dtype.name}{where})"
+
+    def __hash__(self) -> int:
+        raise DTypeError("tensors compare element by element and so are not hashable; use t.ref() as a key")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        import limelight  # the public namespace is the top of the house; it exists by the time a tensor does
+
+        return limelight
+
+    def _only_element(self, what: str) -> np.ndarray[Any, Any]:
+        if self.size != 1:
+            raise ShapeError(f"{what} needs a tensor with one element, this one is {self.spec}; reduce or index it first")
+        return self.numpy().reshape(())
+
+    def _on_host(self) -> bool:
+        return self._device.backend == "numpy"
+
+    # Operators and methods: each op family attaches its own (see `method`); these are their types.
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: TensorLike, /) -> Tensor: ...
+        def __radd__(self, other: TensorLike, /) -> Tensor: ...
+        def __sub__(self, other: TensorLike, /) -> Tensor: ...
+        def __rsub__(self, other: TensorLike, /) -> Tensor: ...
+        def __mul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __truediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike, /) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike, /) -> Tensor: ...
+        def __mod__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmod__(self, other: TensorLike, /) -> Tensor: ...
+        def __pow__(self, other: TensorLike, /) -> Tensor: ...
+        def __rpow__(self, other: TensorLike, /) -> Tensor: ...
+        def __matmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __and__(self, other: TensorLike, /) -> Tensor: ...
+        def __rand__(self, other: TensorLike, /) -> Tensor: ...
+        def __or__(self, other: TensorLike, /) -> Tensor: ...
+        def __ror__(self, other: TensorLike, /) -> Tensor: ...
+        def __xor__(self, other: TensorLike, /) -> Tensor: ...
+        def __rxor__(self, other: TensorLike, /) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __lt__(self, other: TensorLike, /) -> Tensor: ...
+        def __le__(self, other: TensorLike, /) -> Tensor: ...
+        def __gt__(self, other: TensorLike, /) -> Tensor: ...
+        def __ge__(self, other: TensorLike, /) -> Tensor: ...
+        def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]  # elementwise, as in NumPy
+        def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]  # elementwise, as in NumPy
+        def __getitem__(self, key: Any, /) -> Tensor: ...
+        @property
+        def T(self) -> Tensor: ...
+        @property
+        def mT(self) -> Tensor: ...
+        def astype(self, dtype: DTypeLike, /) -> Tensor: ...
+        def to(self, device: str | Device, /) -> Tensor: ...
+        def cpu(self) -> Tensor: ...
+        def gpu(self, index: int = 0) -> Tensor: ...
+        def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def max(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def min(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def prod(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def any(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: ...
+        def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: ...
+        def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: ...
+        def reshape(self, shape: Any, /) -> Tensor: ...
+        def transpose(self, axes: Sequence[int] | None = None) -> Tensor: ...
+        def broadcast_to(self, shape: Any, /) -> Tensor: ...
+        def sum_to(self, shape: Any, /) -> Tensor: ...
+        def expand_dims(self, axis: int | Sequence[int]) -> Tensor: ...
+        def squeeze(self, axis: int | Sequence[int]) -> Tensor: ...
+        def exp(self) -> Tensor: ...
+        def log(self) -> Tensor: ...
+        def sqrt(self) -> Tensor: ...
+        def square(self) -> Tensor: ...
+        def tanh(self) -> Tensor: ...
+        def sin(self) -> Tensor: ...
+        def cos(self) -> Tensor: ...
+        def sigmoid(self) -> Tensor: ...
+        def sign(self) -> Tensor: ...
+        def conj(self) -> Tensor: ...
+        def where(self, x: TensorLike, y: TensorLike) -> Tensor: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class TensorRef:
+    """A hashable stand-in for one tensor; equal to another one only when both stand for the same tensor."""
+
+    __slots__ = ("__weakref__", "_tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def deref(self) -> Any:
+        """The tensor (or variable) itself."""
+        return self._tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorRef) and other._tensor is self._tensor
+
+    def __hash__(self) -> int:
+        return id(self._tensor)
+
+
+_new = object.__new__
+
+
+def wrap(data: Any, device: Device = CPU0) -> Tensor:
+    """A tensor around `data`, which must be an array of the device's backend that nobody else will write to."""
+    tensor = _new(Tensor)
+    tensor._data = data
+    tensor._device = device
+    tensor._uid = 0
+    return tensor
+
+
+def method(*names: str) -> Callable[[F], F]:
+    """Attaches a public function to Tensor under `names`; its first argument is the tensor."""
+
+    def attach(function: F) -> F:
+        for name in names:
+            setattr(Tensor, name, function)
+        return function
+
+    return attach
+
+
+def as_array(value: TensorLike, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:
+    """A fresh NumPy array from Python numbers, nested lists or arrays, with limelight's default dtypes.
+
+    Python floats become float32 and ints int32 (int64 beyond 32 bits); arrays and NumPy scalars keep their dtype.
+    """
+    if isinstance(value, (list, tuple)):
+        _refuse_tensors_inside(value)
+    keeps = isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__") or hasattr(value, "dtype")
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ShapeError(f"a tensor must be rectangular: {error}") from None
+    wanted = dtypes.dtype(dtype) if dtype is not None else dtypes.dtype(array.dtype) if keeps else _default(array)
+    _check_conversion(array, wanted)
+    return array.astype(wanted, copy=False)
+
+
+def _default(array: np.ndarray[Any, Any]) -> DType:
+    if array.dtype.kind not in "biufc":
+        raise DTypeError(f"cannot make a tensor of {array.dtype} values; give numbers or booleans")
+    if array.size == 0 or array.dtype.kind == "f":
+        return dtypes.float32
+    if array.dtype.kind in "iu":
+        fits = array.dtype != np.uint64 and -(2**31) <= array.min() and array.max() < 2**31
+        return dtypes.int32 if fits else dtypes.dtype(array.dtype)
+    return dtypes.complex64 if array.dtype.kind == "c" else dtypes.bool_
+
+
+def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
+    order = ("bool", "integer", "floating", "complex")
+    if array.size and order.index(dtypes.kind(dtypes.dtype(array.dtype))) > order.index(dtypes.kind(wanted)):
+        raise DTypeError(f"{array.dtype} values would lose information as {wanted.name}; convert them explicitly first")
+
+
+def _refuse_tensors_inside(value: Sequence[Any]) -> None:
+    for item in value:
+        if isinstance(item, Tensor):
+            raise DTypeError("a list that holds tensors: write ll.stack([...]) to join them into one tensor")
+        if isinstance(item, (list, tuple)):
+            _refuse_tensors_inside(item)
+
+
+def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """A tensor with `value`, copied, on the device asked for by the scope around this line, else CPU:0.
+
+    `value`: a Python number, nested lists of numbers, a NumPy array, a tensor. Python floats become float32 and ints
+    int32 (int64 beyond 32 bits); arrays keep their dtype. Raises DTypeError when `dtype` cannot hold the values
+    without loss of kind, ShapeError for ragged lists.
+
+    >>> import limelight as ll
+    >>> ll.constant([[1, 2], [3, 4]], dtype="float32")
+    ll.Tensor(
+    [[1., 2.],
+     [3., 4.]], shape=(2, 2), dtype=float32)
+    """
+    if isinstance(value, Tensor):
+        return value if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
+    if hasattr(value, "__as_tensor__"):
+        return constant(value.__as_tensor__(), dtype)
+    array = as_array(value, dtype)
+    return put(array, dispatch.requested_device() or CPU0) if dispatch.active else wrap(array)
+
+
+def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:
+    """A tensor on `device` from a NumPy array that nobody else holds."""
+    if device is CPU0:
+        return wrap(array)
+    devices.mark_in_use()
+    return wrap(backends.load(device.backend).from_numpy(array), device)
+
+
+def as_tensor(value: TensorLike) -> Tensor:
+    """`value` as a tensor: itself, a variable's value now, or a constant."""
+    return value if isinstance(value, Tensor) else constant(value)
