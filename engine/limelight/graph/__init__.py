@@ -1,0 +1,7 @@
+"""Dataflow graphs as data: the records, their text form, a verifier."""
+
+from limelight.graph.ir import FunctionLike as FunctionLike
+from limelight.graph.ir import Graph as Graph
+from limelight.graph.ir import Literal as Literal
+from limelight.graph.ir import Node as Node
+from limelight.graph.ir import Value as Value

@@ -1,0 +1,167 @@
+"""The graph: what a trace is written into, passes rewrite, and executors run.
+
+    graph  ::= name, inputs (arguments, then captures), nodes in execution order, outputs
+    node   ::= op, input values, params, output values, device, stack, scope, after
+    value  ::= spec, producer (a node, or None for a graph input), index among its outputs
+
+A graph is data: it holds no tensors but literals, and no references to variables (those are inputs like any other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from limelight.devices import Device
+from limelight.registry import Op
+from limelight.source import Source
+from limelight.spec import Spec
+
+
+@runtime_checkable
+class FunctionLike(Protocol):
+    """A parameter that is itself a staged function: call, cond and while_loop have such."""
+
+    name: str
+    graph: Graph
+    run: Callable[..., tuple[Any, ...]]
+
+
+class Value:
+    """One edge of the graph: an output of a node, or an input of the graph when `node` is None."""
+
+    __slots__ = ("index", "node", "spec", "__weakref__")
+
+    def __init__(self, spec: Spec, node: Node | None = None, index: int = 0) -> None:
+        self.spec = spec
+        self.node = node
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<value {self.spec} of {self.node.op if self.node else 'the inputs'}>"
+
+
+class Node:
+    """One op in a graph.
+
+    `params` are the op's static parameters in order (`attrs` shows them by name); `device` is where it was asked to
+    run, None for "where its inputs are"; `stack` is the user's code that made it, innermost first; `scope` a path of
+    name scopes such as "dense/"; `after` the nodes that must have run before it although no value says so.
+    """
+
+    __slots__ = ("after", "device", "inputs", "op", "outputs", "params", "scope", "stack")
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: tuple[Value, ...],
+        params: tuple[Any, ...],
+        specs: Sequence[Spec],
+        *,
+        device: Device | None = None,
+        stack: tuple[Source, ...] = (),
+        scope: str = "",
+        after: tuple[Node, ...] = (),
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.params = params
+        self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+        self.device = device
+        self.stack = stack
+        self.scope = scope
+        self.after = after
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The static parameters by name."""
+        return dict(zip(self.op.attrs, self.params, strict=True))
+
+    @property
+    def source(self) -> tuple[str, int] | None:
+        """The user's line that made this node: (file or cell, line)."""
+        return (self.stack[0].label, self.stack[0].line) if self.stack else None
+
+    @property
+    def functions(self) -> tuple[FunctionLike, ...]:
+        """The staged functions among the parameters."""
+        return tuple(p for p in self.params if isinstance(p, FunctionLike))
+
+    def __repr__(self) -> str:
+        return f"<node {self.op}>"
+
+
+class Graph:
+    """A dataflow graph with named inputs and outputs.
+
+    `inputs` are the arguments followed by `n_captures` captured values; `input_names` names them all. `nodes` are in
+    an order in which they may run. Passes never change a graph: they build another.
+    """
+
+    __slots__ = ("__weakref__", "input_names", "inputs", "n_captures", "name", "nodes", "outputs")
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Value],
+        nodes: Sequence[Node],
+        outputs: Sequence[Value],
+        *,
+        input_names: Sequence[str] = (),
+        n_captures: int = 0,
+    ) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.nodes = tuple(nodes)
+        self.outputs = tuple(outputs)
+        self.input_names = tuple(input_names) or tuple(f"arg{i}" for i in range(len(self.inputs)))
+        self.n_captures = n_captures
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        return self.inputs[: len(self.inputs) - self.n_captures]
+
+    @property
+    def captures(self) -> tuple[Value, ...]:
+        return self.inputs[len(self.inputs) - self.n_captures :]
+
+    def functions(self) -> Iterator[FunctionLike]:
+        """The functions that nodes of this graph call, each once, not those that these call in turn."""
+        seen: set[int] = set()
+        for node in self.nodes:
+            for function in node.functions:
+                if id(function) not in seen:
+                    seen.add(id(function))
+                    yield function
+
+    def text(self) -> str:
+        """The graph as text that `limelight.graph.parse` reads back."""
+        from limelight.graph.text import show  # the printer knows the graph, and the graph offers it to its readers
+
+        return show(self)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's DOT language."""
+        from limelight.graph.dot import to_dot
+
+        return to_dot(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+class Literal:
+    """An array inside a graph: hashable by identity, read-only."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        if hasattr(array, "flags"):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Literal({self.array!r})"
