@@ -106,8 +106,9 @@ def open_notebook(page: Page, server: LabServer, name: str) -> Page:
     """
     page.goto(f"{server.url}/lab/tree/{name}?reset")
     page.locator(".jp-Notebook").first.wait_for(timeout=OPEN_MILLISECONDS)
-    # The indicator in the notebook's own toolbar says idle before the kernel is connected, and what is run then is lost.
+    # The indicator in the notebook's own toolbar says idle before the kernel is connected; what is run then is lost.
     page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for(timeout=OPEN_MILLISECONDS)
+    _wait_until_unveiled(page)
     return page
 
 
@@ -166,6 +167,12 @@ def set_theme(page: Page, name: str) -> None:
     """Switch to a theme (`LIGHT`, `DARK`), and wait until it is drawn. It lasts for all pages of the server."""
     page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
     page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+    _wait_until_unveiled(page)
+
+
+def _wait_until_unveiled(page: Page) -> None:
+    """JupyterLab fades a splash out over the page when it starts, and at a change of theme."""
+    page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=OPEN_MILLISECONDS)
 
 
 def notebook_json(page: Page) -> dict[str, Any]:

@@ -32,10 +32,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.sync_api import BrowserContext, Locator, Page
+
 from harness import chromium, server
 from harness import page as lab_page
 from harness.page import LIGHT, Watch
-from playwright.sync_api import BrowserContext, Locator, Page
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -1,6 +1,7 @@
 """The harness itself: a widget is clicked, Python sees it, the screen shows it; and what goes wrong is noticed."""
 
 import pytest
+
 from harness.page import DARK, CellError, output, run_all, run_cell, set_theme, wait_idle
 
 

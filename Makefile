@@ -1,0 +1,59 @@
+# Two commands set a machine up: `make lab` and `make test`. Both need Python 3.11 or newer and a network to the package
+# registries, and are quick the second time. Logic longer than a line lives in scripts/.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.installed-test
+
+.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test format js bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+
+lab: $(VENV)/.installed-workshop ## set up, and open JupyterLab at the first lesson
+	$(RUN) scripts/lab.py open
+
+lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: does the server serve the lesson?
+	$(RUN) scripts/lab.py check
+
+test: lint format-check types imports javascript-test unit-test ## set up, and check everything
+
+lint: $(READY) ## ruff's rules
+	$(RUN) -m ruff check .
+
+format-check: $(READY) ## is everything formatted?
+	$(RUN) -m ruff format --check .
+
+types: $(READY) ## mypy, strict
+	$(RUN) -m mypy
+
+imports: $(READY) ## the contracts between layers
+	$(VENV)/bin/lint-imports --no-logo
+
+javascript-test: $(READY) ## the views' JavaScript, where there is a Node
+	$(RUN) scripts/javascript.py test
+
+unit-test: $(READY) ## pytest, the browser's tests included
+	$(RUN) scripts/browser.py
+	$(RUN) -m pytest --junitxml=artefacts/pytest.xml
+
+format: $(READY) ## format, and mend what ruff can mend
+	$(RUN) -m ruff check --fix-only .
+	$(RUN) -m ruff format .
+
+js: $(READY) ## rebuild the views' JavaScript (needs Node)
+	$(RUN) scripts/javascript.py build
+
+bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
+	$(VENV)-bench/bin/python benchmarks/eager.py
+
+clean: ## remove environments, caches and artefacts
+	rm -rf $(VENV) $(VENV)-bench artefacts .hypothesis .*_cache widgets/js/node_modules
+
+$(VENV)/.installed-%: pyproject.toml scripts/environment.py
+	$(PYTHON) scripts/environment.py $* --venv $(VENV)
+
+$(VENV)-bench/.installed-bench: pyproject.toml scripts/environment.py
+	$(PYTHON) scripts/environment.py bench --venv $(VENV)-bench

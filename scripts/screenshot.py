@@ -1,0 +1,80 @@
+"""Run a notebook in a real JupyterLab and write pictures of its cells: how the pictures in `docs/images` are made.
+
+    python scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell stage=first_light --theme dark
+
+`--cell TAG=NAME` takes the cell that carries the tag TAG (or, if TAG is a number, the cell of that index) with its
+output, and writes `NAME.png`, or `NAME-dark.png` with `--theme dark`; `--output` leaves the source out. A notebook cell
+is tagged in its metadata: `{"tags": ["stage"]}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from harness import chromium, server
+from harness.page import DARK, browser, cell, open_notebook, output, run_all, screenshot, set_theme
+
+SETTLE_MILLISECONDS = 1500
+"""Views draw at most every 50 ms, and a graph is laid out in a worker: this lets the last of it arrive."""
+
+
+def main() -> None:
+    """Parse the command line, run the notebook, write the pictures."""
+    arguments = _parse()
+    wanted = [_split(pair, arguments.notebook) for pair in arguments.cell]
+    with tempfile.TemporaryDirectory(prefix="limelight-screenshot-") as folder:
+        root = Path(folder, "notebooks")
+        root.mkdir()
+        shutil.copy(arguments.notebook, root)
+        with (
+            server.running(root, Path(folder, "state"), Path(folder, "jupyterlab.log")) as lab,
+            browser(chromium.ensure(), Path(folder, "profile")) as context,
+        ):
+            page = open_notebook(context.new_page(), lab, arguments.notebook.name)
+            page.set_viewport_size({"width": arguments.width, "height": 1000})
+            if arguments.theme == "dark":
+                set_theme(page, DARK)
+            run_all(page)
+            page.wait_for_timeout(SETTLE_MILLISECONDS)
+            _write(page, wanted, arguments)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--cell", action="append", required=True, metavar="TAG=NAME")
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--output", action="store_true", help="the cell's output alone")
+    parser.add_argument("--width", type=int, default=1280, help="of the window, in pixels")
+    return parser.parse_args()
+
+
+def _split(pair: str, notebook: Path) -> tuple[int, str]:
+    """`TAG=NAME` as the cell's index and the picture's name."""
+    tag, _, name = pair.partition("=")
+    if tag.isdigit():
+        return int(tag), name
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    tagged = [index for index, one in enumerate(cells) if tag in one["metadata"].get("tags", ())]
+    if len(tagged) != 1:
+        sys.exit(f"{notebook} has {len(tagged)} cells tagged {tag!r}; --cell needs exactly one")
+    return tagged[0], name
+
+
+def _write(page: Page, wanted: list[tuple[int, str]], arguments: argparse.Namespace) -> None:
+    suffix = "-dark" if arguments.theme == "dark" else ""
+    for index, name in wanted:
+        target = output(page, index) if arguments.output else cell(page, index)
+        print(screenshot(target, arguments.folder / f"{name}{suffix}.png"))
+
+
+if __name__ == "__main__":
+    main()
