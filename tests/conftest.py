@@ -1,0 +1,49 @@
+"""What every test of Limelight may rely on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+# A shared machine pauses a process for longer than Hypothesis's deadline; the run's own time limit is enough. Examples
+# are drawn from a fixed seed, so that a red test is red for everybody.
+hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("limelight")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `gpu`, with the reason, where there is no usable GPU."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    reason = why_no_gpu() if marked else None
+    for item in marked:
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def why_no_gpu() -> str | None:
+    """Why tests cannot use a GPU, or None if they can."""
+    if shutil.which("nvidia-smi") is None:
+        return "no NVIDIA GPU on this machine (no nvidia-smi)"
+    try:
+        import cupy
+    except ImportError:
+        return "CuPy is not installed (the extra `cuda`)"
+    try:
+        return None if cupy.cuda.runtime.getDeviceCount() else "CuPy sees no GPU"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CuPy cannot use the GPU: {error}"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_open() -> Iterator[None]:
+    """Fails a test that leaves an interpreter, a device scope or a listener behind: the next would run under it."""
+    from limelight import dispatch
+
+    before = list(dispatch.active)
+    yield
+    left = [one for one in dispatch.active if one not in before]
+    dispatch.active[:] = before
+    assert not left, f"left open by this test: {left}"

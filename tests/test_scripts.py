@@ -1,0 +1,96 @@
+"""The scripts behind the Makefile: they do what they say, and say what is wrong."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import urllib.error
+
+import pytest
+
+from harness import chromium, server
+
+environment = importlib.import_module("environment")
+javascript = importlib.import_module("javascript")
+lab = importlib.import_module("lab")
+
+
+def test_an_environment_is_created_with_a_python_that_is_new_enough(tmp_path):
+    environment.create(tmp_path / "venv")
+    assert environment.is_new_enough(str(environment.python_of(tmp_path / "venv")))
+
+
+def test_without_a_new_enough_python_it_says_what_was_tried_and_what_to_write(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "OLDEST", (99, 0))
+    with pytest.raises(SystemExit, match=r"No Python 99\.0 or newer(.|\n)*PYTHON="):
+        environment.create(tmp_path / "venv")
+
+
+def test_where_venv_does_not_work_it_names_the_package(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "candidates", lambda: [sys.executable])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit, match="python3-venv"):
+        environment.create(tmp_path / "file" / "venv")
+
+
+def test_the_browser_named_by_the_environment_wins(monkeypatch, tmp_path):
+    named = tmp_path / "my-chromium"
+    named.write_text("")
+    monkeypatch.setenv(chromium.VARIABLE, str(named))
+    assert chromium.find() == named
+
+
+def test_a_named_browser_that_is_not_there_is_an_error(monkeypatch):
+    monkeypatch.setenv(chromium.VARIABLE, "/nowhere/chromium")
+    with pytest.raises(
+        chromium.NoBrowserError, match="LIMELIGHT_CHROMIUM=/nowhere/chromium, but there is no such file"
+    ):
+        chromium.ensure()
+
+
+def test_a_server_that_does_not_start_shows_its_log(monkeypatch, tmp_path):
+    monkeypatch.setattr(server, "_command", lambda root, port: [sys.executable, "-c", "print('port on fire'); exit(3)"])
+    with (
+        pytest.raises(server.ServerError, match=r"stopped with status 3(.|\n)*port on fire"),
+        server.running(tmp_path, tmp_path / "state", tmp_path / "log"),
+    ):
+        pytest.fail("it must not get here")
+
+
+def test_a_server_is_stopped_after_an_error(tmp_path):
+    def fail_while_running():
+        with server.running(tmp_path, tmp_path / "state", tmp_path / "log") as running:
+            seen.append(running)
+            assert running.get_json("/api/status")["kernels"] == 0
+            raise ZeroDivisionError
+
+    seen = []
+    with pytest.raises(ZeroDivisionError):
+        fail_while_running()
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        seen[0].get("/api/status")
+
+
+def test_lab_check_names_what_is_missing(monkeypatch):
+    class Bare:
+        def get(self, path):
+            return '"federated_extensions": [{"name": "anywidget"}]'
+
+        def get_json(self, path):
+            return {"type": "file", "kernelspecs": {}}
+
+    monkeypatch.setattr(lab, "LESSON", "README.md")
+    assert lab.problems(Bare()) == [
+        "JupyterLab does not take README.md for a notebook",
+        "There is no kernel python3: is ipykernel installed?",
+        "JupyterLab's extension @jupyter-widgets/jupyterlab-manager is not installed",
+    ]
+
+
+@pytest.mark.parametrize(("task", "status"), [("test", 0), ("build", 1)])
+def test_without_node_the_tests_are_skipped_aloud_and_a_build_fails(task, status):
+    program = [sys.executable, javascript.__file__, task]
+    done = subprocess.run(program, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert "there is no Node on the path" in done.stdout + done.stderr
