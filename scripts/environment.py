@@ -69,7 +69,7 @@ def python_of(venv: Path) -> Path:
 def install(venv: Path, extra: str) -> None:
     """Install the project, editable, with `extra`, and leave the mark."""
     print(f"Installing limelight[{extra}] into {venv.name}; the first time takes a minute or two", flush=True)
-    pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
     if done.returncode:
         sys.exit(done.returncode)
