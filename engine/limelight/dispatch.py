@@ -21,6 +21,10 @@ active: Final[list[object]] = []
 """Non-empty when "just run the kernel" may be wrong somewhere: see docs/design.md section 3."""
 
 
+scopes: Final[list[object]] = []
+"""The part of `active` that is not an interpreter: device scopes and listeners. Empty means CPU:0, unobserved."""
+
+
 class Interpreter:
     """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
 
@@ -131,11 +135,13 @@ class device:
         scope = _requested.override(merged)
         scope.__enter__()
         self._entered.append((scope, merged))
+        scopes.append(self)
         active.append(self)
         return chosen
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         scope, merged = self._entered.pop()
+        scopes.remove(self)
         active.remove(self)
         in_order = _requested.get() is merged
         scope.__exit__(None, None, None)
@@ -145,10 +151,11 @@ class device:
 
 def _on_interest(interested: bool) -> None:
     """A listener to single ops or allocations takes execution off the hot path, and back when it goes."""
-    if interested:
-        active.append(_on_interest)
-    else:
-        active.remove(_on_interest)
+    for places in (scopes, active):
+        if interested:
+            places.append(_on_interest)
+        else:
+            places.remove(_on_interest)
 
 
 for _kind in (events.OpRan, events.Allocated, events.Freed):

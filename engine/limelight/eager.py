@@ -17,7 +17,7 @@ import numpy as np
 
 from limelight import backends, devices, dispatch, dtypes, events, source
 from limelight.devices import CPU0, Device
-from limelight.dispatch import active, apply
+from limelight.dispatch import active, apply, scopes
 from limelight.dtypes import DType
 from limelight.errors import DeviceError, DTypeError, LimelightError, RunError
 from limelight.registry import KINDS, Op
@@ -35,6 +35,16 @@ class Eager(dispatch.Interpreter):
     """Runs each op at once, on the device that the scope asks for, else where its operands are."""
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        if not scopes:
+            payloads = [x._data for x in inputs if type(x) is Tensor and x._device is CPU0]
+            if len(payloads) == len(inputs) and not op.multiple:
+                try:
+                    data = op.numpy_kernel(*payloads, *attrs)
+                except LimelightError:
+                    raise
+                except Exception as error:
+                    raise explain(op, inputs, attrs, error) from error
+                return wrap(data)
         device = place(op, inputs)
         payloads = [_payload(op, x, device) for x in inputs]
         start = time.perf_counter()
@@ -98,10 +108,14 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises DTypeError when uniform operands are of different kinds, or of a kind that the op does not accept.
     """
-    handles = [x if type(x) in _SCALARS or _is_handle(x) else as_tensor(x) for x in inputs]
     if op.variadic:
+        handles = [as_tensor(x) for x in inputs]
         _check_kind(op, op.accepts_word, handles)
         return _meet(op, handles, range(len(handles)))
+    handles = [
+        x if isinstance(x, Tensor) or type(x) in _SCALARS or operand.accepts == "var" else as_tensor(x)
+        for x, operand in zip(inputs, op.operands, strict=True)
+    ]
     uniform = [i for i, operand in enumerate(op.operands) if operand.accepts is None]
     for x, operand in zip(handles, op.operands, strict=True):
         if operand.accepts is not None and operand.accepts != "var":
@@ -156,10 +170,6 @@ def _refused(op: Op, accepts: str, got: DType) -> str:
         f"{op} needs {kinds} operands, got {got.name}; write ll.astype(x, ll.{target}) first"
         f"{source.at(source.user_line())}"
     )
-
-
-def _is_handle(x: Any) -> bool:
-    return isinstance(x, Tensor) or hasattr(x, "__as_tensor__")
 
 
 def _payload(op: Op, x: Any, device: Device) -> Any:

@@ -38,11 +38,19 @@ class Operand(NamedTuple):
     accepts: str | None
 
 
+Pull: TypeAlias = Callable[[Any, tuple[Any, ...]], Any]
+
+
 class Recipe(NamedTuple):
-    """What a tape does for one pattern of watched inputs: `save` at recording, `pull` going back."""
+    """What a tape does for one pattern of watched inputs: `save` at recording, `pulls` going back.
+
+    `pulls` has, for each input, a function of the output's gradient and what was saved, or None where there is no
+    gradient; a variadic op has a single `pull_all(g, saved, needed)` that returns a tuple.
+    """
 
     save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
-    pull: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
+    pulls: tuple[Pull | None, ...]
+    pull_all: Callable[[Any, tuple[Any, ...], tuple[bool, ...]], tuple[Any, ...]] | None
     names: tuple[str, ...]
 
 
@@ -55,7 +63,11 @@ class Taped(NamedTuple):
 
 
 class Op:
-    """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well."""
+    """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well.
+
+    `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
+    graph has. `taped(inputs, attrs)` may name the variant that a tape records instead.
+    """
 
     def __init__(
         self,
@@ -72,6 +84,7 @@ class Op:
         effect: Effect = None,
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
+        higher_order: bool = False,
         taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
     ) -> None:
         self.name = name
@@ -88,6 +101,7 @@ class Op:
         self.effect: Effect = effect
         self.multiple = multiple
         self.special = dict(special or {})
+        self.higher_order = higher_order
         self.taped = taped
         self._recipes: dict[int, Recipe] = {}
         self._kernels: dict[str, Callable[..., Any]] = {}
@@ -98,6 +112,11 @@ class Op:
         if found is None:
             found = self._kernels[backend] = self._resolve(backend)
         return found
+
+    @functools.cached_property
+    def numpy_kernel(self) -> Callable[..., Any]:
+        """`kernel_on("numpy")`, without the look-up."""
+        return self.kernel_on("numpy")
 
     def recipe(self, mask: int) -> Recipe:
         """How to record and pull back when the inputs in bit mask `mask` are watched (any non-zero mask if variadic).
@@ -181,7 +200,7 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 def _names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
     facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype")}
-    return {"g", "out"} | operands | facts | set(op.attrs)
+    return {"g", "needed", "out"} | operands | facts | set(op.attrs)
 
 
 def _check_rule(op: Op, target: str, rule: Rule) -> None:
@@ -199,17 +218,20 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
     saved: list[str] = []
     for rule in rules:
         if rule is not None:
-            saved += [name for name in _parameters(rule) if name != "g" and name not in saved]
+            saved += [name for name in _parameters(rule) if name not in ("g", "needed", *saved)]
     places = {name: i for i, name in enumerate(saved)}
     save_source = "lambda inputs, out, attrs: (" + "".join(f"{_getter(op, name)}, " for name in saved) + ")"
-    calls = ", ".join("None" if rule is None else _call(i, rule, places) for i, rule in enumerate(rules))
-    pull_source = f"lambda g, saved: r0({_arguments(rules[0], places)})" if op.variadic else f"lambda g, saved: ({calls},)"
-    scope = {f"r{i}": rule for i, rule in enumerate(rules)}
-    return Recipe(
-        eval(save_source, {"sizes": _sizes, "dtype": _dtype}),  # the text is made of names that defop has checked
-        eval(pull_source, scope),
-        tuple(saved),
-    )
+    save: Any = eval(save_source, {"sizes": _sizes, "dtype": _dtype})  # made of names that defop has checked
+    pulls = [_pull(rule, places) for rule in rules]
+    return Recipe(save, () if op.variadic else tuple(pulls), pulls[0] if op.variadic else None, tuple(saved))
+
+
+def _pull(rule: Rule | None, places: Mapping[str, int]) -> Any:
+    if rule is None:
+        return None
+    given = {"g": "g", "needed": "needed"}
+    arguments = ", ".join(given.get(name) or f"saved[{places[name]}]" for name in _parameters(rule))
+    return eval(f"lambda g, saved, needed=None: rule({arguments})", {"rule": rule})
 
 
 def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
@@ -222,16 +244,6 @@ def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
     if missing:
         raise GradientError(f"op {op.name} has no gradient rule for its input {missing[0]!r}")
     return wanted
-
-
-def _call(index: int, rule: Rule, places: Mapping[str, int]) -> str:
-    return f"r{index}({_arguments(rule, places)})"
-
-
-def _arguments(rule: Rule | None, places: Mapping[str, int]) -> str:
-    if rule is None:
-        return ""
-    return ", ".join("g" if name == "g" else f"saved[{places[name]}]" for name in _parameters(rule))
 
 
 def _getter(op: Op, name: str) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -20,7 +22,7 @@ _ENGINE_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 GENERATED_PREFIX = "<limelight "
 """Code that limelight writes (plans, wrapped cells) is compiled under file names that begin so."""
 
-_is_library: dict[CodeType, bool] = {}
+_is_library: dict[str, bool] = {}  # by file name: hashing a code object costs more than walking the stack
 _hidden_roots: list[str] = [_ENGINE_ROOT]
 _cell_namer: CellNamer | None = None
 
@@ -65,18 +67,66 @@ def hide(folder: str) -> None:
 
 def is_library(code: CodeType) -> bool:
     """Whether `code` belongs to limelight rather than to the user."""
-    known = _is_library.get(code)
+    name = code.co_filename
+    known = _is_library.get(name)
     if known is None:
-        name = code.co_filename
         known = name.startswith(GENERATED_PREFIX) or name.startswith(tuple(_hidden_roots))
-        if len(_is_library) > 10_000:  # code objects made in a loop must not be kept for ever
+        if len(_is_library) > 10_000:  # file names made in a loop must not be kept for ever
             _is_library.clear()
-        _is_library[code] = known
+        _is_library[name] = known
     return known
+
+
+class Position(NamedTuple):
+    """A line of the user's code before anyone has looked it up: cheap enough to take for each recorded op."""
+
+    code: CodeType
+    instruction: int
+
+    def resolve(self) -> Source:
+        lines = [line for _, _, line in self.code.co_lines() if line is not None]
+        for start, end, line in self.code.co_lines():
+            if start <= self.instruction < end and line is not None:
+                return Source(self.code.co_filename, line, self.code.co_name)
+        return Source(self.code.co_filename, lines[0] if lines else 1, self.code.co_name)
+
+
+def position() -> tuple[CodeType, int] | None:
+    """The innermost frame of the user's as the fields of a `Position`, or None."""
+    frame: FrameType | None = sys._getframe(2)
+    known = _is_library
+    while frame is not None:
+        code = frame.f_code
+        library = known.get(code.co_filename)
+        if library is None:
+            library = is_library(code)
+        if not library:
+            return (code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+class _Pretence(threading.local):
+    stack: tuple[Source, ...] | None = None
+
+
+_pretence = _Pretence()
+
+
+@contextmanager
+def pretend(stack: tuple[Source, ...]) -> Iterator[None]:
+    """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line."""
+    outer, _pretence.stack = _pretence.stack, stack
+    try:
+        yield
+    finally:
+        _pretence.stack = outer
 
 
 def user_stack(limit: int = 8) -> tuple[Source, ...]:
     """The user's frames, innermost first, at most `limit` of them."""
+    if _pretence.stack is not None:
+        return _pretence.stack
     found: list[Source] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(found) < limit:
@@ -89,13 +139,8 @@ def user_stack(limit: int = 8) -> tuple[Source, ...]:
 
 def user_line() -> Source | None:
     """The innermost frame of the user's, or None when there is none (a library thread)."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if not is_library(code):
-            return Source(code.co_filename, frame.f_lineno, code.co_name)
-        frame = frame.f_back
-    return None
+    stack = user_stack(limit=1)
+    return stack[0] if stack else None
 
 
 def at(source: Source | None) -> str:

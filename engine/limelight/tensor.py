@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -264,6 +265,8 @@ class TensorRef:
 
 
 _new = object.__new__
+new_uid = itertools.count(1).__next__
+"""A number for a tensor or variable that a tape or a trace looks at; never used twice."""
 
 
 def wrap(data: Any, device: Device = CPU0) -> Tensor:
