@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import debian
+
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 NEWEST = (3, 14)
@@ -51,14 +53,23 @@ def create(venv: Path) -> None:
     suitable = [python for python in tried if is_new_enough(python)]
     if not suitable:
         sys.exit(NO_PYTHON.format(oldest="{}.{}".format(*OLDEST), tried=", ".join(tried), goal="test"))
+    reasons = _attempt(suitable, venv)
+    if reasons and debian.install("python3-venv"):
+        reasons = _attempt(suitable, venv)
+    if reasons:
+        sys.exit("\n".join(reasons))
+
+
+def _attempt(pythons: list[str], venv: Path) -> list[str]:
+    """Why each of `pythons` could not create `venv`; empty as soon as one could."""
     reasons = []
-    for python in suitable:
+    for python in pythons:
         print(f"Creating {venv.name} with {python}", flush=True)
         made = subprocess.run([python, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
         if made.returncode == 0:
-            return
+            return []
         reasons.append(NO_VENV.format(python=python, reason=(made.stdout + made.stderr).strip()))
-    sys.exit("\n".join(reasons))
+    return reasons
 
 
 def python_of(venv: Path) -> Path:

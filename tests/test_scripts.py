@@ -29,9 +29,46 @@ def test_without_a_new_enough_python_it_says_what_was_tried_and_what_to_write(mo
 
 def test_where_venv_does_not_work_it_names_the_package(monkeypatch, tmp_path):
     monkeypatch.setattr(environment, "candidates", lambda: [sys.executable])
+    monkeypatch.setattr(environment.debian, "install", lambda *packages: "")
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemExit, match="python3-venv"):
         environment.create(tmp_path / "file" / "venv")
+
+
+def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path):
+    def make_it_work(*packages):
+        installed.extend(packages)
+        (tmp_path / "file").unlink()
+        return "Setting up python3-venv"
+
+    installed = []
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(environment, "candidates", lambda: [sys.executable])
+    monkeypatch.setattr(environment.debian, "install", make_it_work)
+    environment.create(tmp_path / "file" / "venv")
+    assert installed == ["python3-venv"]
+
+
+def test_only_root_on_debian_uses_apt(monkeypatch):
+    ran = []
+    monkeypatch.setattr(environment.debian, "run", lambda *command: ran.append(command) or "done")
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/apt-get")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert environment.debian.install("chromium") == ""
+    assert ran == []
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert environment.debian.install("chromium") == "donedone"
+    assert [command[:2] for command in ran] == [("apt-get", "update"), ("apt-get", "install")]
+
+
+def test_without_a_browser_debians_is_tried_then_playwrights(monkeypatch):
+    tried = []
+    monkeypatch.setattr(chromium, "find", lambda: None)
+    monkeypatch.setattr(chromium.debian, "install", lambda *packages: tried.append(packages[0]) or "")
+    monkeypatch.setattr(chromium.debian, "run", lambda *command: tried.append(command[2]) or "no network")
+    with pytest.raises(chromium.NoBrowserError, match=r"LIMELIGHT_CHROMIUM(.|\n)*no network"):
+        chromium.ensure()
+    assert tried == ["chromium", "playwright"]
 
 
 def test_the_browser_named_by_the_environment_wins(monkeypatch, tmp_path):

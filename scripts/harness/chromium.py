@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+import debian
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PLACES = (
@@ -43,17 +44,15 @@ def ensure() -> Path:
     Raises:
         NoBrowserError: with what the installer said.
     """
+    log = ""
     found = find()
-    if found:
-        return found
-    on_debian = shutil.which("apt-get") is not None and hasattr(os, "geteuid") and os.geteuid() == 0
-    log = _install_by_apt() if on_debian else ""
-    found = find()
-    if found:
-        return found
-    log += _run([sys.executable, "-m", "playwright", "install", "chromium"])
-    found = find()
-    if found:
+    if found is None:
+        log += debian.install("chromium", "fonts-dejavu-core")
+        found = find()
+    if found is None:
+        log += debian.run(sys.executable, "-m", "playwright", "install", "chromium")
+        found = find()
+    if found is not None:
         return found
     raise NoBrowserError(f"No Chromium was found, and none could be installed. Set {VARIABLE} to one.\n{log}")
 
@@ -67,22 +66,3 @@ def _of_playwright() -> Path | None:
     with sync_playwright() as playwright:
         path = Path(playwright.chromium.executable_path)
     return path if path.is_file() else None
-
-
-def _install_by_apt() -> str:
-    packages = ["chromium", "fonts-dejavu-core"]
-    log = _run(["apt-get", "update", "-q"])
-    return log + _run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages])
-
-
-def _run(command: list[str]) -> str:
-    print("Installing a browser:", " ".join(command), file=sys.stderr, flush=True)
-    done = subprocess.run(
-        command,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.stdout
