@@ -35,15 +35,9 @@ class Eager(dispatch.Interpreter):
     """Runs each op at once, on the device that the scope asks for, else where its operands are."""
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-        if not scopes:
-            payloads = [x._data for x in inputs if type(x) is Tensor and x._device is CPU0]
-            if len(payloads) == len(inputs) and not op.multiple:
-                try:
-                    data = op.numpy_kernel(*payloads, *attrs)
-                except LimelightError:
-                    raise
-                except Exception as error:
-                    raise explain(op, inputs, attrs, error) from error
+        if not scopes and not op.multiple:
+            data = _shortest(op, inputs, attrs)
+            if data is not None:
                 return wrap(data)
         device = place(op, inputs)
         payloads = [_payload(op, x, device) for x in inputs]
@@ -61,6 +55,24 @@ class Eager(dispatch.Interpreter):
 
 
 dispatch.set_base(Eager())
+
+
+def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """The kernel's result when all operands are CPU:0 tensors, else None."""
+    try:
+        if len(inputs) == 2:
+            x, y = inputs
+            if type(x) is Tensor and type(y) is Tensor and x._device is CPU0 and y._device is CPU0:
+                if attrs:
+                    return op.numpy_kernel(x._data, y._data, *attrs)
+                return op.numpy_kernel(x._data, y._data)
+            return None
+        payloads = [x._data for x in inputs if type(x) is Tensor and x._device is CPU0]
+        return op.numpy_kernel(*payloads, *attrs) if len(payloads) == len(inputs) else None
+    except LimelightError:
+        raise
+    except Exception as error:
+        raise explain(op, inputs, attrs, error) from error
 
 
 def place(op: Op, inputs: tuple[Any, ...]) -> Device:
@@ -275,11 +287,14 @@ def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
     floats = accepts & _WITH_FLOAT
 
     def run(x: Any, y: Any) -> Tensor:
-        if type(x) is Tensor and type(y) is Tensor and not active:
+        if type(x) is Tensor and type(y) is Tensor:
             a = x._data
             b = y._data
             d = a.dtype
-            if d is b.dtype and d in accepts and x._device is CPU0 and y._device is CPU0:
+            if d is b.dtype and d in accepts:
+                if active or x._device is not CPU0 or y._device is not CPU0:
+                    taken: Tensor = apply(op, (x, y))
+                    return taken
                 try:
                     r = kernel(a, b)
                 except Exception as error:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from limelight import backends, dtypes
 from limelight.dtypes import DType
 from limelight.errors import ArgumentError, GradientError
+from limelight.source import GENERATED_PREFIX
 from limelight.spec import Spec
 
 Effect: TypeAlias = Literal["read", "write", "random", "io"] | None
@@ -59,7 +60,7 @@ class Taped(NamedTuple):
 
     op: Op
     attrs: tuple[Any, ...]
-    n_outputs: int
+    result: Callable[[Any], Any]  # from the variant's outputs to what the op itself would have returned
 
 
 class Op:
@@ -103,7 +104,7 @@ class Op:
         self.special = dict(special or {})
         self.higher_order = higher_order
         self.taped = taped
-        self._recipes: dict[int, Recipe] = {}
+        self.recipes: dict[int, Recipe] = {}
         self._kernels: dict[str, Callable[..., Any]] = {}
 
     def kernel_on(self, backend: str) -> Callable[..., Any]:
@@ -123,9 +124,9 @@ class Op:
 
         Raises GradientError when the op has no rule for a watched input and did not declare why.
         """
-        found = self._recipes.get(mask)
+        found = self.recipes.get(mask)
         if found is None:
-            found = self._recipes[mask] = _compile_recipe(self, mask)
+            found = self.recipes[mask] = _compile_recipe(self, mask)
         return found
 
     @property
@@ -221,7 +222,7 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
             saved += [name for name in _parameters(rule) if name not in ("g", "needed", *saved)]
     places = {name: i for i, name in enumerate(saved)}
     save_source = "lambda inputs, out, attrs: (" + "".join(f"{_getter(op, name)}, " for name in saved) + ")"
-    save: Any = eval(save_source, {"sizes": _sizes, "dtype": _dtype})  # made of names that defop has checked
+    save: Any = _compiled(save_source, {"sizes": _sizes, "dtype": _dtype})
     pulls = [_pull(rule, places) for rule in rules]
     return Recipe(save, () if op.variadic else tuple(pulls), pulls[0] if op.variadic else None, tuple(saved))
 
@@ -231,7 +232,12 @@ def _pull(rule: Rule | None, places: Mapping[str, int]) -> Any:
         return None
     given = {"g": "g", "needed": "needed"}
     arguments = ", ".join(given.get(name) or f"saved[{places[name]}]" for name in _parameters(rule))
-    return eval(f"lambda g, saved, needed=None: rule({arguments})", {"rule": rule})
+    return _compiled(f"lambda g, saved, needed=None: rule({arguments})", {"rule": rule})
+
+
+def _compiled(expression: str, scope: dict[str, Any]) -> Any:
+    """The value of an expression made of names that `defop` has checked."""
+    return eval(compile(expression, f"{GENERATED_PREFIX}gradient recipe>", "eval"), scope)
 
 
 def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
@@ -257,7 +263,8 @@ def _getter(op: Op, name: str) -> str:
             return values
         for fact, function in (("shape", "sizes"), ("dtype", "dtype")):
             if name == f"{operand.name}_{fact}":
-                return f"tuple([{function}(x) for x in inputs])" if op.variadic else f"{function}({values})"
+                direct = f"{values}.sizes()" if fact == "shape" else f"{values}.dtype"
+                return f"tuple([{function}(x) for x in inputs])" if op.variadic else direct
     raise AssertionError(name)
 
 

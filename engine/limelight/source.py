@@ -94,10 +94,9 @@ class Position(NamedTuple):
 def position() -> tuple[CodeType, int] | None:
     """The innermost frame of the user's as the fields of a `Position`, or None."""
     frame: FrameType | None = sys._getframe(2)
-    known = _is_library
     while frame is not None:
         code = frame.f_code
-        library = known.get(code.co_filename)
+        library = _is_library.get(code.co_filename)
         if library is None:
             library = is_library(code)
         if not library:

@@ -1,0 +1,296 @@
+"""Variables: mutable state that owns its storage (paper section 4.3)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from limelight import devices, dispatch, dtypes, events, shapes
+from limelight.devices import CPU0, Device
+from limelight.dtypes import DType, DTypeLike
+from limelight.eager import move, prepare
+from limelight.errors import DTypeError, ShapeError
+from limelight.registry import Op, defop
+from limelight.scoped import Scoped
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec, VariableSpec
+from limelight.tensor import Tensor, TensorLike, TensorRef, as_tensor, new_uid, wrap
+
+
+class Storage:
+    """Where a variable's value is: replaced on assignment, never written into, so that a read is a snapshot for free."""
+
+    __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
+
+    def __init__(self, array: Any, device: Device, spec: VariableSpec, name: str, uid: int) -> None:
+        self.array = array
+        self.device = device
+        self.spec = spec
+        self.name = name
+        self.uid = uid
+
+    def set(self, array: Any) -> Any:
+        """Takes a new value, which nobody else may write to afterwards; returns it."""
+        self.array = array
+        if events.wanted(events.VariableAssigned):
+            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+        return array
+
+
+class Resource:
+    """A handle to a variable: a `Variable`, or its stand-in while a graph is rebuilt."""
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_device", "_uid", "spec")
+    __limelight_leaf__ = True
+    _data: Any
+    _device: Device
+    _uid: int
+    spec: VariableSpec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self.spec.shape
+
+    @property
+    def trainable(self) -> bool:
+        return self.spec.trainable
+
+    def sizes(self) -> Any:
+        """The shape as something to compute with (see `Tensor.sizes`)."""
+        return self.spec.shape if shapes.is_static(self.spec.shape) else dispatch.apply(read, (self,)).sizes()
+
+
+# The ops that touch storage
+
+
+def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
+    if value.dtype != variable.dtype:
+        raise DTypeError(
+            f"assign: a {value.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"write ll.astype(value, ll.{variable.dtype.name})"
+        )
+    if not shapes.compatible(value.shape, variable.shape) and None not in value.shape:
+        raise ShapeError(
+            f"assign: a value of shape {shapes.show(value.shape)} does not fit a variable of shape "
+            f"{shapes.show(variable.shape)}; a variable keeps its shape (create it with shape=None sizes to change them)"
+        )
+    return value
+
+
+def _updated(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
+    _assigned(VariableSpec(value.shape, variable.dtype), value)
+    if shapes.broadcast("assign", variable.shape, value.shape) != variable.shape:
+        raise ShapeError(
+            f"assign_add/assign_sub: {shapes.show(value.shape)} does not broadcast to the variable's "
+            f"{shapes.show(variable.shape)}"
+        )
+    return variable.value
+
+
+read: Final[Op] = defop(
+    "read_variable",
+    inputs="variable:var",
+    infer=lambda variable: variable.value,
+    kernel=lambda xp, storage: storage.array,
+    effect="read",
+    vjp={"variable": lambda g: g},
+    maths={"variable": "v̄ = ȳ"},
+)
+
+_CUT: Final = "assignment is not differentiable: the connection is cut here (keep the assigned value and differentiate that)"
+
+assign_op: Final[Op] = defop(
+    "assign",
+    inputs="variable:var value:any",
+    infer=_assigned,
+    kernel=lambda xp, storage, value: storage.set(value),
+    effect="write",
+    why_no_gradient=_CUT,
+)
+assign_add_op: Final[Op] = defop(
+    "assign_add",
+    inputs="variable:var value:any",
+    infer=_updated,
+    kernel=lambda xp, storage, value: storage.set(storage.array + value),
+    effect="write",
+    why_no_gradient=_CUT,
+)
+assign_sub_op: Final[Op] = defop(
+    "assign_sub",
+    inputs="variable:var value:any",
+    infer=_updated,
+    kernel=lambda xp, storage, value: storage.set(storage.array - value),
+    effect="write",
+    why_no_gradient=_CUT,
+)
+
+on_create: Final[Scoped[Callable[[Variable], None] | None]] = Scoped("on_create", None)
+"""Told of every new variable; a staged function refuses it or takes note (the state-creation contract)."""
+lift: Final[Scoped[Callable[[Tensor], Any] | None]] = Scoped("lift", None)
+"""Computes the value of a symbolic tensor outside its trace, for initial values computed in a staged function."""
+
+
+class Variable(Resource):
+    """A mutable value that gradient tapes watch automatically when it is read.
+
+    `initial_value`: a number, array or tensor, or a function without arguments that returns one. Reads are snapshots:
+    later assignments do not change them. The storage belongs to this object and dies with it, even if a graph
+    mentions the variable. Raises DTypeError or ShapeError when an assigned value does not fit.
+
+    >>> import limelight as ll
+    >>> v = ll.Variable(3.0, name="v")
+    >>> v.assign_add(1.0).item(), (v * 2).item()
+    (4.0, 8.0)
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(
+        self,
+        initial_value: TensorLike | Callable[[], TensorLike],
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+        trainable: bool = True,
+        shape: Any = None,
+    ) -> None:
+        hook = on_create.get()
+        if hook is not None:
+            hook(self)
+        value = _initial(initial_value, dtype)
+        spec = VariableSpec(value.shape if shape is None else shapes.as_shape(shape), value.dtype, trainable)
+        self.name = name or "variable"
+        self.spec = spec
+        self._uid = new_uid()
+        self._device = value._device
+        self._data = Storage(np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid)
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    def read_value(self) -> Tensor:
+        """The value now, as a tensor that later assignments do not change."""
+        value: Tensor = dispatch.apply(read, (self,))
+        return value
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The value now, as a read-only NumPy array."""
+        return self.read_value().numpy()
+
+    def assign(self, value: TensorLike) -> Tensor:
+        """Replaces the value; returns it. Same dtype and shape needed."""
+        return self._write(assign_op, value)
+
+    def assign_add(self, delta: TensorLike) -> Tensor:
+        """Adds `delta`, which broadcasts to the variable's shape; returns the new value."""
+        return self._write(assign_add_op, delta)
+
+    def assign_sub(self, delta: TensorLike) -> Tensor:
+        """Subtracts `delta`, which broadcasts to the variable's shape; returns the new value."""
+        return self._write(assign_sub_op, delta)
+
+    def _write(self, op: Op, value: TensorLike) -> Tensor:
+        if not isinstance(value, (Tensor, Resource, np.ndarray)) and dtypes.is_inexact(self.dtype):
+            value = as_tensor(np.asarray(value, dtype=self.dtype)) if not hasattr(value, "dtype") else as_tensor(value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            value = as_tensor(np.asarray(value, dtype=self.dtype))
+        operands = prepare(op, (self, value))
+        op.infer(self.spec, operands[1].spec)
+        result: Tensor = dispatch.apply(op, operands)
+        return result
+
+    def ref(self) -> TensorRef:
+        """A hashable key that stands for this very variable."""
+        return TensorRef(self)
+
+    def __as_tensor__(self) -> Tensor:
+        return self.read_value()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.read_value().__array__(dtype, copy)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        clone = Variable(np.array(self.numpy()), name=self.name, trainable=self.trainable)
+        memo[id(self)] = clone
+        return clone
+
+    def __copy__(self) -> Variable:
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        value = np.array2string(np.asarray(self._data.array), separator=", ") if self._device is CPU0 else "..."
+        return f"ll.Variable({value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
+
+    def __hash__(self) -> int:
+        raise DTypeError("variables compare by value and so are not hashable; use v.ref() as a key")
+
+    if TYPE_CHECKING:  # a variable reads as its value: see _forward below
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any, /) -> Tensor: ...
+        def __add__(self, other: TensorLike, /) -> Tensor: ...
+        def __radd__(self, other: TensorLike, /) -> Tensor: ...
+        def __sub__(self, other: TensorLike, /) -> Tensor: ...
+        def __rsub__(self, other: TensorLike, /) -> Tensor: ...
+        def __mul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __truediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __matmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __pow__(self, other: TensorLike, /) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+
+
+def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
+    """The initial value as a tensor with data, computed outside any trace and tape."""
+    lifter = lift.get()
+    if isinstance(given, Tensor) and type(given) is not Tensor and lifter is not None:
+        given = lifter(given)
+    with dispatch.fresh_stack():
+        value = as_tensor(given() if callable(given) else given)
+        value = value if dtype is None else value.astype(dtypes.dtype(dtype))
+        requested = dispatch.requested_device()
+        if requested is None or requested is value._device:
+            return value
+        devices.mark_in_use()
+        return _on(value, requested)
+
+
+def _on(value: Tensor, device: Device) -> Tensor:
+    return wrap(move(value, device, "initial value of a variable"), device)
+
+
+_READS_AS_VALUE: Final = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor "
+    "rxor neg pos abs invert lt le gt ge eq ne getitem bool int float complex index len iter format"
+).split()
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    """A method that reads the variable and asks its value: operators must sit on the class, so they are made here."""
+
+    def forwarded(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.read_value(), name)(*args, **kwargs)
+
+    return forwarded
+
+
+for _name in _READS_AS_VALUE:
+    setattr(Variable, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+def _read_attribute(self: Variable, name: str) -> Any:
+    """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
+    if name.startswith("__") or not hasattr(Tensor, name):
+        raise AttributeError(f"a variable has no attribute {name!r}")
+    return getattr(self.read_value(), name)
+
+
+Variable.__getattr__ = _read_attribute  # type: ignore[method-assign]
