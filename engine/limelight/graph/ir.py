@@ -10,9 +10,12 @@ A graph is data: it holds no tensors but literals, and no references to variable
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
+from weakref import ref
 
 from limelight.devices import Device
+from limelight.errors import GraphError
 from limelight.registry import Op
 from limelight.source import Source
 from limelight.spec import Spec
@@ -28,14 +31,23 @@ class FunctionLike(Protocol):
 
 
 class Value:
-    """One edge of the graph: an output of a node, or an input of the graph when `node` is None."""
+    """One edge of the graph: an output of a node, or an input of the graph when `node` is None.
 
-    __slots__ = ("index", "node", "spec", "__weakref__")
+    It knows its node weakly: strong references run from later nodes to earlier values only, so a graph holds no
+    cycles and goes, with its literals, when its last reference does. Whoever keeps a value keeps its graph too.
+    """
+
+    __slots__ = ("__weakref__", "_node", "index", "spec")
 
     def __init__(self, spec: Spec, node: Node | None = None, index: int = 0) -> None:
         self.spec = spec
-        self.node = node
+        self._node = None if node is None else ref(node)
         self.index = index
+
+    @property
+    def node(self) -> Node | None:
+        """The node that makes this value; None for an input of the graph."""
+        return None if self._node is None else self._node()
 
     def __repr__(self) -> str:
         return f"<value {self.spec} of {self.node.op if self.node else 'the inputs'}>"
@@ -49,7 +61,7 @@ class Node:
     name scopes such as "dense/"; `after` the nodes that must have run before it although no value says so.
     """
 
-    __slots__ = ("after", "device", "inputs", "op", "outputs", "params", "scope", "stack")
+    __slots__ = ("__weakref__", "after", "device", "inputs", "op", "outputs", "params", "scope", "stack")
 
     def __init__(
         self,
@@ -84,8 +96,8 @@ class Node:
 
     @property
     def functions(self) -> tuple[FunctionLike, ...]:
-        """The staged functions among the parameters."""
-        return tuple(p for p in self.params if isinstance(p, FunctionLike))
+        """The staged functions among the parameters. Each takes the last inputs of the node, as many as it has."""
+        return tuple([p for p in self.params if isinstance(p, FunctionLike)]) if self.op.higher_order else ()
 
     def __repr__(self) -> str:
         return f"<node {self.op}>"
@@ -98,7 +110,7 @@ class Graph:
     an order in which they may run. Passes never change a graph: they build another.
     """
 
-    __slots__ = ("__weakref__", "input_names", "inputs", "n_captures", "name", "nodes", "outputs")
+    __slots__ = ("__weakref__", "_numbers", "input_names", "inputs", "n_captures", "name", "nodes", "outputs", "summary")
 
     def __init__(
         self,
@@ -116,6 +128,8 @@ class Graph:
         self.outputs = tuple(outputs)
         self.input_names = tuple(input_names) or tuple(f"arg{i}" for i in range(len(self.inputs)))
         self.n_captures = n_captures
+        self._numbers: dict[Value, int] | None = None
+        self.summary: Any = None  # what limelight.graph.effects found out about this graph
 
     @property
     def arguments(self) -> tuple[Value, ...]:
@@ -124,6 +138,19 @@ class Graph:
     @property
     def captures(self) -> tuple[Value, ...]:
         return self.inputs[len(self.inputs) - self.n_captures :]
+
+    def name_of(self, value: Value) -> str:
+        """The name of `value` in the graph's text, "%5": inputs are numbered first, then outputs of nodes in order.
+
+        Raises GraphError for a value of another graph.
+        """
+        if self._numbers is None:
+            made = (value for node in self.nodes for value in node.outputs)
+            self._numbers = {value: i for i, value in enumerate(chain(self.inputs, made))}
+        try:
+            return f"%{self._numbers[value]}"
+        except KeyError:
+            raise GraphError(f"{value!r} is not a value of graph {self.name}") from None
 
     def functions(self) -> Iterator[FunctionLike]:
         """The functions that nodes of this graph call, each once, not those that these call in turn."""
