@@ -37,6 +37,11 @@ class Interpreter:
         """
         raise NotImplementedError
 
+    def constant(self, array: Any, device: Device | None) -> Any:
+        """A tensor with the value of a NumPy array that nobody else holds; a trace writes it into its graph."""
+        assert self.below is not None
+        return self.below.constant(array, device)
+
 
 _base: list[Interpreter] = []
 

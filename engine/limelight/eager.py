@@ -21,7 +21,7 @@ from limelight.dispatch import active, apply, scopes
 from limelight.dtypes import DType
 from limelight.errors import DeviceError, DTypeError, LimelightError, RunError
 from limelight.registry import KINDS, Op
-from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.tensor import Opaque, Tensor, as_tensor, put, wrap
 
 # NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
 warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
@@ -39,6 +39,8 @@ class Eager(dispatch.Interpreter):
             data = _shortest(op, inputs, attrs)
             if data is not None:
                 return wrap(data)
+        if op.higher_order:
+            return _call(op, inputs, attrs)
         device = place(op, inputs)
         payloads = [_payload(op, x, device) for x in inputs]
         start = time.perf_counter()
@@ -48,13 +50,34 @@ class Eager(dispatch.Interpreter):
             raise
         except Exception as error:
             raise explain(op, inputs, attrs, error) from error
-        outputs = tuple([wrap(r, device) for r in result]) if op.multiple else wrap(result, device)
+        outputs = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
         if events.wanted(events.OpRan) or events.wanted(events.Allocated):
             _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
         return outputs
 
 
+    def constant(self, array: Any, device: Device | None) -> Tensor:
+        return put(array, device or CPU0)
+
+
 dispatch.set_base(Eager())
+
+
+def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Runs an op whose parameters are staged functions: their graphs place their own ops and outputs."""
+    start = time.perf_counter()
+    payloads = [x if type(x) in _SCALARS else x._data for x in inputs]
+    results = op.kernel_on("numpy")(*payloads, *attrs)
+    places = attrs[0].output_devices([x._device for x in inputs[-len(attrs[0].graph.inputs) :]])
+    places += [CPU0] * (len(results) - len(places))
+    outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
+    if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+        _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
+    return outputs
+
+
+def _handle(result: Any, device: Device) -> Any:
+    return wrap(result, device) if hasattr(result, "dtype") else Opaque(result, device)
 
 
 def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
@@ -195,8 +218,9 @@ def _spec(x: Any) -> Any:
 
 
 def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...], device: Device, seconds: float) -> None:
+    outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
     specs = tuple(str(x.spec) for x in outputs)
-    nbytes = sum(x.nbytes for x in outputs if hasattr(x._data, "nbytes"))
+    nbytes = sum(x.nbytes for x in outputs)
     given = tuple(repr(x) if type(x) in _SCALARS else str(x.spec) for x in inputs)
     events.emit(events.OpRan(op.name, device.short, given, specs, nbytes, seconds, source.user_line()))
     if events.wanted(events.Allocated):

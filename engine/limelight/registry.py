@@ -67,7 +67,8 @@ class Op:
     """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well.
 
     `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
-    graph has. `taped(inputs, attrs)` may name the variant that a tape records instead.
+    graph has. `taped(inputs, attrs)` may name the variant that a tape records instead, or None for "record nothing".
+    `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Op:
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
         higher_order: bool = False,
+        save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
         taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
     ) -> None:
         self.name = name
@@ -103,6 +105,7 @@ class Op:
         self.multiple = multiple
         self.special = dict(special or {})
         self.higher_order = higher_order
+        self.save = save
         self.taped = taped
         self.recipes: dict[int, Recipe] = {}
         self._kernels: dict[str, Callable[..., Any]] = {}
@@ -201,7 +204,7 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 def _names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
     facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype")}
-    return {"g", "needed", "out"} | operands | facts | set(op.attrs)
+    return {"g", "needed", "saved", "out"} | operands | facts | set(op.attrs)
 
 
 def _check_rule(op: Op, target: str, rule: Rule) -> None:
@@ -216,6 +219,8 @@ def _check_rule(op: Op, target: str, rule: Rule) -> None:
 
 def _compile_recipe(op: Op, mask: int) -> Recipe:
     rules = _wanted_rules(op, mask)
+    if op.save is not None:
+        return Recipe(op.save, (), rules[0], ("saved",))
     saved: list[str] = []
     for rule in rules:
         if rule is not None:

@@ -202,6 +202,8 @@ class GradientTape(dispatch.Interpreter):
         swap = op.taped(inputs, attrs) if op.taped is not None else None
         if swap is not None:
             op, attrs = swap.op, swap.attrs
+        elif op.taped is not None:  # nothing that is watched influences its outputs
+            return below.process(op, inputs, attrs)
         out = below.process(op, inputs, attrs)
         outs = out if op.multiple else (out,)
         recipe = op.recipe(1 if op.variadic else mask)

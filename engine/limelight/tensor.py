@@ -13,7 +13,7 @@ from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.shapes import Shape
-from limelight.spec import TensorSpec, known
+from limelight.spec import ObjectSpec, TensorSpec, known
 
 TensorLike: TypeAlias = "Tensor | complex | bool | Sequence[Any] | np.ndarray[Any, Any] | np.generic | Any"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -245,6 +245,20 @@ class Tensor:
         def __getattr__(self, name: str) -> Any: ...
 
 
+class Opaque:
+    """A handle to a Python value that ops of a graph pass to each other; it has no dtype and never a gradient."""
+
+    __slots__ = ("_data", "_device", "_uid", "dtype", "shape", "spec")
+
+    def __init__(self, data: Any, device: Device) -> None:
+        self._data = data
+        self._device = device
+        self._uid = 0
+        self.dtype = None
+        self.shape = ()
+        self.spec = ObjectSpec(type(data).__name__)
+
+
 class TensorRef:
     """A hashable stand-in for one tensor; equal to another one only when both stand for the same tensor."""
 
@@ -349,7 +363,10 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     if hasattr(value, "__as_tensor__"):
         return constant(value.__as_tensor__(), dtype)
     array = as_array(value, dtype)
-    return put(array, dispatch.requested_device() or CPU0) if dispatch.active else wrap(array)
+    if not dispatch.active:
+        return wrap(array)
+    made: Tensor = dispatch.current().constant(array, dispatch.requested_device())
+    return made
 
 
 def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:

@@ -1,0 +1,66 @@
+"""What a node does besides computing its outputs: which variables it reads and writes, which chains it belongs to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from limelight.graph.ir import Graph, Node, Value
+from limelight.spec import VariableSpec
+
+
+class Effects(NamedTuple):
+    """`reads` and `writes` are variable inputs of the node or graph; `chains` a subset of {"random", "io"}."""
+
+    reads: frozenset[Value]
+    writes: frozenset[Value]
+    chains: frozenset[str]
+
+    @property
+    def any(self) -> bool:
+        return bool(self.reads or self.writes or self.chains)
+
+    @property
+    def changes(self) -> bool:
+        """Whether running the node can be noticed by others: such a node is never removed."""
+        return bool(self.writes or self.chains)
+
+
+NONE = Effects(frozenset(), frozenset(), frozenset())
+
+
+def effects_of(node: Node) -> Effects:
+    """The effects of one node, those of the functions that it calls included."""
+    effect = node.op.effect
+    if node.op.higher_order:
+        return _of_functions(node)
+    if effect is None:
+        return NONE
+    target = frozenset(node.inputs[:1])
+    if effect == "read":
+        return Effects(target, frozenset(), frozenset())
+    if effect == "write":
+        return Effects(frozenset(), target, frozenset())
+    return Effects(frozenset(), frozenset(), frozenset([effect]))
+
+
+def effects_of_graph(graph: Graph) -> Effects:
+    """The effects of running a whole graph, in terms of its inputs."""
+    found = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
+    reads = frozenset(value for effects in found for value in effects.reads)
+    writes = frozenset(value for effects in found for value in effects.writes)
+    return Effects(reads, writes, frozenset(chain for effects in found for chain in effects.chains))
+
+
+def _of_functions(node: Node) -> Effects:
+    """A called function's effects, in terms of the caller's values: its inputs are the last inputs of the node."""
+    reads: set[Value] = set()
+    writes: set[Value] = set()
+    chains: set[str] = set(["io"] if node.op.effect == "io" else [])
+    for function in node.functions:
+        inner = effects_of_graph(function.graph)
+        outer = dict(zip(function.graph.inputs, node.inputs[len(node.inputs) - len(function.graph.inputs) :], strict=True))
+        reads |= {outer[value] for value in inner.reads}
+        writes |= {outer[value] for value in inner.writes}
+        chains |= inner.chains
+    assert all(isinstance(value.spec, VariableSpec) for value in reads | writes)
+    return Effects(frozenset(reads), frozenset(writes), frozenset(chains))

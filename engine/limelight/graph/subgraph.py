@@ -1,0 +1,30 @@
+"""Cutting graphs: copies of some nodes of a graph, with new inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from limelight.graph.ir import Graph, Node, Value
+
+
+def extract(
+    name: str, inputs: Sequence[Value], nodes: Iterable[Node], outputs: Sequence[Value], names: Sequence[str] = ()
+) -> Graph:
+    """A graph of copies of `nodes` in which `inputs`, values that the nodes use, are the arguments."""
+    values = {value: Value(value.spec) for value in inputs}
+    copies: dict[Node, Node] = {}
+    for node in nodes:
+        copy = Node(
+            node.op,
+            tuple([values[value] for value in node.inputs]),
+            node.params,
+            [value.spec for value in node.outputs],
+            device=node.device,
+            stack=node.stack,
+            scope=node.scope,
+            after=tuple([copies[earlier] for earlier in node.after if earlier in copies]),
+        )
+        copies[node] = copy
+        values.update(zip(node.outputs, copy.outputs, strict=True))
+    fresh = [values[value] for value in inputs]
+    return Graph(name, fresh, list(copies.values()), [values[value] for value in outputs], input_names=names)

@@ -1,0 +1,339 @@
+"""Tracing: an interpreter that writes a graph instead of computing (paper sections 4.1 and 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from limelight import dispatch, dtypes, shapes, source
+from limelight.devices import CPU0
+from limelight.dtypes import DType
+from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
+from limelight.graph.effects import Effects, effects_of
+from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.ops.literal import constant_op
+from limelight.registry import Op, get
+from limelight.source import Source
+from limelight.spec import Spec, TensorSpec, VariableSpec
+from limelight.tensor import Tensor, new_uid
+from limelight.variables import Resource
+
+_SCALARS: Final = (bool, int, float, complex)
+
+
+class SymbolicTensor(Tensor):
+    """A tensor that will have a value when the graph runs. Shape and dtype are known now, sizes perhaps not."""
+
+    __slots__ = ("_tracer", "_value")
+    _tracer: Tracer
+    _value: Value
+
+    @property
+    def _data(self) -> Any:  # type: ignore[override]  # stands where a tensor keeps its array, and explains
+        raise _no_value(self)
+
+    @property
+    def spec(self) -> TensorSpec:
+        spec = self._value.spec
+        assert isinstance(spec, TensorSpec)
+        return spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> shapes.Shape:
+        return self.spec.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.spec.nbytes or 0
+
+    @property
+    def name(self) -> str:
+        return f"the result of {self._value.node.op}" if self._value.node else "an argument"
+
+    def sizes(self) -> Any:
+        return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        raise _no_value(self, ".numpy()")
+
+    def item(self) -> Any:
+        raise _no_value(self, ".item()")
+
+    def tolist(self) -> Any:
+        raise _no_value(self, ".tolist()")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise _no_value(self, "conversion to a NumPy array")
+
+    def __bool__(self) -> bool:
+        raise _no_value(self, "bool() (as in `if`, `while`, `and`, `or`, `not`)")
+
+    def __int__(self) -> int:
+        raise _no_value(self, "int()")
+
+    def __float__(self) -> float:
+        raise _no_value(self, "float()")
+
+    def __complex__(self) -> complex:
+        raise _no_value(self, "complex()")
+
+    def __index__(self) -> int:
+        raise _no_value(self, "use as a Python index")
+
+    def __format__(self, form: str) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        made = self._value.node.stack[:1] if self._value.node else ()
+        where = f", made at {made[0]}" if made else ""
+        return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
+
+
+def _no_value(x: SymbolicTensor, asked: str = "its value") -> LimelightError:
+    """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on."""
+    node = x._value.node
+    made = source.at(node.stack[0] if node and node.stack else None)
+    here = source.at(source.user_line())
+    if x._tracer.finished:
+        return LeakedTensorError(
+            f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: {x.name}, {x.spec}{made}. "
+            f"It has no value outside{here}. Return it from the function instead of storing it in a global, list or attribute; "
+            "to keep a value between calls use ll.Variable"
+        )
+    return SymbolicValueError(
+        f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
+        f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write ll.cond(pred, true_fn, false_fn) or "
+        "ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars); for arbitrary Python on real values "
+        "ll.py_func(fn, inputs, output_specs); or take the value as a plain Python argument, which is known while tracing"
+    )
+
+
+class SymbolicVariable(Resource):
+    """Stands for a variable while a graph is rebuilt from another one."""
+
+    __slots__ = ()
+
+    def __init__(self, spec: VariableSpec) -> None:
+        self.spec = spec
+        self._uid = new_uid()
+        self._device = CPU0
+        self._data = None
+
+    def __as_tensor__(self) -> Tensor:
+        value: Tensor = dispatch.apply(get("read_variable"), (self,))
+        return value
+
+
+class SymbolicObject:
+    """Stands for an opaque value that flows between ops of a graph."""
+
+    __slots__ = ("_tracer", "_uid", "_value", "dtype", "shape", "spec")
+
+    def __init__(self, value: Value, tracer: Tracer) -> None:
+        self._value = value
+        self._tracer = tracer
+        self._uid = 0
+        self.spec = value.spec
+        self.dtype = None
+        self.shape = ()
+
+
+class Tracer(dispatch.Interpreter):
+    """Writes the ops of its block into a graph. What they use from outside becomes a captured input.
+
+    Use as a context manager; `finish(outputs)` makes the graph. After the block its symbolic tensors are dead: any use
+    of them raises LeakedTensorError.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.finished = False
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.input_names: list[str] = []
+        self.captured: dict[int, tuple[Any, Value]] = {}
+        self.scope = ""
+        self._values: dict[int, Value] = {}  # of variables, by uid
+        self._literals: dict[tuple[Any, ...], Value] = {}
+        self._order = EffectOrder()
+
+    def __enter__(self) -> Tracer:
+        dispatch.push(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch.remove(self)
+        self.finished = True
+
+    # Inputs
+
+    def add_input(self, spec: Spec, name: str = "") -> Any:
+        """A new argument: a symbolic tensor, variable or object."""
+        value = Value(spec)
+        self.inputs.append(value)
+        self.input_names.append(name or f"arg{len(self.inputs) - 1}")
+        if isinstance(spec, VariableSpec):
+            stand_in = SymbolicVariable(spec)
+            self._values[stand_in._uid] = value
+            return stand_in
+        return self._handle(value)
+
+    def bind_variable(self, variable: Resource, name: str = "") -> None:
+        """A new argument that stands for `variable` wherever the traced code uses it."""
+        value = Value(variable.spec)
+        self.inputs.append(value)
+        self.input_names.append(name or f"arg{len(self.inputs) - 1}")
+        self._values[variable._uid] = value
+
+    @property
+    def captures(self) -> list[Any]:
+        """The handles captured so far, in the order of the graph's last inputs."""
+        return [handle for handle, _ in self.captured.values()]
+
+    # Ops
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        values = tuple([x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs) for x in inputs])
+        stack = source.user_stack()
+        try:
+            found = op.infer(*[value.spec for value in values], *attrs)
+        except LimelightError as error:
+            raise type(error)(f"{error}{source.at(stack[0] if stack else None)}") from None
+        specs = found if isinstance(found, tuple) else (found,)
+        device = dispatch.requested_device() if dispatch.scopes else None
+        node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
+        if op.effect is not None or op.higher_order:
+            node.after = self._order.place(node)
+        self.nodes.append(node)
+        if op.multiple:
+            return tuple([self._handle(value) for value in node.outputs])
+        return self._handle(node.outputs[0])
+
+    def value_of(self, x: Any, op: Op | None = None, beside: Sequence[Any] = ()) -> Value:
+        """The value in this graph that stands for `x`: its own, a literal, or a capture."""
+        if isinstance(x, (SymbolicTensor, SymbolicObject)) and x._tracer is self:
+            return x._value
+        if type(x) in _SCALARS:
+            return self._literal(x, op, beside)
+        if isinstance(x, Resource):
+            known = self._values.get(x._uid)
+            return known if known is not None else self._capture(x, x.spec)
+        if isinstance(x, SymbolicTensor) and (x._tracer.finished or x._tracer not in dispatch.stack()):
+            raise _no_value(x)
+        return self._capture(x, x.spec)
+
+    def constant(self, array: Any, device: Any) -> SymbolicTensor:
+        params = (Literal(array),)
+        node = Node(constant_op, (), params, (constant_op.infer(*params),), device=device, stack=source.user_stack())
+        self.nodes.append(node)
+        made: SymbolicTensor = self._handle(node.outputs[0])
+        return made
+
+    def finish(self, outputs: Sequence[Any]) -> Graph:
+        """The graph that computes `outputs` (tensors, numbers or opaque values) from the inputs and captures."""
+        results = [self.value_of(x) for x in outputs]
+        captures = [value for _, value in self.captured.values()]
+        names = [_capture_name(handle, i) for i, handle in enumerate(self.captures)]
+        return Graph(
+            self.name,
+            [*self.inputs, *captures],
+            self.nodes,
+            results,
+            input_names=[*self.input_names, *names],
+            n_captures=len(captures),
+        )
+
+    def _handle(self, value: Value) -> Any:
+        if not isinstance(value.spec, TensorSpec):
+            return SymbolicObject(value, self)
+        symbolic = object.__new__(SymbolicTensor)
+        symbolic._value = value
+        symbolic._tracer = self
+        symbolic._device = CPU0
+        symbolic._uid = 0
+        return symbolic
+
+    def _capture(self, x: Any, spec: Spec) -> Value:
+        if not x._uid:
+            x._uid = new_uid()
+        known = self.captured.get(x._uid)
+        if known is None:
+            known = self.captured[x._uid] = (x, Value(spec))
+        return known[1]
+
+    def _literal(self, scalar: Any, op: Op | None, beside: Sequence[Any]) -> Value:
+        dtype = next((x.dtype for x in _uniform(op, beside) if type(x) not in _SCALARS), None)
+        dtype = dtype or dtypes.default_for(scalar)
+        key = (type(scalar), repr(scalar), dtype)
+        known = self._literals.get(key)
+        if known is None:
+            params = (Literal(np.asarray(scalar, dtype=dtype)),)
+            node = Node(constant_op, (), params, (constant_op.infer(*params),), stack=source.user_stack())
+            self.nodes.append(node)
+            known = self._literals[key] = node.outputs[0]
+        return known
+
+
+def _uniform(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
+    """The operands whose dtype a scalar among them takes on."""
+    if op is None or op.variadic:
+        return inputs
+    return [x for x, operand in zip(inputs, op.operands, strict=True) if operand.accepts is None]
+
+
+def _capture_name(handle: Any, index: int) -> str:
+    name = getattr(handle, "name", None)
+    return name if isinstance(handle, Resource) and isinstance(name, str) else f"capture{index}"
+
+
+class EffectOrder:
+    """Gives each node with an effect the nodes that must run before it (docs/design.md section 6)."""
+
+    def __init__(self) -> None:
+        self._writes: dict[Value, Node] = {}
+        self._reads: dict[Value, list[Node]] = {}
+        self._chains: dict[str, Node] = {}
+
+    def place(self, node: Node) -> tuple[Node, ...]:
+        effects: Effects = effects_of(node)
+        after: dict[Node, None] = {}
+        for value in effects.reads:
+            if value in self._writes:
+                after[self._writes[value]] = None
+        for value in effects.writes:
+            after |= dict.fromkeys(self._reads.get(value, ()))
+            if value in self._writes:
+                after[self._writes[value]] = None
+        for chain in effects.chains:
+            if chain in self._chains:
+                after[self._chains[chain]] = None
+        self._note(node, effects)
+        return tuple(after)
+
+    def _note(self, node: Node, effects: Effects) -> None:
+        for value in effects.reads:
+            self._reads.setdefault(value, []).append(node)
+        for value in effects.writes:
+            self._writes[value] = node
+            self._reads[value] = []
+        for chain in effects.chains:
+            self._chains[chain] = node
+
+
+def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:
+    """Runs the nodes of `graph` through the interpreters of this thread, at their own source lines; returns its outputs."""
+    handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+    for node in graph.nodes:
+        with source.pretend(node.stack):
+            result = apply(node.op, tuple([handles[value] for value in node.inputs]), node.params)
+        results = result if node.op.multiple else (result,)
+        handles.update(zip(node.outputs, results, strict=True))
+    return [handles[value] for value in graph.outputs]
+
+
