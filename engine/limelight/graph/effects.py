@@ -58,7 +58,9 @@ def _of_functions(node: Node) -> Effects:
     chains: set[str] = set(["io"] if node.op.effect == "io" else [])
     for function in node.functions:
         inner = effects_of_graph(function.graph)
-        outer = dict(zip(function.graph.inputs, node.inputs[len(node.inputs) - len(function.graph.inputs) :], strict=True))
+        outer = dict(
+            zip(function.graph.inputs, node.inputs[len(node.inputs) - len(function.graph.inputs) :], strict=True)
+        )
         reads |= {outer[value] for value in inner.reads}
         writes |= {outer[value] for value in inner.writes}
         chains |= inner.chains

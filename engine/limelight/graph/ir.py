@@ -10,8 +10,9 @@ A graph is data: it holds no tensors but literals, and no references to variable
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from inspect import getattr_static
 from itertools import chain
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from weakref import ref
 
 from limelight.devices import Device
@@ -21,13 +22,23 @@ from limelight.source import Source
 from limelight.spec import Spec
 
 
-@runtime_checkable
 class FunctionLike(Protocol):
-    """A parameter that is itself a staged function: call, cond and while_loop have such."""
+    """A parameter that is itself a staged function: call, cond and while_loop have such.
+
+    `run` maps payloads to a tuple of payloads. It may be made when it is first asked for, so looking at a graph must
+    not ask: `is_function` tells such parameters from others.
+    """
 
     name: str
     graph: Graph
-    run: Callable[..., tuple[Any, ...]]
+
+    @property
+    def run(self) -> Callable[..., tuple[Any, ...]]: ...
+
+
+def is_function(param: object) -> TypeGuard[FunctionLike]:
+    """Whether a static parameter is a staged function; does not make it ready to run."""
+    return all(getattr_static(param, name, None) is not None for name in ("graph", "run"))
 
 
 class Value:
@@ -97,7 +108,7 @@ class Node:
     @property
     def functions(self) -> tuple[FunctionLike, ...]:
         """The staged functions among the parameters. Each takes the last inputs of the node, as many as it has."""
-        return tuple([p for p in self.params if isinstance(p, FunctionLike)]) if self.op.higher_order else ()
+        return tuple([p for p in self.params if is_function(p)]) if self.op.higher_order else ()
 
     def __repr__(self) -> str:
         return f"<node {self.op}>"
@@ -110,7 +121,17 @@ class Graph:
     an order in which they may run. Passes never change a graph: they build another.
     """
 
-    __slots__ = ("__weakref__", "_numbers", "input_names", "inputs", "n_captures", "name", "nodes", "outputs", "summary")
+    __slots__ = (
+        "__weakref__",
+        "_numbers",
+        "input_names",
+        "inputs",
+        "n_captures",
+        "name",
+        "nodes",
+        "outputs",
+        "summary",
+    )
 
     def __init__(
         self,
@@ -161,20 +182,15 @@ class Graph:
                     seen.add(id(function))
                     yield function
 
-    def text(self) -> str:
-        """The graph as text that `limelight.graph.parse` reads back."""
-        from limelight.graph.text import show  # the printer knows the graph, and the graph offers it to its readers
+    if TYPE_CHECKING:  # the printers know the graph, not the other way round: they attach themselves
 
-        return show(self)
+        def text(self) -> str:
+            """The graph as text that `limelight.graph.parse` reads back (see `limelight.graph.text.show`)."""
 
-    def to_dot(self) -> str:
-        """The graph in Graphviz's DOT language."""
-        from limelight.graph.dot import to_dot
+        def to_dot(self) -> str:
+            """The graph in Graphviz's DOT language."""
 
-        return to_dot(self)
-
-    def __str__(self) -> str:
-        return self.text()
+        def __str__(self) -> str: ...
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"

@@ -1,0 +1,104 @@
+"""Building graphs from graphs: what every pass needs and none should write again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from limelight.graph.ir import Graph, Node, Value
+from limelight.registry import Op
+from limelight.spec import Spec
+
+
+class Rewriter:
+    """Copies a graph node by node with changes; `finish` makes the new graph.
+
+    Call exactly one of `keep`, `replace` or `drop` for each old node, in order; `add` makes a node in between. A node
+    whose operands did not change is taken over as it is, so graphs share what they have in common; the others are
+    rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes: list[Node] = []
+        self.rewired: dict[Node, Node] = {}
+        self._values: dict[Value, Value] = {}
+        self._order: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
+
+    def value(self, old: Value) -> Value:
+        """What stands for `old` in the new graph."""
+        return self._values.get(old, old)
+
+    def inputs(self, node: Node) -> tuple[Value, ...]:
+        """The operands of `node` in the new graph."""
+        get = self._values.get
+        return tuple([get(x, x) for x in node.inputs])
+
+    def keep(self, node: Node) -> Node:
+        """Takes `node` over, rebuilt if an operand or a node it must follow has changed."""
+        if (self._values and not self._values.keys().isdisjoint(node.inputs)) or (
+            node.after and not self._order.keys().isdisjoint(node.after)
+        ):
+            return self.rebuild(node, self.inputs(node))
+        self.nodes.append(node)
+        return node
+
+    def rebuild(self, node: Node, inputs: tuple[Value, ...]) -> Node:
+        """Takes `node` over with other operands, which are values of the new graph."""
+        copy = Node(
+            node.op,
+            inputs,
+            node.params,
+            [value.spec for value in node.outputs],
+            device=node.device,
+            stack=node.stack,
+            scope=node.scope,
+            after=self._followed(node),
+        )
+        self._values.update(zip(node.outputs, copy.outputs, strict=True))
+        self._order[node] = (copy,)
+        self.rewired[node] = copy
+        self.nodes.append(copy)
+        return copy
+
+    def replace(self, node: Node, values: Sequence[Value], by: Node | None = None) -> None:
+        """Leaves `node` out; `values` of the new graph stand for its outputs, `by` for it in the effect order."""
+        self._values.update(zip(node.outputs, values, strict=True))
+        self.drop(node, by)
+
+    def drop(self, node: Node, by: Node | None = None) -> None:
+        """Leaves `node` out; nothing may use its outputs. What followed it follows `by`, or what `node` followed."""
+        self._order[node] = (by,) if by is not None else self._followed(node)
+
+    def add(
+        self, like: Node, op: Op, inputs: tuple[Value, ...], params: tuple[Any, ...], specs: Sequence[Spec] = ()
+    ) -> Node:
+        """A new node at the position, scope and device of `like`; its specs are inferred if they are not given."""
+        if not specs:
+            found = op.infer(*[x.spec for x in inputs], *params)
+            specs = found if isinstance(found, tuple) else (found,)
+        node = Node(op, inputs, params, specs, device=like.device, stack=like.stack, scope=like.scope)
+        self.nodes.append(node)
+        return node
+
+    def finish(self) -> Graph:
+        """The new graph; the old one itself if nothing has changed."""
+        graph = self.graph
+        if not self._values and not self._order and len(self.nodes) == len(graph.nodes):
+            return graph
+        return Graph(
+            graph.name,
+            graph.inputs,
+            self.nodes,
+            [self.value(value) for value in graph.outputs],
+            input_names=graph.input_names,
+            n_captures=graph.n_captures,
+        )
+
+    def _followed(self, node: Node) -> tuple[Node, ...]:
+        if not node.after:
+            return ()
+        found: dict[Node, None] = {}
+        for earlier in node.after:
+            found.update(dict.fromkeys(self._order.get(earlier, (earlier,))))
+        return tuple(found)
