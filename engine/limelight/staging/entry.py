@@ -1,0 +1,131 @@
+"""One entry of a trace cache: a function specialised to the types of its arguments."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from limelight import dispatch
+from limelight.devices import CPU0
+from limelight.errors import DeadVariableError, SignatureError
+from limelight.graph.ir import Graph
+from limelight.spec import TensorSpec, VariableSpec
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.gradient import call
+from limelight.staging.outputs import Outputs
+from limelight.staging.signature import Key, describe_part
+from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.trace import SymbolicTensor
+from limelight.variables import Resource, Variable
+
+
+class ConcreteFunction:
+    """A graph function with what it captured: one entry of a trace cache, and callable by itself.
+
+    Calling it with tensors (in the order of the traced leaves that are tensors or variables) runs the graph; nothing
+    is ever traced again.
+    """
+
+    __limelight_leaf__ = True
+
+    def __init__(
+        self, function: GraphFunction, captures: Sequence[Any], outputs: Outputs, key: Key, paths: Sequence[str], where: str
+    ) -> None:
+        self.function = function
+        self.name = function.name
+        self.key = key
+        self.paths = tuple(paths)
+        self.where = where  # the call that made this trace, for sentences
+        self.reason = "first call"
+        self.miss: Any = None  # the full record behind `reason`
+        self.hits = 0
+        self.index = 0
+        self.trace_seconds = 0.0
+        self.made_at = 0.0
+        self.tier = "plan"
+        self.baked: tuple[Any, ...] = ()
+        self._outputs = outputs
+        self._captures = [weakref.ref(x) if isinstance(x, Variable) else _strong(x) for x in captures]
+        self._capture_names = [getattr(x, "name", None) for x in captures]
+        self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
+
+    # For people
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as traced."""
+        return self.function.graph
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph after all passes."""
+        return self.function.optimised.graph
+
+    @property
+    def signature(self) -> str:
+        """The abstract arguments on one line: "x: f32[32,784], training: True"."""
+        return ", ".join(f"{path}: {describe_part(part)}" for path, part in zip(self.paths, self.key.parts, strict=True))
+
+    @property
+    def device(self) -> str | None:
+        """The device asked for by the scope around the call, None when there was none."""
+        return None if self.key.device is None else self.key.device.short
+
+    @property
+    def captures(self) -> tuple[Any, ...]:
+        """The tensors and variables closed over; None for a variable that has been deleted."""
+        return tuple(get() for get in self._captures)
+
+    @property
+    def stale(self) -> bool:
+        """Whether it captured a symbolic tensor of an enclosing trace that has ended: then it can never run again."""
+        return any(isinstance(x, SymbolicTensor) and x._tracer.finished for x in self.captures)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of literals and captured tensors that this entry keeps alive."""
+        literals = sum(node.params[0].array.nbytes for node in self.graph.nodes if node.op == "constant")
+        return int(literals + sum(x.nbytes for x in self.captures if isinstance(x, Tensor)))
+
+    @property
+    def input_specs(self) -> tuple[TensorSpec | VariableSpec | Any, ...]:
+        return tuple(value.spec for value in self.graph.arguments)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}({self.signature}): {len(self.graph.nodes)} nodes, {self.hits} hits>"
+
+    # Calling
+
+    def __call__(self, *tensors: Any) -> Any:
+        expected = self.graph.arguments
+        if len(tensors) != len(expected):
+            raise SignatureError(f"{self.name} takes {len(expected)} tensors ({self.signature}), got {len(tensors)}")
+        inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in tensors]
+        for x, value, name in zip(inputs, expected, self.graph.input_names, strict=False):
+            fits = value.spec.accepts(x.spec) if isinstance(value.spec, TensorSpec) else value.spec == x.spec
+            if not fits:
+                raise SignatureError(f"{self.name}: argument `{name}` must be {value.spec}, got {x.spec}")
+        return self._run(inputs)
+
+    def call_leaves(self, leaves: list[Any]) -> Any:
+        """Runs the graph on the leaves of a call whose key led here."""
+        return self._run([leaves[i] for i in self._tensor_leaves])
+
+    def _run(self, inputs: list[Any]) -> Any:
+        for i, get in enumerate(self._captures):
+            captured = get()
+            if captured is None:
+                raise DeadVariableError(
+                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a reference "
+                    "to it as long as the function is called (an attribute of a module will do)"
+                )
+            inputs.append(captured)
+        if not dispatch.active and all([x._device is CPU0 for x in inputs]):
+            results = self.function.run(*[x._data for x in inputs])
+            return self._outputs.rebuild([wrap(r) for r in results])
+        return self._outputs.rebuild(dispatch.apply(call, tuple(inputs), (self.function,)))
+
+
+def _strong(x: Any) -> Any:
+    return lambda: x

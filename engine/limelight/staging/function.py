@@ -1,0 +1,338 @@
+"""`function`: staging by tracing, behind a cache (paper section 4.6)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final, overload
+
+from limelight import dispatch, events, nest, source
+from limelight.errors import ArgumentError, SignatureError, SymbolicValueError
+from limelight.spec import TensorSpec
+from limelight.staging import miss, outputs
+from limelight.staging.cache import TraceCache, generalise
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.entry import ConcreteFunction
+from limelight.staging.signature import Call, Key, Signature
+from limelight.staging.state import Creation
+from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.trace import SymbolicTensor, Tracer
+from limelight.variables import Variable, lift, on_create
+
+_ids: Final = itertools.count(1)
+_tracing: Final = threading.RLock()
+"""Held while tracing: one lock for all functions, so that two that trace each other from two threads cannot deadlock."""
+_alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
+
+
+class Function:
+    """A Python function that runs as dataflow graphs, one for each signature it has been called with.
+
+    Made by `ll.function`. Calling it looks the arguments up in the trace cache, traces on a miss, and runs the graph.
+    """
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        *,
+        input_signature: Sequence[Any] | None = None,
+        reduce_retracing: bool = False,
+        jit_compile: bool | None = None,
+        autograph: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if not callable(python_function):
+            raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
+        self.python_function = python_function
+        self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        self.id = next(_ids)
+        self.trace_count = 0
+        self._options = {
+            "input_signature": input_signature,
+            "reduce_retracing": reduce_retracing,
+            "jit_compile": jit_compile,
+            "autograph": autograph,
+            "name": name,
+        }
+        self._signature = Signature(python_function, self.name)
+        self._declared = _check_signature(input_signature, self._signature)
+        self._cache = TraceCache()
+        self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._created_state = False
+        functools.update_wrapper(self, python_function, updated=())
+        _alive.add(self)
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self._call(args, kwargs)
+        entry = self._find(call.key)
+        if entry is None:
+            entry = self._trace_once(call)
+        else:
+            entry.hits += 1
+            if events.wanted(events.CacheHit):
+                events.emit(events.CacheHit(self.name, self.id, entry.index))
+        return entry.call_leaves(call.leaves)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The cache entry that a call with such arguments would use, traced now if need be.
+
+        Tensors may be given as `ll.TensorSpec`; unknown sizes are None.
+        """
+        if self._declared is not None and not args and not kwargs:
+            args = tuple(self._declared)
+        call = self._call(args, kwargs)
+        return self._find(call.key) or self._trace_once(call, run=False)
+
+    def explain(self, *args: Any, **kwargs: Any) -> miss.Prediction:
+        """Whether this call would hit or miss, and why, without tracing or running anything."""
+        call = self._call(args, kwargs)
+        found = self._find(call.key)
+        return miss.predict(self, call.key, found)
+
+    @property
+    def trace_cache(self) -> TraceCache:
+        """The entries, in the order in which they were traced."""
+        return self._cache
+
+    def clear_cache(self) -> None:
+        """Forgets all traces; the next call traces again."""
+        self._cache.clear()
+        for _, bound in self._instances.values():
+            bound.clear_cache()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Function:
+        """A staged method: each instance has its own cache, which goes with it."""
+        if instance is None:
+            return self
+        known = self._instances.get(id(instance))
+        if known is not None and known[0]() is instance:
+            return known[1]
+        method = _weak_method(self.python_function, instance)
+        bound = Function(method, **self._options)  # type: ignore[arg-type]  # the options of this very class
+        bound.name = self.name
+        forget = functools.partial(_forget, weakref.ref(self), id(instance))
+        self._instances[id(instance)] = (weakref.ref(instance, forget), bound)
+        return bound
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (self.python_function, self._options))
+
+    def __repr__(self) -> str:
+        return f"<limelight function {self.name}: {len(self._cache)} traces>"
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        if self._declared is None:
+            return self._signature.call(args, kwargs)
+        return _declared_call(self._declared, self._signature, args, kwargs)
+
+    def _find(self, key: Key) -> Any:
+        try:
+            found = self._cache.find(key)
+        except TypeError as error:
+            raise SignatureError(f"{self.name}: an argument cannot be part of a cache key: {error}") from None
+        return None if found is not None and found.stale else found
+
+    # Tracing
+
+    def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
+        """Traces for `call`, unless another thread has done so in the meantime."""
+        with _tracing:
+            found = self._find(call.key)
+            return found if found is not None else self._trace(self._relax(call), run)
+
+    def _relax(self, call: Call) -> Call:
+        """With `reduce_retracing`, a call that differs from an earlier one in sizes only is traced for all such sizes."""
+        if self._options["reduce_retracing"]:
+            for entry in reversed(list(self._cache)):
+                wider = generalise(call.key, entry.key)
+                if wider is not None:
+                    return Call(call.leaves, wider)
+        return call
+
+    def _trace(self, call: Call, run: bool) -> ConcreteFunction:
+        record = miss.diagnose(self, call.key, source.user_stack())
+        start = time.perf_counter()
+        first = len(self._cache) == 0 and not self._created_state
+        creation = Creation(self.name, allowed=first)
+        entry = self._trace_body(call, creation)
+        if creation.variables:
+            self._created_state = True
+            entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+        entry.trace_seconds = time.perf_counter() - start
+        entry.index = len(self._cache)
+        entry.miss = record.with_cost(entry.trace_seconds)
+        entry.reason = str(entry.miss)
+        self._cache.add(call.key, entry)
+        self._tell(entry)
+        return entry
+
+    def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
+        """Runs the Python function once, writing a graph."""
+        self.trace_count += 1
+        stack = source.user_stack()
+        tracer = Tracer(self.name)
+        paths = self._signature.paths(call.key.structure, len(call.leaves))
+        leaves = [_add_input(tracer, leaf, part, path) for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)]
+        args, kwargs = self._signature.unbind(leaves, call.key.structure)
+        lifter = functools.partial(_lift, tracer, call.leaves, lift.get())
+        with on_create.override(creation.note), lift.override(lifter), tracer:
+            result = self.python_function(*args, **kwargs)
+            tensors, shape = outputs.split(result, self.name)
+            graph = tracer.finish(tensors)
+        where = str(stack[0]) if stack else "a library thread"
+        return ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
+
+    def _tell(self, entry: ConcreteFunction) -> None:
+        stack = source.user_stack(limit=1)
+        if events.wanted(events.CacheMiss):
+            events.emit(events.CacheMiss(self.name, self.id, entry.index, entry.reason, stack[0] if stack else None))
+        if events.wanted(events.Traced):
+            nodes = len(entry.graph.nodes)
+            events.emit(events.Traced(self.name, self.id, entry.index, nodes, entry.trace_seconds))
+
+
+def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str) -> Any:
+    """What the Python function sees in place of one leaf of its arguments."""
+    if part[0] == "tensor":
+        return tracer.add_input(TensorSpec(part[2], part[1]), path)
+    if part[0] == "variable" and isinstance(leaf, Variable):
+        if leaf._uid not in tracer._values:
+            tracer.bind_variable(leaf, path)
+        else:
+            tracer.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
+        return leaf
+    return leaf
+
+
+def _lift(tracer: Tracer, leaves: list[Any], outer: Any, symbolic: SymbolicTensor) -> Tensor:
+    """The value of a tensor of the trace in progress, computed from the arguments of the call that is being traced."""
+    if symbolic._tracer is not tracer:
+        if outer is None:
+            raise SymbolicValueError("an initial value comes from a trace that cannot be evaluated")
+        lifted: Tensor = outer(symbolic)
+        return lifted
+    concrete = [x for x in leaves if isinstance(x, (Tensor, Variable)) and not isinstance(x, SymbolicTensor)]
+    if len(concrete) != len(tracer.inputs):
+        raise SymbolicValueError(
+            f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
+            "call the function with real tensors first, or make the initial value a function without arguments"
+        )
+    graph = tracer.finish([symbolic])
+    captured = [outer(x) if isinstance(x, SymbolicTensor) and outer else x for x in tracer.captures]
+    with dispatch.fresh_stack():
+        results = GraphFunction(graph).run(*[x._data for x in [*concrete, *captured]])
+    return wrap(results[0])
+
+
+def _check_signature(given: Sequence[Any] | None, signature: Signature) -> tuple[Any, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (list, tuple)):
+        raise SignatureError(
+            f"{signature.name}: input_signature must be a list or tuple with one ll.TensorSpec (or nest of them) for each "
+            f"argument, got {type(given).__name__}"
+        )
+    for leaf in nest.leaves_of(list(given)):
+        if not isinstance(leaf, TensorSpec):
+            raise SignatureError(
+                f"{signature.name}: input_signature holds a {type(leaf).__name__}; it may hold ll.TensorSpec only"
+            )
+    return tuple(given)
+
+
+def _declared_call(declared: tuple[Any, ...], signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same."""
+    positional, keywords = signature.bind(args, kwargs)
+    given, rest = positional[: len(declared)], positional[len(declared) :]
+    leaves, structure = nest.flatten(given)
+    specs, wanted = nest.flatten(declared)
+    if structure != wanted:
+        raise SignatureError(f"{signature.name}: arguments have structure {structure}, input_signature says {wanted}")
+    paths = signature.paths(structure)
+    fitted = [_fit(signature.name, x, spec, path) for x, spec, path in zip(leaves, specs, paths, strict=True)]
+    call = signature.call((*nest.unflatten(wanted, specs), *rest), keywords)
+    return Call([*fitted, *call.leaves[len(fitted) :]], call.key)
+
+
+def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
+    if isinstance(x, TensorSpec):
+        return x
+    tensor = x if isinstance(x, Tensor) else as_tensor(x)
+    if not isinstance(x, Tensor) and tensor.dtype != spec.dtype and not hasattr(x, "dtype"):
+        tensor = tensor.astype(spec.dtype)
+    if not spec.accepts(tensor.spec):
+        raise SignatureError(
+            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {tensor.spec!r}"
+            f"{source.at(source.user_line())}"
+        )
+    return tensor
+
+
+def _weak_method(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """`function` bound to `instance` without keeping it alive."""
+    reference = weakref.ref(instance)
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(reference(), *args, **kwargs)
+
+    full = inspect.signature(function)
+    method.__signature__ = full.replace(parameters=list(full.parameters.values())[1:])  # type: ignore[attr-defined]
+    return method
+
+
+def _forget(owner: weakref.ref[Function], key: int, _: Any) -> None:
+    function = owner()
+    if function is not None:
+        function._instances.pop(key, None)
+
+
+def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Function:
+    return Function(python_function, **options)
+
+
+def alive() -> list[Function]:
+    """The functions that exist and have been traced, oldest first."""
+    return sorted((f for f in _alive if len(f.trace_cache)), key=lambda f: f.id)
+
+
+@overload
+def function(fn: Callable[..., Any], /) -> Function: ...
+@overload
+def function(
+    fn: None = None,
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool = False,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Function]: ...
+def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
+
+    Use as a decorator. Each new signature of arguments (tensors by dtype and shape, plain Python values by type and
+    value, other objects by identity) is traced once; Python side effects happen then and only then.
+
+    `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
+    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `jit_compile`, `autograph`: see the guide.
+    Raises SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a later call.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def area(r):
+    ...     return 3.14159 * r * r
+    >>> round(area(ll.constant(2.0)).item(), 4), area.trace_count
+    (12.5664, 1)
+    """
+    if fn is None:
+        return functools.partial(Function, **options)
+    return Function(fn, **options)

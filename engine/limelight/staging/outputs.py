@@ -1,0 +1,62 @@
+"""What a traced function returns: checked, flattened, and put back together on each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from limelight import nest, source
+from limelight.errors import SignatureError
+from limelight.nest import Structure
+from limelight.tensor import Tensor, as_tensor
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Outputs(NamedTuple):
+    """The structure of a function's result: which leaves are tensors, and the values of the others."""
+
+    structure: Structure
+    static: tuple[Any, ...]  # for each leaf: _TENSOR, or None
+
+    def rebuild(self, tensors: Sequence[Any]) -> Any:
+        if self.structure is nest.LEAF and self.static[0] is _TENSOR:
+            return tensors[0]
+        feed = iter(tensors)
+        return nest.unflatten(self.structure, [next(feed) if leaf is _TENSOR else leaf for leaf in self.static])
+
+
+class _Marker:
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+_TENSOR = _Marker()
+
+
+def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outputs]:
+    """The tensors in `result` and the recipe for the whole. Raises SignatureError for what a graph cannot return."""
+    leaves, structure = nest.flatten(result)
+    paths = nest.paths(structure, path)
+    tensors: list[Any] = []
+    static: list[Any] = []
+    for leaf, where in zip(leaves, paths, strict=True):
+        if leaf is None:
+            static.append(None)
+        else:
+            tensors.append(_as_output(leaf, name, where))
+            static.append(_TENSOR)
+    return tensors, Outputs(structure, tuple(static))
+
+
+def _as_output(leaf: Any, name: str, path: str) -> Any:
+    if isinstance(leaf, Tensor):
+        return leaf
+    if isinstance(leaf, _NUMBERS) or hasattr(leaf, "__as_tensor__"):
+        return as_tensor(leaf)
+    raise SignatureError(
+        f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None and nests "
+        f"of these{source.at(source.user_line())}. Make it a tensor with ll.constant(...), or return it from plain Python"
+    )
+
+

@@ -1,0 +1,241 @@
+"""What a call looks like to the trace cache: canonical arguments, their abstract types, and names for each part.
+
+A key is a tuple of parts, one for each leaf of the arguments, and the structure around them. Parts are tuples whose
+first item says how the leaf was keyed, so that a 1, a 1.0 and a True differ although Python finds them equal:
+
+    ("tensor", dtype, shape[, device])      a tensor or array: any values
+    ("variable", VariableSpec, n[, device]) the n-th distinct variable among the arguments
+    ("value", type, repr or value)          a plain Python value, by type and value
+    ("object", Identity)                    anything else, by weak identity
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight import dispatch, dtypes, nest, source
+from limelight.devices import CPU0, Device
+from limelight.errors import SignatureError
+from limelight.nest import Structure
+from limelight.spec import TensorSpec, VariableSpec
+from limelight.tensor import Tensor, wrap
+from limelight.variables import Variable
+
+_BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
+_UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
+
+
+class Identity:
+    """A weak stand-in for an object: equal only to another one for the same living object."""
+
+    __slots__ = ("__weakref__", "_hash", "label", "ref")
+
+    def __init__(self, target: Any) -> None:
+        self.ref = weakref.ref(target)
+        self._hash = id(target)
+        self.label = describe_object(target)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return False
+        mine = self.ref()
+        return mine is not None and mine is other.ref()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return self.label if self.ref() is not None else f"{self.label} (deleted)"
+
+
+class Bound(Identity):
+    """Identity of a bound method: those of its function and its instance, since the method object is made anew each time."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, method: Any) -> None:
+        super().__init__(method.__self__)
+        self._function = method.__func__
+        self.label = describe_object(method)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bound) and self._function is other._function and super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class Key(NamedTuple):
+    """What a trace is found by."""
+
+    parts: tuple[tuple[Any, ...], ...]
+    structure: Structure | None  # None: flat positional arguments
+    device: Device | None
+
+
+class Call(NamedTuple):
+    """The arguments of a call, canonical: `leaves` in order, and the key."""
+
+    leaves: list[Any]
+    key: Key
+
+
+class Signature:
+    """Binds calls of one Python function canonically: f(1, 2), f(a=1, b=2) and omitted defaults are one and the same."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.name = name
+        self.inspected = inspect.signature(function)
+        parameters = list(self.inspected.parameters.values())
+        simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._flat = all(p.kind in simple for p in parameters)
+        self._count = len(parameters)
+        self.parameter_names = tuple(self.inspected.parameters)
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments in canonical form, defaults filled in. Raises TypeError as Python would."""
+        if not kwargs and len(args) == self._count and self._flat:
+            return args, {}
+        try:
+            bound = self.inspected.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}() {error}") from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+        """The canonical call; raises SignatureError for an argument that cannot be keyed."""
+        flat = self._flat_call(args) if not kwargs and len(args) == self._count and self._flat else None
+        return flat or self._general_call(*self.bind(args, kwargs))
+
+    @staticmethod
+    def _flat_call(args: tuple[Any, ...]) -> Call | None:
+        """The common case, fast: tensors on CPU:0 and plain values, positionally."""
+        parts = []
+        for x in args:
+            if type(x) is Tensor and x._device is CPU0:
+                data = x._data
+                parts.append(("tensor", data.dtype, data.shape))
+            elif type(x) in _BY_VALUE:
+                parts.append(("value", type(x), x))
+            else:
+                return None
+        device = dispatch.requested_device() if dispatch.scopes else None
+        return Call(list(args), Key(tuple(parts), None, device))
+
+    def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        leaves, structure = nest.flatten((args, kwargs) if kwargs else args)
+        flat = not kwargs and all(child is nest.LEAF or child.kind is None for child in structure.children)
+        seen: dict[int, int] = {}
+        parts = tuple([self._part(x, i, structure, seen) for i, x in enumerate(leaves)])
+        leaves = [wrap(np.array(x)) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
+        return Call(leaves, Key(parts, None if flat else structure, dispatch.requested_device()))
+
+    def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int]) -> tuple[Any, ...]:
+        try:
+            return part_of(x, seen)
+        except SignatureError as error:
+            raise SignatureError(
+                f"{self.name}: argument `{self.paths(structure)[index]}`: {error}{source.at(source.user_line())}"
+            ) from None
+
+    def paths(self, structure: Structure | None, count: int = 0) -> list[str]:
+        """The Python expression for each leaf: "x", 'batch["x"]', "args[1]"."""
+        if structure is None:
+            return [self._positional_name(i) for i in range(count or self._count)]
+        with_kwargs = structure.kind is tuple and len(structure.children) == 2 and structure.children[1].kind is dict
+        with_kwargs = with_kwargs and structure.children[0].kind is tuple
+        positional = structure.children[0] if with_kwargs else structure
+        found = [p for i, child in enumerate(positional.children) for p in nest.paths(child, self._positional_name(i))]
+        if with_kwargs:
+            keywords = structure.children[1]
+            for name, child in zip(keywords.keys, keywords.children, strict=True):
+                found += nest.paths(child, str(name))
+        return found
+
+    def _positional_name(self, index: int) -> str:
+        parameters = list(self.inspected.parameters.values())
+        for i, p in enumerate(parameters):
+            if p.kind is inspect.Parameter.VAR_POSITIONAL:
+                return f"{p.name}[{index - i}]"
+            if i == index:
+                return p.name
+        return f"argument {index}"
+
+    def unbind(self, leaves: list[Any], structure: Structure | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments to call the Python function with, from leaves in the order of a key."""
+        if structure is None:
+            return tuple(leaves), {}
+        tree = nest.unflatten(structure, leaves)
+        if len(structure.children) == 2 and structure.children[1].kind is dict and structure.children[0].kind is tuple:
+            if len(tree) == 2 and isinstance(tree[1], dict) and isinstance(tree[0], tuple) and self._takes_keywords():
+                return tree[0], tree[1]
+        return tree, {}
+
+    def _takes_keywords(self) -> bool:
+        kinds = {p.kind for p in self.inspected.parameters.values()}
+        return bool(kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
+
+
+def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
+    """The key part of one leaf. `seen` numbers the distinct variables so far, which is how aliasing is keyed."""
+    if isinstance(x, Tensor):
+        where = () if x._device is CPU0 else (x._device,)
+        return ("tensor", x.dtype, x.shape, *where)
+    if isinstance(x, TensorSpec):
+        return ("tensor", x.dtype, x.shape)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return ("tensor", dtypes.dtype(x.dtype), x.shape)
+    if isinstance(x, Variable):
+        where = () if x._device is CPU0 else (x._device,)
+        return ("variable", x.spec, seen.setdefault(x._uid, len(seen)), *where)
+    if isinstance(x, VariableSpec):
+        return ("variable", x, seen.setdefault(-1 - len(seen), len(seen)))
+    kind = type(x)
+    if kind in _BY_VALUE or isinstance(x, (enum.Enum, np.dtype, type)):
+        return ("value", kind, x)
+    if kind is float or kind is complex or kind is slice:
+        return ("value", kind, repr(x))  # repr tells 0.0 from -0.0 and finds NaN equal to itself
+    return _by_identity(x)
+
+
+def _by_identity(x: Any) -> tuple[Any, ...]:
+    if isinstance(x, _UNKEYABLE):
+        raise SignatureError(
+            f"a {type(x).__name__} cannot be part of a cache key: its contents may change or have no order; "
+            "pass a tuple or list of its elements, or close over it"
+        )
+    if inspect.ismethod(x):
+        return ("object", Bound(x))
+    try:
+        return ("object", Identity(x))
+    except TypeError:
+        raise SignatureError(
+            f"a {type(x).__name__} can be keyed neither by value nor by weak reference; "
+            "pass its contents as tensors or plain values, or close over it"
+        ) from None
+
+
+def describe_object(x: Any) -> str:
+    """A short name for an object that is keyed by identity."""
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    return f"{type(x).__name__} {name}" if name else f"{type(x).__name__} object"
+
+
+def describe_part(part: tuple[Any, ...]) -> str:
+    """A key part as shown to people: "f32[32,784]", "3", "'relu'", "function loss"."""
+    kind = part[0]
+    if kind == "tensor":
+        text = str(TensorSpec(part[2], part[1]))
+        return text if len(part) == 3 else f"{text} on {part[3].short}"
+    if kind == "variable":
+        return f"{part[1]} #{part[2]}"
+    if kind == "value":
+        return str(part[2]) if part[1] in (float, complex, slice) else repr(part[2])
+    return repr(part[1])
