@@ -1,0 +1,74 @@
+"""Limelight: a multi-stage, Python-embedded engine for differentiable programs, with live views of what it does.
+
+The public names. Submodules `ll.nn`, `ll.random`, `ll.events`, `ll.explain`, `ll.errors` and `ll.config` hold the rest;
+`ll.widgets` and `%load_ext limelight` load the notebook packages when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from limelight import config as config
+from limelight import errors as errors
+from limelight import events as events
+from limelight import explain as explain
+from limelight import nn as nn
+from limelight import random as random
+from limelight.devices import list_devices as list_devices
+from limelight.dispatch import device as device
+from limelight.dtypes import bfloat16 as bfloat16
+from limelight.dtypes import bool_ as bool_
+from limelight.dtypes import complex64 as complex64
+from limelight.dtypes import complex128 as complex128
+from limelight.dtypes import float16 as float16
+from limelight.dtypes import float32 as float32
+from limelight.dtypes import float64 as float64
+from limelight.dtypes import int8 as int8
+from limelight.dtypes import int16 as int16
+from limelight.dtypes import int32 as int32
+from limelight.dtypes import int64 as int64
+from limelight.dtypes import uint8 as uint8
+from limelight.dtypes import uint16 as uint16
+from limelight.dtypes import uint32 as uint32
+from limelight.dtypes import uint64 as uint64
+from limelight.memory import memory_info as memory_info
+from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
+from limelight.registry import defop as defop
+from limelight.spec import TensorSpec as TensorSpec
+from limelight.staging.conditional import cond as cond
+from limelight.staging.escape import init_scope as init_scope
+from limelight.staging.function import function as function
+from limelight.staging.loop import while_loop as while_loop
+from limelight.staging.py_func import py_func as py_func
+from limelight.tape import GradientTape as GradientTape
+from limelight.tensor import Tensor as Tensor
+from limelight.tensor import constant as constant
+from limelight.variables import Variable as Variable
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    import limelight_widgets as widgets
+
+
+def __getattr__(name: str) -> Any:
+    """`ll.widgets`, loaded when first asked for: the engine itself needs no notebook."""
+    if name == "widgets":
+        return _notebook_package("limelight_widgets")
+    raise AttributeError(f"module 'limelight' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext limelight`: adds the magics to an IPython shell."""
+    _notebook_package("limelight_kernel").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext limelight`: leaves the shell as it was before."""
+    _notebook_package("limelight_kernel").unload_ipython_extension(shell)
+
+
+def _notebook_package(name: str) -> ModuleType:
+    return importlib.import_module(name)

@@ -7,6 +7,7 @@ below repeat a few lines, because a shared helper would cost as much as the kern
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 import weakref
@@ -19,15 +20,18 @@ from limelight import backends, devices, dispatch, dtypes, events, source
 from limelight.devices import CPU0, Device
 from limelight.dispatch import active, apply, scopes
 from limelight.dtypes import DType
-from limelight.errors import DeviceError, DTypeError, LimelightError, RunError
-from limelight.registry import KINDS, Op
-from limelight.tensor import Opaque, Tensor, as_tensor, put, wrap
+from limelight.errors import DeviceError, DTypeError, LimelightError, RunError, is_user_error
+from limelight.registry import KINDS, Op, accepted
+from limelight.tensor import Opaque, Tensor, as_tensor, constant, put, wrap
 
 # NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
 warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
 
 _SCALARS: Final = (bool, int, float, complex)
-_WITH_FLOAT: Final = frozenset([dtypes.float32, dtypes.float64])  # where a Python float is weak to NumPy as well
+_WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here
+    int: frozenset(d for d in dtypes.ALL if d != dtypes.bool_),
+    float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
+}
 _new = object.__new__
 
 
@@ -35,13 +39,13 @@ class Eager(dispatch.Interpreter):
     """Runs each op at once, on the device that the scope asks for, else where its operands are."""
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-        if not scopes and not op.multiple:
+        if op.direct and not scopes:
             data = _shortest(op, inputs, attrs)
             if data is not None:
                 return wrap(data)
         if op.higher_order:
             return _call(op, inputs, attrs)
-        device = place(op, inputs)
+        device = place(op, inputs, attrs)
         payloads = [_payload(op, x, device) for x in inputs]
         start = time.perf_counter()
         try:
@@ -49,6 +53,8 @@ class Eager(dispatch.Interpreter):
         except LimelightError:
             raise
         except Exception as error:
+            if is_user_error(error):
+                raise
             raise explain(op, inputs, attrs, error) from error
         outputs = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
         if events.wanted(events.OpRan) or events.wanted(events.Allocated):
@@ -98,11 +104,13 @@ def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         raise explain(op, inputs, attrs, error) from error
 
 
-def place(op: Op, inputs: tuple[Any, ...]) -> Device:
-    """Where `op` runs: with its variable if it has one, else where asked, else where its first tensor operand is.
+def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Device:
+    """Where `op` runs: where its parameters say, or with its variable, or where asked, or with its first tensor operand.
 
     Raises DeviceError when variables on different devices meet in one op.
     """
+    if op.placement is not None:
+        return op.placement(*attrs)
     homes = {x._device for x in inputs if not isinstance(x, (Tensor, *_SCALARS)) and hasattr(x, "_device")}
     if len(homes) > 1:
         raise DeviceError(f"{op}: its variables live on different devices: {', '.join(sorted(d.short for d in homes))}")
@@ -177,6 +185,8 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         if type(x) in _SCALARS:
             if not dtypes.fits(x, target):
                 raise DTypeError(_mixed(op, handles, [*found, dtypes.default_for(x)]))
+            if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
+                handles[i] = constant(x, target)
         elif x.dtype is not target and x.dtype != target:
             handles[i] = x.astype(target)
     return tuple(handles)
@@ -200,7 +210,8 @@ def _mixed(op: Op, handles: list[Any], found: list[DType]) -> str:
 
 def _refused(op: Op, accepts: str, got: DType) -> str:
     kinds = " or ".join(KINDS[accepts])
-    target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "bool_"}[KINDS[accepts][-1]]
+    target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
+    target = "bool_" if accepts == "bool" else target
     return (
         f"{op} needs {kinds} operands, got {got.name}; write ll.astype(x, ll.{target}) first"
         f"{source.at(source.user_line())}"
@@ -210,7 +221,7 @@ def _refused(op: Op, accepts: str, got: DType) -> str:
 def _payload(op: Op, x: Any, device: Device) -> Any:
     if type(x) in _SCALARS:
         return x
-    return x._data if x._device is device else move(x, device, f"operand of {op}")
+    return x._data if x._device is device else move(x, device, f"operand of {op}" if op.placement is None else ".to()")
 
 
 def _spec(x: Any) -> Any:
@@ -245,7 +256,7 @@ def _freed(device: str, nbytes: int, name: int) -> None:
 
 def entry(op: Op) -> Callable[..., Any]:
     """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`."""
-    simple = not op.variadic and not op.multiple and op.effect is None and op.taped is None
+    simple = op.direct and not op.variadic and op.effect is None and op.taped is None
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
         return _unary_with_attrs(op) if op.attrs else _unary(op)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
@@ -254,10 +265,45 @@ def entry(op: Op) -> Callable[..., Any]:
 
 
 def _general(op: Op) -> Callable[..., Any]:
+    if not op.direct and not op.multiple or any(o.accepts == "var" for o in op.operands):
+        return lambda inputs, *attrs: apply(op, prepare(op, inputs), attrs)
+    kernel, multiple = op.kernel_on("numpy"), op.multiple
+    needs: Any = [(op.accepts if o.accepts is None else accepted(o.accepts), o.accepts is None) for o in op.operands]
+    if op.variadic:
+        needs = itertools.repeat((op.accepts, True))
+
     def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
-        return apply(op, prepare(op, inputs), attrs)
+        arrays = _arrays(inputs, needs)
+        if arrays is None:
+            return apply(op, prepare(op, inputs), attrs)
+        if active:
+            return apply(op, inputs, attrs)
+        try:
+            result = kernel(*arrays, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise explain(op, inputs, attrs, error) from error
+        return tuple([wrap(r) for r in result]) if multiple else wrap(result)
 
     return run
+
+
+def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
+    """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?)."""
+    arrays = []
+    shared = None
+    for x, (dtypes_, uniform) in zip(inputs, needs, strict=False):
+        if type(x) is not Tensor or x._device is not CPU0:
+            return None
+        a = x._data
+        d = a.dtype
+        if d not in dtypes_ or (uniform and shared is not None and d is not shared):
+            return None
+        if uniform:
+            shared = d
+        arrays.append(a)
+    return arrays
 
 
 def _unary(op: Op) -> Callable[[Any], Tensor]:
@@ -308,7 +354,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Tensor]:
 
 def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
     kernel, accepts = op.kernel_on("numpy"), op.accepts
-    floats = accepts & _WITH_FLOAT
+    weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
     def run(x: Any, y: Any) -> Tensor:
         if type(x) is Tensor and type(y) is Tensor:
@@ -328,18 +374,28 @@ def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
                 t._device = CPU0
                 t._uid = 0
                 return t
-        elif type(y) is float and type(x) is Tensor and not active and x._device is CPU0:
-            a = x._data
-            if a.dtype in floats:
-                t = _new(Tensor)
-                t._data = kernel(a, y)
-                t._device = CPU0
-                t._uid = 0
-                return t
+        elif not active:
+            r = _beside_scalar(kernel, weak, x, y)
+            if r is not None:
+                return wrap(r)
         result: Tensor = apply(op, prepare(op, (x, y)))
         return result
 
     return run
+
+
+def _beside_scalar(kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any) -> Any:
+    """The kernel's result for a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
+    tensor, scalar = (x, y) if type(x) is Tensor else (y, x)
+    if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
+        return None
+    a = tensor._data
+    if a.dtype not in weak[type(scalar)]:
+        return None
+    try:
+        return kernel(a, scalar) if tensor is x else kernel(scalar, a)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return None  # the long way round says what is wrong
 
 
 def operators(run: Callable[[Any, Any], Any], name: str) -> None:

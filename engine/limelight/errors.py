@@ -65,3 +65,13 @@ class GraphError(LimelightError, ValueError):
 
 class RunError(LimelightError, RuntimeError):
     """A kernel failed while a graph was running; the message names the op and the user's line. See docs/errors/RunError.md."""
+
+
+def mark_user_error(error: BaseException) -> None:
+    """Notes that `error` was raised by the user's own Python code, which executors then pass on unchanged."""
+    error.__limelight_user_error__ = True  # type: ignore[attr-defined]  # exceptions take attributes
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether `error` came out of the user's own code (a py_func)."""
+    return getattr(error, "__limelight_user_error__", False)

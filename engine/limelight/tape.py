@@ -379,7 +379,7 @@ def _weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
 
 def _output_gradient(target: Any, weight: Any) -> Tensor:
     if weight is None:
-        return _filled(1, target)
+        return filled(1, target)
     given = as_tensor(weight)
     if not isinstance(weight, (Tensor, Resource)) and given.dtype != target.dtype:
         given = given.astype(target.dtype)
@@ -393,7 +393,7 @@ def _output_gradient(target: Any, weight: Any) -> Tensor:
     return given
 
 
-def _filled(value: int, like: Any) -> Tensor:
+def filled(value: int, like: Any) -> Tensor:
     """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
     scalar = constant(np.array(value, like.dtype))
     return scalar if like.shape == () else scalar.broadcast_to(like.sizes())
@@ -427,7 +427,7 @@ def _finish(g: Tensor | None, wanted: Any, unconnected: str) -> Any:
         return g.to(home) if home is not None and type(g) is Tensor and g._device is not home else g
     if unconnected == "none" or not isinstance(wanted, (Tensor, Resource)):
         return None
-    return _filled(0, wanted)
+    return filled(0, wanted)
 
 
 def _source_of(entry: Entry) -> Source | None:

@@ -48,7 +48,7 @@ class Pair:
         self._places = _residual_places(joint)
         self.forward = self._build_forward(joint)
         extra = {place: i for i, place in enumerate(p for p in self._places if p[0] == "node")}
-        self._sources = [("input", p[1]) if p[0] == "input" else ("output", self.n_outputs + extra[p]) for p in self._places]
+        self.sources = [("input", p[1]) if p[0] == "input" else ("output", self.n_outputs + extra[p]) for p in self._places]
 
     def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
@@ -59,7 +59,7 @@ class Pair:
 
     def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The handles that the backward pass starts from, out of a forward call's."""
-        return [inputs[i] if where == "input" else outputs[i] for where, i in self._sources]
+        return [inputs[i] if where == "input" else outputs[i] for where, i in self.sources]
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph

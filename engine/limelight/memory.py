@@ -1,0 +1,69 @@
+"""How many bytes of tensors live on a device.
+
+Nothing is counted while ops run: that would cost every op. A question walks the tensors that exist, so the answer is
+exact, views are counted once, and only asking costs.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from limelight import devices
+from limelight.devices import Device
+from limelight.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInfo:
+    """Bytes of tensors and variables on one device: `current`, and `peak`, the most that any question has found."""
+
+    device: str
+    current: int
+    peak: int
+    tensors: int
+
+
+_peaks: dict[str, int] = {}
+
+
+def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> MemoryInfo:
+    """The live bytes on `device`, views of one buffer counted once.
+
+    `peak` is the highest `current` that any call so far has seen on this device; `reset_peak=True` starts it anew.
+    Raises DeviceError for an unknown device.
+
+    >>> import limelight as ll
+    >>> x = ll.zeros((256, 1024))
+    >>> ll.memory_info("cpu:0").current >= x.nbytes
+    True
+    """
+    place = devices.find(device)
+    buffers: dict[int, int] = {}
+    count = 0
+    for data in _payloads(place):
+        count += 1
+        base = _base(data)
+        buffers[id(base)] = int(getattr(base, "nbytes", 0))
+    current = sum(buffers.values())
+    peak = current if reset_peak else max(current, _peaks.get(place.name, 0))
+    _peaks[place.name] = peak
+    return MemoryInfo(place.short, current, peak, count)
+
+
+def _payloads(device: Device) -> Iterator[Any]:
+    for x in gc.get_objects():
+        kind = type(x)
+        if kind is Tensor and x._device is device:
+            yield x._data
+        elif kind.__name__ == "Variable" and getattr(x, "_device", None) is device:
+            yield x._data.array
+
+
+def _base(data: Any) -> Any:
+    """The array that owns the memory of a view."""
+    while getattr(data, "base", None) is not None and hasattr(data.base, "nbytes"):
+        data = data.base
+    return data

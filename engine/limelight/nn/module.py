@@ -1,0 +1,75 @@
+"""Objects with state: what models are made of (paper section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from limelight.variables import Variable
+
+
+class Module:
+    """Base class of models and layers: a Python object whose attributes are its state.
+
+    Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
+    edges of a graph (the paper's Figure 1). Subclasses define `call`; calling the module calls it.
+
+    >>> import limelight as ll
+    >>> class Scale(ll.Module):
+    ...     def __init__(self):
+    ...         self.v = ll.Variable(2.0)
+    ...     def call(self, x):
+    ...         return x * self.v
+    >>> model = Scale()
+    >>> model(ll.constant(3.0)).item(), [path for path, _ in model.named_variables()]
+    (6.0, ['v'])
+    """
+
+    __limelight_leaf__ = True
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; to be defined by subclasses."""
+        raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def edges(self) -> Iterator[tuple[str, Any]]:
+        """The named edges to this module's direct children: (attribute path, variable or module)."""
+        for name, value in vars(self).items():
+            yield from _children(name, value)
+
+    def named_variables(self) -> Iterator[tuple[str, Variable]]:
+        """All variables below this module with their paths, each once, in the order of their attributes."""
+        seen: set[int] = set()
+        pending: list[tuple[str, Any]] = list(reversed(list(self.edges())))
+        while pending:
+            path, child = pending.pop()
+            if id(child) in seen:
+                continue
+            seen.add(id(child))
+            if isinstance(child, Variable):
+                yield path, child
+            else:
+                pending += [(f"{path}/{name}", x) for name, x in reversed(list(child.edges()))]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """All variables below this module, each once."""
+        return [variable for _, variable in self.named_variables()]
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """The variables that tapes watch and optimisers change."""
+        return [variable for variable in self.variables if variable.trainable]
+
+
+def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (Variable, Module)):
+        yield name, value
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from _children(f"{name}/{i}", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _children(f"{name}/{key}", item)

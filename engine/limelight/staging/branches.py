@@ -1,0 +1,56 @@
+"""Tracing the functions given to control flow: branches and loop bodies, over one list of captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from limelight import dispatch
+from limelight.graph.ir import Graph, Value
+from limelight.spec import Spec
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.outputs import Outputs, split
+from limelight.trace import Tracer
+
+
+class Traced(NamedTuple):
+    """One function, traced but not yet a graph: its captures may have to be aligned with another's."""
+
+    tracer: Tracer
+    tensors: list[Any]
+    outputs: Outputs
+
+    @property
+    def specs(self) -> list[Spec]:
+        return [x.spec for x in self.tensors]
+
+
+def tracing() -> Tracer | None:
+    """The trace in progress on this thread, if any."""
+    return next((x for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), None)
+
+
+def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
+    """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
+    with Tracer(name) as tracer:
+        arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
+        tensors, shape = split(fn(*arguments), name)
+        values = [tracer.value_of(x) for x in tensors]  # captures whatever is returned untouched
+        assert len(values) == len(tensors)
+    return Traced(tracer, tensors, shape)
+
+
+def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:
+    """Graph functions for `branches` that all take the same captures after their arguments, and those captures."""
+    union = {uid: handle for traced in branches for uid, (handle, _) in traced.tracer.captured.items()}
+    return [GraphFunction(_graph(traced, union)) for traced in branches], list(union.values())
+
+
+def _graph(traced: Traced, union: dict[int, Any]) -> Graph:
+    tracer = traced.tracer
+    captured = [tracer.captured[uid][1] if uid in tracer.captured else Value(x.spec) for uid, x in union.items()]
+    names = [*tracer.input_names, *(f"capture{i}" for i in range(len(captured)))]
+    outputs = [tracer.value_of(x) for x in traced.tensors]
+    return Graph(
+        tracer.name, [*tracer.inputs, *captured], tracer.nodes, outputs, input_names=names, n_captures=len(captured)
+    )

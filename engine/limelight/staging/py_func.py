@@ -1,0 +1,207 @@
+"""`py_func`: imperative Python inside a graph (paper section 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from limelight import dispatch
+from limelight.devices import CPU0
+from limelight.errors import DTypeError, ShapeError, SignatureError, mark_user_error
+from limelight.registry import Op, Taped, defop
+from limelight.spec import ObjectSpec, Spec, TensorSpec
+from limelight.staging.branches import tracing
+from limelight.tape import INEXACT, GradientTape
+from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.variables import Resource
+
+
+class PythonCall:
+    """A Python function as the parameter of a node, with the specs that it promised."""
+
+    __limelight_leaf__ = True
+
+    def __init__(self, function: Callable[..., Any], specs: tuple[TensorSpec, ...], single: bool) -> None:
+        self.function = function
+        self.specs = specs
+        self.single = single
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *tensors: Any) -> tuple[Tensor, ...]:
+        """Runs the function eagerly, outside every tape and trace; its exceptions reach the caller as they are."""
+        try:
+            result = self.function(*tensors)
+        except Exception as error:
+            mark_user_error(error)
+            raise
+        return tuple(map(self._checked, self._listed(result), self.specs))
+
+    def _listed(self, result: Any) -> list[Any]:
+        if not self.specs:
+            return []
+        results = [result] if self.single else list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(results) != len(self.specs):
+            raise SignatureError(f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}")
+        return results
+
+    def _checked(self, value: Any, spec: TensorSpec) -> Tensor:
+        if isinstance(value, Resource):
+            raise SignatureError(f"py_func: {self.name} returned a variable; return v.read_value()")
+        tensor = as_tensor(value)
+        if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+            tensor = tensor.astype(spec.dtype)  # a Python number has no dtype of its own
+        if tensor.dtype != spec.dtype:
+            raise DTypeError(f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}")
+        if not spec.accepts(tensor.spec):
+            raise ShapeError(f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}")
+        return tensor
+
+    def __repr__(self) -> str:
+        return f"python {self.name}"
+
+
+def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) -> Any:
+    """Calls the Python function `fn` on `inputs`, eagerly each time, even from inside a graph (paper section 4.7).
+
+    `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
+    dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
+    is differentiable, to second order by running `fn` once more. Exceptions of `fn` reach the caller unchanged.
+    Raises DTypeError or ShapeError when a result breaks its promise.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def f(x):
+    ...     return ll.py_func(lambda t: t * float(t.numpy().max()), [x], ll.TensorSpec((2,), "float32"))
+    >>> f(ll.constant([1.0, 3.0])).tolist()
+    [3.0, 9.0]
+    """
+    single = output_specs is not None and not isinstance(output_specs, (list, tuple))
+    given = [] if output_specs is None else [output_specs] if single else list(output_specs)
+    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in given)
+    call = PythonCall(fn, specs, single)
+    tensors = tuple(as_tensor(x) for x in inputs)
+    results = call(*tensors) if tracing() is None else dispatch.apply(py_func_op, tensors, (call,))
+    return None if output_specs is None else results[0] if single else results
+
+
+class Recording(NamedTuple):
+    """What one run of a py_func under a tape leaves for its gradient."""
+
+    tape: GradientTape
+    inputs: tuple[Any, ...]
+    outputs: tuple[Tensor, ...]
+
+
+def _tensors(payloads: Sequence[Any]) -> list[Any]:
+    return [wrap(x, CPU0) if hasattr(x, "dtype") else x for x in payloads]
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, call = given
+    with dispatch.fresh_stack():
+        return tuple([x._data for x in call(*_tensors(payloads))])
+
+
+def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, call = given
+    with dispatch.fresh_stack():
+        inputs = _tensors(payloads)
+        with GradientTape(persistent=True) as tape:
+            tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
+            outputs = call(*inputs)
+        return (*[x._data for x in outputs], Recording(tape, tuple(inputs), outputs))
+
+
+def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]:
+    *payloads, targets, seeded, call = given
+    seeds = payloads[len(recording.inputs) :]
+    with dispatch.fresh_stack():
+        outputs = [recording.outputs[i] for i in seeded]
+        wanted = [recording.inputs[i] for i in targets]
+        found = recording.tape.gradient(outputs, wanted, _tensors(seeds), unconnected_gradients="zero")
+        return tuple([x._data for x in found])
+
+
+def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) -> Callable[..., tuple[Any, ...]]:
+    """The gradient as a function of inputs and output gradients, for second order: it runs the function once more."""
+
+    def gradient(recording: Any, *tensors: Any) -> tuple[Any, ...]:
+        inputs, seeds = tensors[: len(recording.inputs)], tensors[len(recording.inputs) :]
+        with GradientTape() as tape:
+            tape.watch([inputs[i] for i in targets])
+            outputs = call(*inputs)
+        found = tape.gradient(
+            [outputs[i] for i in seeded], [inputs[i] for i in targets], list(seeds), unconnected_gradients="zero"
+        )
+        return tuple(found)
+
+    return gradient
+
+
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+    n = len(attrs[0].specs)
+    return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
+
+
+def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    call, recording, inputs = saved
+    seeded = tuple(i for i, s in enumerate(g[:-1]) if s is not None)
+    targets = tuple(i for i, (x, n) in enumerate(zip(inputs, needed, strict=True)) if n and x.dtype in INEXACT)
+    results: list[Any] = [None] * len(needed)
+    operands = (recording, *inputs, *[g[i] for i in seeded])
+    for i, value in zip(targets, dispatch.apply(py_func_backward, operands, (targets, seeded, call)), strict=True):
+        results[i] = value
+    return tuple(results)
+
+
+def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
+    *specs, targets, seeded, call = given
+    return tuple(specs[i] for i in targets)
+
+
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+    targets, seeded, call = attrs
+    specs = tuple(inputs[1 + i].spec for i in targets)
+    again = PythonCall(_again(targets, seeded, call), specs, single=False)
+    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(specs)])
+
+
+py_func_op: Op = defop(
+    "py_func",
+    inputs="*xs:any",
+    attrs="function",
+    infer=lambda *given: given[-1].specs,
+    kernel=_run,
+    multiple=True,
+    effect="io",
+    taped=_taped,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
+    maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+)
+
+py_func_forward: Op = defop(
+    "py_func_forward",
+    inputs="*xs:any",
+    attrs="function",
+    infer=lambda *given: (*given[-1].specs, ObjectSpec("Recording")),
+    kernel=_run_forward,
+    multiple=True,
+    effect="io",
+    save=lambda inputs, out, attrs: (attrs[0], out[-1], tuple(inputs)),
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+)
+
+py_func_backward: Op = defop(
+    "py_func_backward",
+    inputs="*xs:any",
+    attrs="targets seeded function",
+    infer=_infer_backward,
+    kernel=_run_backward,
+    multiple=True,
+    taped=_taped_backward,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
+    maths={"xs": "second order: the function runs once more"},
+)
