@@ -1,0 +1,1 @@
+"""Running graphs: `plan` as one compiled Python function, `step` node by node."""

@@ -56,4 +56,4 @@ def _draw(dot: Any, escape: Callable[[str], str], graph: Graph, prefix: str) -> 
         dot.edge(names[value], out, label=escape(write_spec(value.spec)))
 
 
-Graph.to_dot = to_dot  # type: ignore[method-assign]
+Graph.to_dot = to_dot  # type: ignore[assignment,method-assign]

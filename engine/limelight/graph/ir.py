@@ -15,6 +15,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from weakref import ref
 
+import numpy as np
+
 from limelight.devices import Device
 from limelight.errors import GraphError
 from limelight.registry import Op
@@ -184,7 +186,7 @@ class Graph:
 
     if TYPE_CHECKING:  # the printers know the graph, not the other way round: they attach themselves
 
-        def text(self) -> str:
+        def text(self, *, literals: str = "short") -> str:
             """The graph as text that `limelight.graph.parse` reads back (see `limelight.graph.text.show`)."""
 
         def to_dot(self) -> str:
@@ -202,9 +204,9 @@ class Literal:
     __slots__ = ("array",)
 
     def __init__(self, array: Any) -> None:
-        self.array = array
-        if hasattr(array, "flags"):
-            array.flags.writeable = False
+        self.array = np.asarray(array) if isinstance(array, np.generic) else array
+        if hasattr(self.array, "flags"):
+            self.array.flags.writeable = False
 
     def __repr__(self) -> str:
         return f"Literal({self.array!r})"

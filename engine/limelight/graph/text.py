@@ -114,5 +114,5 @@ def _position(node: Node) -> str:
     return "  # " + "  ".join(parts) if parts else ""
 
 
-Graph.text = show  # type: ignore[method-assign]
+Graph.text = show  # type: ignore[assignment,method-assign]
 Graph.__str__ = show  # type: ignore[method-assign]

@@ -1,0 +1,57 @@
+"""Turns what a kernel raised into an error that names the graph, the op, its operands and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from limelight import dtypes, source
+from limelight.errors import LimelightError, RunError
+from limelight.graph.ir import Graph, Node
+from limelight.spec import Spec, TensorSpec, known
+
+_TOLD = "_limelight_told"
+"""Marks an error whose message says where it happened, so that callers further out add only their own line."""
+
+
+def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> LimelightError:
+    """The error to raise instead of `error`, which running `node` on `payloads` raised; `error` itself if it is ours.
+
+    Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
+    and staged. A call whose function has explained the error adds its own line to the message.
+    """
+    line = source.at(node.stack[0] if node.stack else None)
+    if isinstance(error, LimelightError):
+        if getattr(error, _TOLD, False):
+            error.args = (f"{error}\n  called by {graph.name}{line}",)
+            return error
+        error.args = (f"{error}; in {_call(node, payloads)} of {graph.name}{line}",)
+        return _told(error)
+    try:
+        node.op.infer(*_specs(node, payloads), *node.params)
+    except LimelightError as better:
+        return _told(type(better)(f"{better}; in {_call(node, payloads)} of {graph.name}{line}"))
+    except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
+        pass
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return _told(RunError(f"{_call(node, payloads)} of {graph.name} failed: {what}{line}"))
+
+
+def _told(error: LimelightError) -> LimelightError:
+    setattr(error, _TOLD, True)
+    return error
+
+
+def _call(node: Node, payloads: Sequence[Any]) -> str:
+    return f"{node.op}({', '.join(map(str, _specs(node, payloads)))})"
+
+
+def _specs(node: Node, payloads: Sequence[Any]) -> list[Spec]:
+    """The specs of the operands as they are, with all sizes."""
+    return [_spec(value.spec, payload) for value, payload in zip(node.inputs, payloads, strict=True)]
+
+
+def _spec(promised: Spec, payload: Any) -> Spec:
+    if not isinstance(promised, TensorSpec) or not hasattr(payload, "shape"):
+        return promised
+    return known(tuple(payload.shape), dtypes.dtype(payload.dtype))

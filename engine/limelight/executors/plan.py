@@ -1,0 +1,96 @@
+"""Graphs as one straight-line Python function: ready at once, and nothing interpreted while it runs."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Final, Protocol, cast
+
+from limelight.devices import Device
+from limelight.executors.blame import explain
+from limelight.executors.emit import Part, emit
+from limelight.executors.place import place
+from limelight.graph.ir import Graph
+from limelight.source import GENERATED_PREFIX
+
+_numbers: Final = itertools.count(1)
+_MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
+
+
+class Plan(Protocol):
+    """A runnable graph: `plan(*payloads) -> tuple of payloads`.
+
+    Payloads are arrays, storages of variables and opaque values, never tensors. `output_devices` says where the
+    results are; `source` is the code that runs.
+    """
+
+    output_devices: tuple[Device, ...]
+    source: str
+
+    def __call__(self, *payloads: Any) -> tuple[Any, ...]: ...
+
+
+def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Plan:
+    """Compiles `graph` to a function from payloads to payloads.
+
+    `devices` are those of the inputs (default: all on CPU:0); with `deliver` all outputs are brought to that device.
+    Each call is independent: plans may run on several threads, and call themselves.
+
+    The plan raises RunError when a kernel fails: its message names the graph, the op, the operands and the user's
+    line, that of each call included. Errors of limelight keep their class; KeyboardInterrupt passes unchanged.
+    """
+    placed = place(graph, devices, deliver, build)
+    parts = emit(placed.graph)
+    blame = _Blame(placed.graph)
+    namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
+    for part in reversed(parts):  # the first one calls the others
+        namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
+    run = cast(Any, namespace.pop("run"))  # or it would hold itself
+    run.output_devices = placed.outputs
+    run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
+    for file in blame.parts:
+        weakref.finalize(run, linecache.cache.pop, file, None).atexit = False
+    return cast(Plan, run)
+
+
+class _Blame:
+    """Called by a plan with what a kernel raised: raises the explained error, or returns to let it pass as it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.parts: dict[str, Part] = {}
+
+    def compile(self, part: Part, namespace: dict[str, Any]) -> Any:
+        """The function that `part` describes, known by a file name that tracebacks can show."""
+        file = f"{GENERATED_PREFIX}plan {self._graph.name} {next(_numbers)}>"
+        text = "\n".join(part.lines) + "\n"
+        namespace.update(part.namespace)
+        exec(compile(text, file, "exec"), namespace)  # the text is ours: names that the emitter made
+        linecache.cache[file] = (len(text), None, [line + "\n" for line in part.lines], file)
+        self.parts[file] = part
+        return namespace.pop(part.name)
+
+    def __call__(self, error: Exception) -> None:
+        found = self._locate(error.__traceback__)
+        if found is None:
+            return
+        frame, entry = found
+        node, words = entry
+        scope = frame.f_globals | frame.f_locals
+        better = explain(self._graph, node, [scope[word] for word in words], error)
+        if better is not error:
+            raise better from error
+
+    def _locate(self, tb: TracebackType | None) -> Any:
+        """The frame and the node that were running: in this function, or in the part that it called."""
+        found = None
+        while tb is not None and tb.tb_frame.f_code.co_filename in self.parts:
+            part = self.parts[tb.tb_frame.f_code.co_filename]
+            found = part.node_at(tb.tb_lineno)
+            if found is not None:
+                return tb.tb_frame, found
+            tb = tb.tb_next
+        return None

@@ -1,0 +1,59 @@
+"""Which dead buffer a result may be written into.
+
+An operand's buffer may be taken over when nothing can see it afterwards: it was made inside this plan as a new array,
+every op that used it so far is known not to keep or return a part of it, this is its last use, and result and operand
+have the same shape and dtype. Inputs, captures, literals and outputs are never made here or never die here; reads of
+variables and results of all other kernels may be views of something else and count as not new. Scalars have no buffer.
+"""
+
+from __future__ import annotations
+
+from limelight.executors.kernels import Formula
+from limelight.graph.ir import Node, Value
+from limelight.spec import TensorSpec
+
+
+class Buffers:
+    """Follows the buffers through a graph. Call `take` and then `note` for each node, in order."""
+
+    def __init__(self) -> None:
+        self._ours: set[Value] = set()
+
+    def take(self, node: Node, how: Formula, dying: list[Value]) -> Value | None:
+        """The operand into whose buffer the result may go, None when it needs a new one."""
+        if not how.elementwise or not dying:
+            return None
+        wanted = node.outputs[0].spec
+        for value in dying:
+            if value in self._ours and _same_buffer(value, wanted, node):
+                return value
+        return None
+
+    def note(self, node: Node, how: Formula) -> None:
+        """Remembers what `node` made, and which of its operands may be seen through its result from now on."""
+        if how.fresh:
+            for value in node.outputs:
+                if isinstance(value.spec, TensorSpec) and value.spec.shape:
+                    self._ours.add(value)
+        else:
+            self._ours.difference_update(node.inputs)
+
+
+def _same_buffer(value: Value, wanted: object, node: Node) -> bool:
+    """Whether the result has the shape and dtype of `value` for sure.
+
+    An unknown size of the result is that of `value` if no other operand has a say in it.
+    """
+    mine = value.spec
+    if not isinstance(mine, TensorSpec) or mine != wanted:
+        return False
+    if None not in mine.shape:
+        return True
+    unknown = [i - mine.rank for i, n in enumerate(mine.shape) if n is None]
+    return all(other is value or _is_silent(other, unknown) for other in node.inputs)
+
+
+def _is_silent(other: Value, axes: list[int]) -> bool:
+    """Whether `other` has size 1, or no such axis, on each of the axes, which are counted from the end."""
+    spec = other.spec
+    return isinstance(spec, TensorSpec) and all(-axis > spec.rank or spec.shape[axis] == 1 for axis in axes)

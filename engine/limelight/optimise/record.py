@@ -1,0 +1,77 @@
+"""What a pass did: records for people and views."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from limelight.graph.build import Rewriter
+from limelight.graph.ir import Graph, Node
+
+
+class Change(NamedTuple):
+    """One thing that a pass did: `new` nodes of its result stand for `old` nodes of the graph that it was given.
+
+    `rule` is a word, `reason` a sentence, `source` the user's line of the (first) old node: (file or cell, line).
+    """
+
+    rule: str
+    reason: str
+    old: tuple[Node, ...]
+    new: tuple[Node, ...]
+
+    @property
+    def source(self) -> tuple[str, int] | None:
+        return self.old[0].source
+
+
+class PassRecord(NamedTuple):
+    """One run of a pass over a graph: `before - removed + added == after` nodes, in `seconds`.
+
+    `rewired` maps the nodes that stayed but have other operands now to their new selves; all others stayed as they are
+    or stand in `changes`.
+    """
+
+    name: str
+    before: int
+    removed: int
+    added: int
+    after: int
+    seconds: float
+    changes: list[Change]
+    rewired: Mapping[Node, Node]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.before} - {self.removed} + {self.added} = {self.after} nodes"
+
+
+Pass: TypeAlias = Callable[[Graph], tuple[Graph, PassRecord]]
+
+
+class Recorder:
+    """Takes the notes for a PassRecord while a pass is running."""
+
+    def __init__(self, name: str, graph: Graph) -> None:
+        self._name = name
+        self._graph = graph
+        self._started = time.perf_counter()
+        self._removed = 0
+        self._added = 0
+        self.changes: list[Change] = []
+
+    def note(self, rule: str, reason: str, old: tuple[Node, ...], new: tuple[Node, ...] = (), added: int = 0) -> None:
+        """`old` nodes went, `new` ones stand for them, of which `added` were not there before."""
+        self._removed += len(old)
+        self._added += added
+        self.changes.append(Change(rule, reason, old, new))
+
+    def finish(self, rewriter: Rewriter) -> tuple[Graph, PassRecord]:
+        """The pass's result."""
+        result = rewriter.finish()
+        seconds = time.perf_counter() - self._started
+        before, after = len(self._graph.nodes), len(result.nodes)
+        record = PassRecord(
+            self._name, before, self._removed, self._added, after, seconds, self.changes, rewriter.rewired
+        )
+        return result, record
