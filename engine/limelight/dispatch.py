@@ -7,10 +7,10 @@ behind one method, so dispatch knows neither tapes nor traces.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from limelight import devices, events
 from limelight.devices import Device, DeviceName
@@ -21,6 +21,8 @@ active: Final[list[object]] = []
 """Non-empty when "just run the kernel" may be wrong somewhere: see docs/design.md section 3."""
 
 
+Observe: TypeAlias = Callable[[Any, tuple[Any, ...], tuple[Any, ...], Any], None]
+
 scopes: Final[list[object]] = []
 """The part of `active` that is not an interpreter: device scopes and listeners. Empty means CPU:0, unobserved."""
 
@@ -29,6 +31,9 @@ class Interpreter:
     """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
 
     below: Interpreter | None = None
+    observe: Observe | None = None
+    """Set by an interpreter that only takes note of what eager execution does: while it alone stands above it, entry
+    points run simple kernels themselves and then call `observe(op, inputs, attrs, output)`."""
 
     def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Handles one op: `inputs` are tensors, variables or Python scalars, `attrs` hashable static parameters.
@@ -49,56 +54,65 @@ _base: list[Interpreter] = []
 class _Local(threading.local):
     def __init__(self) -> None:
         self.stack: list[Interpreter] = list(_base)
+        self.observe: Observe | None = None
 
 
-_local: Final = _Local()
+local: Final = _Local()
 
 
 def set_base(interpreter: Interpreter) -> None:
     """Makes `interpreter` the bottom of every thread's stack; called once, by the eager interpreter."""
     _base[:] = [interpreter]
-    _local.stack = [interpreter]
+    local.stack = [interpreter]
 
 
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
-    return _local.stack[-1].process(op, inputs, attrs)
+    return local.stack[-1].process(op, inputs, attrs)
 
 
 def current() -> Interpreter:
     """The innermost interpreter of this thread."""
-    return _local.stack[-1]
+    return local.stack[-1]
 
 
 def stack() -> tuple[Interpreter, ...]:
     """This thread's interpreters, bottom first."""
-    return tuple(_local.stack)
+    return tuple(local.stack)
 
 
 def push(interpreter: Interpreter) -> None:
     """Makes `interpreter` the innermost one of this thread."""
-    interpreter.below = _local.stack[-1]
-    _local.stack.append(interpreter)
+    interpreter.below = local.stack[-1]
+    local.stack.append(interpreter)
     active.append(interpreter)
+    _choose_observer()
 
 
 def remove(interpreter: Interpreter) -> None:
     """Takes `interpreter` off this thread's stack, wherever it stands: scopes may be left in any order."""
-    _local.stack.remove(interpreter)
+    local.stack.remove(interpreter)
     active.remove(interpreter)
-    for lower, upper in zip(_local.stack, _local.stack[1:], strict=False):
+    for lower, upper in zip(local.stack, local.stack[1:], strict=False):
         upper.below = lower
     interpreter.below = None
+    _choose_observer()
+
+
+def _choose_observer() -> None:
+    local.observe = local.stack[1].observe if len(local.stack) == 2 else None
 
 
 @contextmanager
 def fresh_stack() -> Iterator[None]:
     """Runs its block eagerly, outside every tape and trace of this thread."""
-    outer, _local.stack = _local.stack, list(_base)
+    outer, local.stack = local.stack, list(_base)
+    local.observe = None
     try:
         yield
     finally:
-        _local.stack = outer
+        local.stack = outer
+        _choose_observer()
 
 
 _requested: Final[Scoped[DeviceName | None]] = Scoped("device", None)

@@ -18,7 +18,7 @@ import numpy as np
 
 from limelight import backends, devices, dispatch, dtypes, events, source
 from limelight.devices import CPU0, Device
-from limelight.dispatch import active, apply, scopes
+from limelight.dispatch import active, apply, local, scopes
 from limelight.dtypes import DType
 from limelight.errors import DeviceError, DTypeError, LimelightError, RunError, is_user_error
 from limelight.registry import KINDS, Op, accepted
@@ -310,7 +310,7 @@ def _unary(op: Op) -> Callable[[Any], Tensor]:
     kernel, accepts = op.kernel_on("numpy"), op.accepts
 
     def run(x: Any) -> Tensor:
-        if type(x) is Tensor and not active and x._device is CPU0:
+        if type(x) is Tensor and x._device is CPU0 and (not active or (local.observe and not scopes)):
             a = x._data
             if a.dtype in accepts:
                 try:
@@ -321,6 +321,8 @@ def _unary(op: Op) -> Callable[[Any], Tensor]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
+                if active and local.observe:
+                    local.observe(op, (x,), (), t)
                 return t
         result: Tensor = apply(op, prepare(op, (x,)))
         return result
@@ -332,7 +334,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Tensor]:
     kernel, accepts = op.kernel_on("numpy"), op.accepts
 
     def run(x: Any, *attrs: Any) -> Tensor:
-        if type(x) is Tensor and not active and x._device is CPU0:
+        if type(x) is Tensor and x._device is CPU0 and (not active or (local.observe and not scopes)):
             a = x._data
             if a.dtype in accepts:
                 try:
@@ -345,6 +347,8 @@ def _unary_with_attrs(op: Op) -> Callable[..., Tensor]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
+                if active and local.observe:
+                    local.observe(op, (x,), attrs, t)
                 return t
         result: Tensor = apply(op, prepare(op, (x,)), attrs)
         return result
@@ -362,8 +366,14 @@ def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
             b = y._data
             d = a.dtype
             if d is b.dtype and d in accepts:
-                if active or x._device is not CPU0 or y._device is not CPU0:
-                    taken: Tensor = apply(op, (x, y))
+                observe = None
+                if active:
+                    observe = local.observe
+                    if scopes or observe is None:
+                        taken: Tensor = apply(op, (x, y))
+                        return taken
+                if x._device is not CPU0 or y._device is not CPU0:
+                    taken = apply(op, (x, y))
                     return taken
                 try:
                     r = kernel(a, b)
@@ -373,6 +383,8 @@ def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
+                if observe is not None:
+                    observe(op, (x, y), (), t)
                 return t
         elif not active:
             r = _beside_scalar(kernel, weak, x, y)

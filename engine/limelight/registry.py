@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from limelight import backends, dtypes
+from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
 from limelight.errors import ArgumentError, GradientError
 from limelight.source import GENERATED_PREFIX
@@ -32,6 +33,12 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 """What an op accepts, in one word, as kinds of dtype."""
 
 
+@functools.cache
+def accepted(word: str) -> frozenset[DType]:
+    """The dtypes that a word of `KINDS` stands for."""
+    return frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[word])
+
+
 class Operand(NamedTuple):
     """A tensor input. `accepts` is None for uniform operands: they share one dtype, which the op's `accepts` governs."""
 
@@ -50,6 +57,7 @@ class Recipe(NamedTuple):
     """
 
     save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
+    quick_save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]  # the same, for plain tensors only
     pulls: tuple[Pull | None, ...]
     pull_all: Callable[[Any, tuple[Any, ...], tuple[bool, ...]], tuple[Any, ...]] | None
     names: tuple[str, ...]
@@ -68,6 +76,7 @@ class Op:
 
     `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
     graph has. `taped(inputs, attrs)` may name the variant that a tape records instead, or None for "record nothing".
+    `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
 
@@ -87,6 +96,7 @@ class Op:
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
         higher_order: bool = False,
+        placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
         taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
     ) -> None:
@@ -97,7 +107,7 @@ class Op:
         self.infer = infer
         self.kernel = kernel
         self.accepts_word = accepts
-        self.accepts: frozenset[DType] = frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[accepts])
+        self.accepts = accepted(accepts)
         self.vjp = vjp
         self.why_no_gradient = why_no_gradient
         self.maths = dict(maths or {})
@@ -105,6 +115,8 @@ class Op:
         self.multiple = multiple
         self.special = dict(special or {})
         self.higher_order = higher_order
+        self.placement = placement
+        self.direct = not (multiple or higher_order or placement)
         self.save = save
         self.taped = taped
         self.recipes: dict[int, Recipe] = {}
@@ -203,7 +215,7 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
 
 def _names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
-    facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype")}
+    facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype", "device")}
     return {"g", "needed", "saved", "out"} | operands | facts | set(op.attrs)
 
 
@@ -220,16 +232,17 @@ def _check_rule(op: Op, target: str, rule: Rule) -> None:
 def _compile_recipe(op: Op, mask: int) -> Recipe:
     rules = _wanted_rules(op, mask)
     if op.save is not None:
-        return Recipe(op.save, (), rules[0], ("saved",))
+        return Recipe(op.save, op.save, (), rules[0], ("saved",))
     saved: list[str] = []
     for rule in rules:
         if rule is not None:
             saved += [name for name in _parameters(rule) if name not in ("g", "needed", *saved)]
     places = {name: i for i, name in enumerate(saved)}
     save_source = "lambda inputs, out, attrs: (" + "".join(f"{_getter(op, name)}, " for name in saved) + ")"
-    save: Any = _compiled(save_source, {"sizes": _sizes, "dtype": _dtype})
+    save: Any = _compiled(save_source, {"sizes": _sizes, "dtype": _dtype, "device": _device})
+    quick = save if op.variadic else _compiled(save_source.replace(".sizes()", "._data.shape"), {})
     pulls = [_pull(rule, places) for rule in rules]
-    return Recipe(save, () if op.variadic else tuple(pulls), pulls[0] if op.variadic else None, tuple(saved))
+    return Recipe(save, quick, () if op.variadic else tuple(pulls), pulls[0] if op.variadic else None, tuple(saved))
 
 
 def _pull(rule: Rule | None, places: Mapping[str, int]) -> Any:
@@ -266,7 +279,7 @@ def _getter(op: Op, name: str) -> str:
         values = "inputs" if op.variadic else f"inputs[{i}]"
         if name == operand.name:
             return values
-        for fact, function in (("shape", "sizes"), ("dtype", "dtype")):
+        for fact, function in (("shape", "sizes"), ("dtype", "dtype"), ("device", "device")):
             if name == f"{operand.name}_{fact}":
                 direct = f"{values}.sizes()" if fact == "shape" else f"{values}.dtype"
                 return f"tuple([{function}(x) for x in inputs])" if op.variadic else direct
@@ -279,3 +292,8 @@ def _sizes(x: Any) -> Any:
 
 def _dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else dtypes.default_for(x)
+
+
+def _device(x: Any) -> Device:
+    found: Device = getattr(x, "_device", CPU0)
+    return found

@@ -22,7 +22,8 @@ _ENGINE_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 GENERATED_PREFIX = "<limelight "
 """Code that limelight writes (plans, wrapped cells) is compiled under file names that begin so."""
 
-_is_library: dict[str, bool] = {}  # by file name: hashing a code object costs more than walking the stack
+library_files: dict[str, bool] = {}
+"""Whether a file is the library's, as far as asked: by name, since hashing a code object costs more than walking the stack."""
 _hidden_roots: list[str] = [_ENGINE_ROOT]
 _cell_namer: CellNamer | None = None
 
@@ -62,18 +63,18 @@ def set_cell_namer(namer: CellNamer | None) -> CellNamer | None:
 def hide(folder: str) -> None:
     """Treats the code under `folder` as part of the library: its frames are not the user's."""
     _hidden_roots.append(os.path.join(os.path.abspath(folder), ""))
-    _is_library.clear()
+    library_files.clear()
 
 
 def is_library(code: CodeType) -> bool:
     """Whether `code` belongs to limelight rather than to the user."""
     name = code.co_filename
-    known = _is_library.get(name)
+    known = library_files.get(name)
     if known is None:
         known = name.startswith(GENERATED_PREFIX) or name.startswith(tuple(_hidden_roots))
-        if len(_is_library) > 10_000:  # file names made in a loop must not be kept for ever
-            _is_library.clear()
-        _is_library[name] = known
+        if len(library_files) > 10_000:  # file names made in a loop must not be kept for ever
+            library_files.clear()
+        library_files[name] = known
     return known
 
 
@@ -91,18 +92,17 @@ class Position(NamedTuple):
         return Source(self.code.co_filename, lines[0] if lines else 1, self.code.co_name)
 
 
-def position() -> tuple[CodeType, int] | None:
-    """The innermost frame of the user's as the fields of a `Position`, or None."""
-    frame: FrameType | None = sys._getframe(2)
+def position(frame: FrameType | None) -> tuple[CodeType, int] | tuple[None, int]:
+    """The innermost frame of the user's at or outside `frame`, as the fields of a `Position`; (None, 0) without one."""
     while frame is not None:
         code = frame.f_code
-        library = _is_library.get(code.co_filename)
+        library = library_files.get(code.co_filename)
         if library is None:
             library = is_library(code)
         if not library:
             return (code, frame.f_lasti)
         frame = frame.f_back
-    return None
+    return (None, 0)
 
 
 class _Pretence(threading.local):

@@ -7,6 +7,7 @@ rule needs. It knows tensors by their `_uid`, so it keeps alive only what rules 
 from __future__ import annotations
 
 import itertools
+import sys
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
@@ -24,9 +25,12 @@ from limelight.source import Position, Source
 from limelight.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.variables import Resource
 
-_HANDLES: Final = (Tensor, Resource)
+_getframe: Final = sys._getframe
+_is_library: Final = source.library_files
 INEXACT: Final = frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d))
 _ids = itertools.count(1)
+_observers: list[bool] = []  # not empty while somebody listens to Recorded
+events.on_interest(events.Recorded, lambda wanted: _observers.append(True) if wanted else _observers.clear())
 
 
 class Entry(NamedTuple):
@@ -40,15 +44,16 @@ class Entry(NamedTuple):
     recipe: Recipe
     shapes: Sequence[Any]
     dtypes: Sequence[Any]
-    position: Any
+    position: Position | None
 
     @staticmethod
     def of(raw: tuple[Any, ...]) -> Entry:
-        """From the raw form, where an op with one output has its uid, shape and dtype bare."""
-        op, mask, inputs, outputs, saved, recipe, shape, dtype, position = raw
+        """From the raw form: flat, since each nested tuple costs; an op with one output has its uid, shape and dtype bare."""
+        op, mask, outputs, saved, recipe, shape, dtype, code, instruction, *inputs = raw
+        position = None if code is None else Position(code, instruction)
         if isinstance(outputs, int):
             return Entry(op, mask, inputs, (outputs,), saved, recipe, (shape,), (dtype,), position)
-        return Entry(*raw)
+        return Entry(op, mask, inputs, outputs, saved, recipe, shape, dtype, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +182,48 @@ class GradientTape(dispatch.Interpreter):
             saved = recipe.save(inputs, out, attrs)
             uid = out._uid = out._uid or new_uid()
             watched.add(uid)
-            self._entries.append((op, mask, given, uid, saved, recipe, data.shape, dtype, source.position()))
-            if events.wanted(events.Recorded):
+            position = source.position(_getframe(1))
+            self._entries.append((op, mask, uid, saved, recipe, data.shape, dtype, *position, *given))
+            if _observers:
                 self._emit(inputs)
         return out
+
+    def observe(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:  # type: ignore[override]  # a method
+        """Takes note of a simple op on plain tensors that has just run: `process` without the detour."""
+        watched = self._watched
+        given: tuple[int, ...]
+        if len(inputs) == 2:
+            x, y = inputs
+            first, second = given = (x._uid, y._uid)
+            if first in watched:
+                mask = 3 if second in watched else 1
+            elif second in watched:
+                mask = 2
+            else:
+                return
+        else:
+            given = (inputs[0]._uid,)
+            if given[0] not in watched:
+                return
+            mask = 1
+        if op.vjp is None or not self._recording:
+            return
+        data = out._data
+        dtype = data.dtype
+        if dtype in INEXACT:
+            recipe = op.recipes.get(mask) or op.recipe(mask)
+            out._uid = uid = new_uid()
+            watched.add(uid)
+            saved = recipe[1](inputs, out, attrs)
+            frame = _getframe(2)
+            code = frame.f_code
+            if _is_library.get(code.co_filename) is False:
+                self._entries.append((op, mask, uid, saved, recipe, data.shape, dtype, code, frame.f_lasti, *given))
+            else:
+                position = source.position(frame)
+                self._entries.append((op, mask, uid, saved, recipe, data.shape, dtype, *position, *given))
+            if _observers:
+                self._emit(inputs)
 
     def _look(self, op: Op, x: Any) -> int:
         """The uid of an input that is not a plain tensor; 0 for a scalar or a variable that is only written."""
@@ -212,7 +255,8 @@ class GradientTape(dispatch.Interpreter):
         self._watched.update(uid for uid in names if uid)
         given = [_uid_of(x) for x in inputs]
         shapes_, dtypes_ = [y.shape for y in outs], [y.dtype for y in outs]
-        self._entries.append((op, mask, given, names, saved, recipe, shapes_, dtypes_, source.position()))
+        position = source.position(_getframe(1))
+        self._entries.append((op, mask, names, saved, recipe, shapes_, dtypes_, *position, *given))
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
@@ -431,7 +475,7 @@ def _finish(g: Tensor | None, wanted: Any, unconnected: str) -> Any:
 
 
 def _source_of(entry: Entry) -> Source | None:
-    return None if entry.position is None else Position(*entry.position).resolve()
+    return None if entry.position is None else entry.position.resolve()
 
 
 def _stack_of(entry: Entry) -> tuple[Source, ...]:
