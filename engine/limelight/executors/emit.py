@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from limelight.devices import CPU0
+from limelight.executors.cheaper import cheaper
 from limelight.executors.kernels import Formula, Formulas
 from limelight.executors.reuse import Buffers
 from limelight.graph.ir import Graph, Node, Value
@@ -59,7 +60,7 @@ class _Emitter:
         self.graph = graph
         self.nodes = [node for node in graph.nodes if node.op is not constant_op]
         self.buffers = Buffers()
-        self.formulas = Formulas()
+        self.formulas = Formulas(cheaper)
         self.constants = {node.outputs[0]: _payload(node) for node in graph.nodes if node.op is constant_op}
         self.last: dict[Value, int] = {}
         for i, node in enumerate(self.nodes):
@@ -216,14 +217,14 @@ class Scribe:
                 yield f"parked[{parked[value]}] = None;"
 
     def _expression(self, node: Node, how: Formula, words: list[str], out: str | None) -> str:
+        params = node.params if how.params is None else how.params
+        written = [_inline(param) or self._bind(param, "p") for param in params] if params else []
         if how.kernel is None:
-            return f"{how.before}{how.between.join(words)}{how.after}"
-        arguments = [self._bind(x, "xp") for x in how.first] + words if how.first else words.copy()
+            return f"{words[0]}{how.middle}{', '.join([*words[1:], *written])}{how.end}"
+        arguments = [*[self._bind(x, "xp") for x in how.first], *words] if how.first else words.copy()
         if out is not None:
             arguments.append(out)
-        if node.params:
-            arguments += [_inline(param) or self._bind(param, "p") for param in node.params]
-        return f"{self._bind(how.kernel, node.op.name)}({', '.join(arguments)})"
+        return f"{self._bind(how.kernel, node.op.name)}({', '.join(arguments + written)})"
 
     # Words
 
