@@ -1,0 +1,73 @@
+"""Two languages, one picture: what Python makes of some graphs, kept for the JavaScript tests to compare with.
+
+After a change that is meant, `LIMELIGHT_WRITE_EXAMPLES=1 pytest tests/widgets/test_examples.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from limelight_widgets.figures.frames import draw
+from limelight_widgets.figures.visible import visible
+from limelight_widgets.folds import GraphFold
+
+FILE = Path(__file__).parents[2] / "widgets" / "js" / "test" / "examples.json"
+
+
+def example(name, graph, opened=()):
+    state = GraphFold(graph).state()
+    picture = visible(state, 0, lambda box, default: default or box in opened)
+    drawing = draw(picture, {box.name: (60.0, 30.0) for box in picture.boxes})
+    return {
+        "name": name,
+        "state": state,
+        "open": list(opened),
+        "boxes": [[box.name, box.kind, box.parent] for box in picture.boxes],
+        "frames": [[frame.name, frame.label, frame.parent] for frame in picture.frames],
+        "edges": [[source, target, count] for (source, target), count in picture.edges.items()],
+        "places": {
+            thing: [place.x, place.y, place.width, place.height]
+            for thing, place in (drawing.boxes | drawing.frames).items()
+        },
+    }
+
+
+def recursive(make, fake_function):
+    maker = make("f")
+    callee = fake_function("f", None)
+    callee.graph = maker.graph(maker.node("call", maker.input("x"), functions=(callee,)))
+    return callee.graph
+
+
+def branching(make, fake_function):
+    branches = []
+    for op in ("exp", "log"):
+        maker = make(op)
+        branches.append(fake_function(op, maker.graph(maker.node(op, maker.input("x")))))
+    outer = make("f")
+    x = outer.input("x")
+    out = outer.node("cond", outer.input("condition"), outer.node("tanh", x), functions=branches)
+    return outer.graph(out, x)
+
+
+def layered_network(make):
+    maker = make("deep")
+    x = maker.input("x")
+    for n in range(150):
+        x = maker.node("multiply", x, maker.nodes[n // 2].outputs[0] if n else x, line=n // 3, scope=f"block{n // 50}/half{n // 25}/")
+    return maker.graph(x)
+
+
+def test_javascript_is_compared_with_what_python_does_now(make, fake_function, network):
+    found = [
+        example("network", network),
+        example("open call", network, ["n4"]),
+        example("branches", branching(make, fake_function), ["n1"]),
+        example("recursion", recursive(make, fake_function), ["n0"]),
+        example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),
+    ]
+    if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):
+        FILE.write_text(json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+    assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(found))

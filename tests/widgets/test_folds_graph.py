@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from limelight import events
+from limelight.source import Source
+
+from limelight_widgets.folds import GraphFold
+from limelight_widgets.folds.describe import attribute_text
+from limelight_widgets.folds.groups import MOST_CHILDREN, Hierarchy
+
+
+def traced(function_id=7, entry=0):
+    return events.Traced("step", function_id, entry, 3, 0.01)
+
+
+def test_a_graph_becomes_json(network):
+    state = GraphFold(network).state()
+    assert json.loads(json.dumps(state)) == state
+    step, loss = state["graphs"]
+    assert [i["name"] for i in step["inputs"]] == ["x", "y", "w"]
+    assert [i.get("captured", False) for i in step["inputs"]] == [False, False, True]
+    matmul, tanh, two, multiply, call = step["nodes"]
+    assert matmul["in"] == [0, 2]
+    assert matmul["names"] == ["%3"]
+    assert tanh["in"] == [3]
+    assert two["kind"] == "constant"
+    assert two["attrs"] == {"value": "2.0"}
+    assert multiply["in"] == [4, 5]
+    assert call["kind"] == "call"
+    assert call["calls"] == [[1, "loss"]]
+    assert step["outputs"] == [7]
+    assert loss["outputs"] == [4]
+    assert state["rules"] == {"matmul": "ā = c̄ bᵀ,  b̄ = aᵀ c̄"}
+
+
+def test_value_names_are_those_of_the_graphs_text(network):
+    state = GraphFold(network).state()
+    names = [name for node in state["graphs"][0]["nodes"] for name in node["names"]]
+    assert names == [network.name_of(value) for node in network.nodes for value in node.outputs]
+
+
+def test_scopes_become_groups(network):
+    step = GraphFold(network).state()["graphs"][0]
+    assert step["groups"] == [{"label": "dense", "kind": "scope", "parent": -1, "size": 2}]
+    assert [node.get("group", -1) for node in step["nodes"]] == [0, 0, -1, -1, -1]
+    assert step["open"] == [0]
+
+
+def test_positions_point_into_excerpts_of_the_source(make, tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text("".join(f"line {n}\n" for n in range(1, 301)))
+    maker = make(file=str(file))
+    x = maker.input("x")
+    state = GraphFold(maker.graph(maker.node("tanh", maker.node("exp", x, line=150), line=160))).state()
+    (excerpt,) = state["sources"]
+    assert excerpt["label"] == "train.py"
+    assert excerpt["first"] == 146
+    assert excerpt["text"][150 - 146] == "line 150"
+    assert excerpt["text"][-1] == "line 164"
+    assert [node["stack"] for node in state["graphs"][0]["nodes"]] == [[[0, 150, "f"]], [[0, 160, "f"]]]
+
+
+def test_the_callers_of_a_function_are_not_in_its_stacks(make):
+    maker = make("f")
+    value = maker.node("exp", maker.input("x"))
+    maker.nodes[0].stack = (Source("a.py", 3, "helper"), Source("a.py", 9, "f"), Source("a.py", 20, "train"))
+    (node,) = GraphFold(maker.graph(value)).state()["graphs"][0]["nodes"]
+    assert [line for _, line, _ in node["stack"]] == [3, 9]
+
+
+def test_a_function_called_often_is_described_once(make, fake_function):
+    inner = make("g")
+    callee = fake_function("g", inner.graph(inner.node("exp", inner.input("x"))))
+    outer = make("f")
+    x = outer.input("x")
+    for _ in range(3):
+        x = outer.node("call", x, functions=(callee,))
+    assert [graph["name"] for graph in GraphFold(outer.graph(x)).state()["graphs"]] == ["f", "g"]
+
+
+def test_nesting_without_end_is_described_without_recursion(make, fake_function):
+    graph = None
+    for depth in range(3 * sys.getrecursionlimit()):
+        maker = make(f"f{depth}")
+        x = maker.input("x")
+        functions = () if graph is None else (fake_function(graph.name, graph),)
+        graph = maker.graph(maker.node("call" if graph is not None else "exp", x, functions=functions))
+    assert len(GraphFold(graph).state()["graphs"]) == 3 * sys.getrecursionlimit()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        ("<script>", "'<script>'"),
+        ((1, None, "a"), "(1, None, 'a')"),
+        (np.float32(2.0), "2.0"),
+        (np.zeros((3, 4), "float32"), "float32[3, 4]"),
+        (np.array([1, 2]), "[1, 2]"),
+        (test_scopes_become_groups, "test_scopes_become_groups"),
+        (object(), "<object>"),
+    ],
+)
+def test_attributes_as_text(value, text):
+    assert attribute_text(value) == text
+
+
+def test_a_users_repr_is_never_called():
+    class Loud:
+        def __repr__(self):
+            raise AssertionError("repr was called")
+
+    assert attribute_text(Loud()) == "<Loud>"
+    assert attribute_text([Loud()]) == "[<Loud>]"
+
+
+def test_long_attributes_are_cut():
+    assert len(attribute_text("a" * 10_000)) <= 160
+    assert len(attribute_text(list(range(10_000)))) <= 160
+
+
+# --- following a function
+
+
+def test_an_untraced_function_says_what_to_do(staged):
+    state = GraphFold(staged).state()
+    assert state["variants"] == []
+    assert "Call it once" in state["empty"]
+
+
+def test_the_newest_trace_is_followed(staged, network, make):
+    staged.add(network)
+    fold = GraphFold(staged)
+    assert fold.state()["trace"] == 0
+    staged.add(network, signature="f32[5,3]")
+    assert fold.apply(traced(entry=1))
+    assert (fold.state()["trace"], fold.state()["traces"], fold.state()["signature"]) == (1, 2, "f32[5,3]")
+
+
+def test_another_functions_traces_change_nothing(staged, network):
+    staged.add(network)
+    fold = GraphFold(staged)
+    _, mark = fold.since(0)
+    assert not fold.apply(traced(function_id=8))
+    assert fold.since(mark) == ({}, mark)
+
+
+def test_a_trace_missed_while_nobody_looked_is_caught_up(staged, network):
+    fold = GraphFold(staged)
+    _, mark = fold.since(0)
+    staged.add(network)
+    fold.catch_up()
+    state, _ = fold.since(mark)
+    assert state["traces"] == 1
+
+
+def test_both_versions_and_what_the_optimiser_did(staged, network, make):
+    small = make("step")
+    optimised = small.graph(small.node("exp", small.input("x")))
+    staged.add(network, optimised=optimised)
+    state = GraphFold(staged).state()
+    assert [v["key"] for v in state["variants"]] == ["traced", "optimised"]
+    assert [len(state["graphs"][v["graph"]]["nodes"]) for v in state["variants"]] == [5, 1]
+
+
+def test_the_fold_keeps_neither_the_function_nor_its_graphs_alive(make):
+    class Staged:
+        name, id = "f", 1
+
+    maker = make()
+    graph = maker.graph(maker.node("exp", maker.input("x")))
+    function = Staged()
+    function.trace_cache = []
+    alive = [weakref.ref(graph), weakref.ref(function)]
+    folds = [GraphFold(graph), GraphFold(function)]
+    del graph, maker, function
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+    assert [fold.state()["kind"] for fold in folds] == ["graph", "graph"]
+
+
+@pytest.mark.parametrize("trace", [1, -2])
+def test_a_trace_that_does_not_exist_is_refused(staged, network, trace):
+    staged.add(network)
+    with pytest.raises(IndexError, match="step has 1 traces"):
+        GraphFold(staged, trace=trace)
+
+
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(TypeError, match=r"this is a int\. Stage it first: F = limelight\.function"):
+        GraphFold(3)
+    with pytest.raises(ValueError, match='"traced" or "optimised"'):
+        GraphFold(3, "best")
+
+
+# --- groups
+
+
+def test_every_container_is_small_whatever_the_graph():
+    for count in (61, 1_000, 20_000):
+        hierarchy = Hierarchy([""] * count, [""] * count)
+        assert max(hierarchy.children().values()) <= MOST_CHILDREN
+        assert sum(group.size for group in hierarchy.groups if group.parent == -1) == count
+
+
+def test_runs_of_one_line_are_grouped_before_blocks():
+    lines = [f"In[3] line {n // 4}" for n in range(200)]
+    hierarchy = Hierarchy([""] * 200, lines)
+    assert [group.label for group in hierarchy.groups[:2]] == ["In[3] line 0", "In[3] line 1"]
+    assert {group.kind for group in hierarchy.groups} == {"line"}
+    assert hierarchy.children()[-1] == 50
+
+
+def test_small_graphs_are_not_grouped_by_line():
+    assert Hierarchy([""] * 10, ["a line 1"] * 10).groups == []
+
+
+def test_nested_scopes_without_own_nodes_are_one_group():
+    hierarchy = Hierarchy(["model/dense/"] * 3 + ["model/out/"] + [""], [""] * 5)
+    assert [(group.label, group.parent, group.size) for group in hierarchy.groups] == [("model", -1, 4), ("dense", 0, 3)]
+    assert hierarchy.of == [1, 1, 1, 0, -1]
+    assert [g.label for g in Hierarchy(["a/b/"] * 2, [""] * 2).groups] == ["a/b"]
+
+
+def test_groups_are_opened_while_they_fit():
+    scopes = [f"layer{n % 10}/" for n in range(100)]
+    hierarchy = Hierarchy(scopes, [""] * 100)
+    opened = hierarchy.initially_open()
+    visible = hierarchy.children()[-1] + sum(hierarchy.children()[g] - 1 for g in opened)
+    assert 50 < visible <= MOST_CHILDREN

@@ -1,0 +1,44 @@
+// Bundles each view into one file, as anywidget loads them: `npm run build`. The result is committed, so that users need
+// no Node; build.json says from which sources it was made, and a test compares.
+
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as esbuild from "esbuild";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const OUT = join(HERE, "../limelight_widgets/static");
+const COMMON = { bundle: true, minify: true, write: false, legalComments: "none", charset: "utf8", target: "es2022" };
+
+/** Lets `import text from "inline-worker:./file.js"` give the bundled file as text, for a worker made from a blob. */
+const inlineWorker = {
+  name: "inline-worker",
+  setup(build) {
+    build.onResolve({ filter: /^inline-worker:/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.slice("inline-worker:".length)),
+      namespace: "inline-worker",
+    }));
+    build.onLoad({ filter: /.*/, namespace: "inline-worker" }, async ({ path }) => {
+      const result = await esbuild.build({ ...COMMON, entryPoints: [path], format: "iife" });
+      return { contents: result.outputFiles[0].text, loader: "text" };
+    });
+  },
+};
+
+const ENTRIES = ["engine.js", "graph.js", "cache.js", "tape.js", "devices.js", "views.css"];
+
+for (const entry of ENTRIES) {
+  const result = await esbuild.build({
+    ...COMMON, entryPoints: [join(HERE, "src", entry)], format: "esm", plugins: [inlineWorker],
+  }); // prettier-ignore
+  const [{ contents }] = result.outputFiles;
+  writeFileSync(join(OUT, entry), contents);
+  console.log(`${entry} ${contents.length} bytes`);
+}
+const sources = readdirSync(join(HERE, "src"), { recursive: true, withFileTypes: true })
+  .filter((file) => file.isFile())
+  .map((file) => join(file.parentPath, file.name))
+  .concat(join(HERE, "build.mjs"), join(HERE, "package-lock.json"));
+const hashes = sources.sort().map((file) => [relative(HERE, file), createHash("sha256").update(readFileSync(file)).digest("hex")]);
+writeFileSync(join(OUT, "build.json"), `${JSON.stringify(Object.fromEntries(hashes), null, 2)}\n`);

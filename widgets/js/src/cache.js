@@ -1,0 +1,89 @@
+// The trace-cache view: a table of entries for each function, the newest marked.
+
+import { button, h } from "./dom.js";
+import { bytes, counted, number, seconds } from "./format.js";
+import { bar, emptyState, lineCell, widget } from "./widget.js";
+
+const AT_FIRST = 30; // entries of a function that are shown until all are asked for
+const COLUMNS = ["trace", "arguments", "why it was traced", "hits", "traced in", "ops", "size", "device", "runs on"];
+const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
+
+/**
+ * @typedef {object} Entry
+ * @property {number} index @property {string} signature @property {string} reason @property {number} hits
+ * @property {number | null} seconds @property {number | null} nbytes @property {number | null} nodes
+ * @property {string} device @property {string} tier @property {[string, number, string] | null} line
+ * @property {string} state "tracing" or "ready"
+ *
+ * @typedef {{id: number, name: string, entries: Entry[], hidden: number, hits: number}} Cached
+ */
+
+/** @param {HTMLElement} root */
+function build(root) {
+  const content = h("div", { class: "ll-scroll" });
+  const empty = emptyState(content);
+  const title = h("span", { class: "ll-title" });
+  const status = h("span", { class: "ll-quiet", role: "status" });
+  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content);
+  const all = new Set();
+  let last = "";
+  const draw = (/** @type {any} */ state) => {
+    const traces = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.entries.length + f.hidden, 0);
+    const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
+    title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
+    empty.say(state.empty);
+    const showAll = (/** @type {number} */ id) => (all.add(id), draw(state));
+    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll)));
+    const newest = String(state.newest);
+    if (newest !== last && last) status.textContent = announcement(state);
+    last = newest;
+  };
+  return draw;
+}
+
+/** @param {any} state */
+function announcement({ functions, newest }) {
+  if (!newest) return "";
+  const found = functions.find((/** @type {Cached} */ f) => f.id === newest[0]);
+  return found ? `new: trace ${newest[1]} of ${found.name}` : "";
+}
+
+/** @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll */
+function table(cached, state, all, showAll) {
+  const shown = all ? cached.entries : cached.entries.slice(-AT_FIRST);
+  const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
+  const hidden = cached.entries.length - shown.length;
+  const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
+  const rows = shown.map((entry) => row(entry, most, String(state.newest) === `${cached.id},${entry.index}`));
+  const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
+  const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
+  return h(
+    "table",
+    { class: "ll-table" },
+    h("caption", { class: state.functions.length > 1 ? null : "ll-hidden" }, ...caption),
+    h("thead", {}, h("tr", {}, ...COLUMNS.map((name) => h("th", { scope: "col", class: NUMBERS.has(name) ? "ll-numeric" : null }, name)))),
+    h("tbody", {}, more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null, ...rows),
+  );
+}
+
+/** @param {Entry} entry @param {number} most @param {boolean} newest */
+function row(entry, most, newest) {
+  const numeric = (/** @type {any} */ ...content) => h("td", { class: "ll-numeric" }, ...content);
+  const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
+  const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
+  return h(
+    "tr",
+    { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
+    h("th", { scope: "row" }, newest ? "▸ " : "", entry.index, " ", badge),
+    h("td", {}, h("code", {}, entry.signature || "–"), tracing),
+    h("td", { class: "ll-reason" }, entry.reason, " ", lineCell(entry.line)),
+    numeric(bar(entry.hits / most, number(entry.hits))),
+    numeric(seconds(entry.seconds)),
+    numeric(entry.nodes === null ? "–" : number(entry.nodes)),
+    numeric(bytes(entry.nbytes)),
+    h("td", {}, entry.device),
+    h("td", {}, entry.tier),
+  );
+}
+
+export default widget("cache", "Trace cache", build);

@@ -1,0 +1,45 @@
+// Elements from JavaScript. Text goes in as text nodes only, so that no name can become markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * @typedef {Record<string, any>} Properties attributes; `class`, `dataset`, `style` (custom properties), and `onclick`,
+ *   `onkeydown` ... for listeners; null, undefined and false are left out
+ * @typedef {Node | string | number | null | undefined | false} Child
+ */
+
+/** @param {string} name @param {Properties} [properties] @param {...Child} children @returns {HTMLElement} */
+export function h(name, properties = {}, ...children) {
+  return fill(document.createElement(name), properties, children);
+}
+
+/** @param {string} name @param {Properties} [properties] @param {...Child} children @returns {SVGElement} */
+export function s(name, properties = {}, ...children) {
+  return fill(/** @type {SVGElement} */ (document.createElementNS(SVG, name)), properties, children);
+}
+
+/** @param {string} label @param {() => void} action @param {Properties} [properties] @param {...Child} children */
+export function button(label, action, properties = {}, ...children) {
+  const content = children.length ? children : [label];
+  return h("button", { type: "button", title: label, "aria-label": label, onclick: action, ...properties }, ...content);
+}
+
+/**
+ * @template {HTMLElement | SVGElement} T
+ * @param {T} element @param {Properties} properties @param {Child[]} children @returns {T}
+ */
+function fill(element, properties, children) {
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "dataset") Object.assign(element.dataset, value);
+    else if (key === "style") for (const [name, text] of Object.entries(value)) element.style.setProperty(name, String(text));
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  for (const child of children) {
+    if (child !== null && child !== undefined && child !== false) {
+      element.append(child instanceof Node ? child : String(child));
+    }
+  }
+  return element;
+}

@@ -1,0 +1,47 @@
+// Numbers as people read them; the same words as limelight_widgets/units.py writes.
+
+const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+/** @param {number | null | undefined} count @returns {string} bytes with a decimal unit, "31.4 kB" */
+export function bytes(count) {
+  if (count === null || count === undefined) return "–";
+  let size = count;
+  for (const unit of UNITS.slice(0, -1)) {
+    if (Math.abs(size) < 999.5) return `${threeDigits(size)} ${unit}`;
+    size /= 1000;
+  }
+  return `${threeDigits(size)} ${UNITS.at(-1)}`;
+}
+
+/** @param {number | null | undefined} time @returns {string} seconds with a fitting unit, "38.1 ms" */
+export function seconds(time) {
+  if (time === null || time === undefined) return "–";
+  if (time < 999.5e-6) return `${threeDigits(time * 1e6)} µs`;
+  if (time < 0.9995) return `${threeDigits(time * 1e3)} ms`;
+  return `${threeDigits(time)} s`;
+}
+
+/** @param {number} value @returns {string} with commas between thousands */
+export function number(value) {
+  return value.toLocaleString("en-US");
+}
+
+/** @param {number} count @param {string} noun @param {string} [plural] @returns {string} "1 entry", "1,200 entries" */
+export function counted(count, noun, plural) {
+  return `${number(count)} ${count === 1 ? noun : (plural ?? `${noun}s`)}`;
+}
+
+/** @param {string} text @param {number} width @returns {string} at most `width` characters, with an ellipsis */
+export function shortened(text, width) {
+  return text.length <= width ? text : `${text.slice(0, Math.max(width - 1, 0)).trimEnd()}…`;
+}
+
+/** @param {[string, number, string] | null | undefined} line @returns {string} "In[3]:4" */
+export function lineText(line) {
+  return line ? `${line[0]}:${line[1]}` : "";
+}
+
+/** @param {number} value */
+function threeDigits(value) {
+  return value.toFixed(Math.abs(value) >= 99.95 ? 0 : 1).replace(/\.0$/, "");
+}

@@ -1,0 +1,97 @@
+// Panning and zooming: a transformation of the whole picture.
+
+/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
+
+const LEAST = 0.1;
+const MOST = 4;
+const READABLE = 0.55; // below this scale text cannot be read: a picture that is too large is fitted by width only
+const MARGIN = 12;
+
+export class Camera {
+  /** @param {SVGElement} svg @param {SVGElement} stage what is moved @param {AbortSignal} signal */
+  constructor(svg, stage, signal) {
+    this.svg = svg;
+    this.stage = stage;
+    this.x = 0;
+    this.y = 0;
+    this.scale = 1;
+    this.dragged = false;
+    this.listen(signal);
+  }
+
+  apply() {
+    this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
+  }
+
+  /** @param {{width: number, height: number}} drawing */
+  fit({ width, height }) {
+    const { clientWidth, clientHeight } = this.svg;
+    if (!clientWidth || !width) return;
+    const [byWidth, byHeight] = [(clientWidth - 2 * MARGIN) / width, (clientHeight - 2 * MARGIN) / height];
+    const whole = Math.min(byWidth, byHeight, 1.15);
+    this.scale = whole >= READABLE ? whole : Math.min(Math.max(byWidth, READABLE), 1);
+    this.x = Math.max((clientWidth - width * this.scale) / 2, MARGIN);
+    this.y = Math.max((clientHeight - height * this.scale) / 2, MARGIN);
+    this.apply();
+  }
+
+  /** @param {number} factor @param {number} [atX] @param {number} [atY] the point that stays where it is */
+  zoom(factor, atX = this.svg.clientWidth / 2, atY = this.svg.clientHeight / 2) {
+    const scale = Math.min(Math.max(this.scale * factor, LEAST), MOST);
+    this.x = atX - ((atX - this.x) * scale) / this.scale;
+    this.y = atY - ((atY - this.y) * scale) / this.scale;
+    this.scale = scale;
+    this.apply();
+  }
+
+  /** @param {number} byX @param {number} byY */
+  pan(byX, byY) {
+    this.x += byX;
+    this.y += byY;
+    this.apply();
+  }
+
+  /** Moves as little as is needed to show a place of the picture. @param {Rectangle} place */
+  reveal({ x, y, width, height }) {
+    const { clientWidth, clientHeight } = this.svg;
+    const [left, top] = [this.x + x * this.scale, this.y + y * this.scale];
+    const [right, bottom] = [left + width * this.scale, top + height * this.scale];
+    this.pan(shift(left, right, clientWidth), shift(top, bottom, clientHeight));
+  }
+
+  /** Moves so that a place which was at `before` does not move on the screen. @param {Rectangle} before @param {Rectangle} now */
+  keep(before, now) {
+    this.pan((before.x - now.x) * this.scale, (before.y - now.y) * this.scale);
+  }
+
+  /** Dragging pans; Ctrl and the wheel zoom. The wheel alone scrolls the page, as everywhere. @param {AbortSignal} signal */
+  listen(signal) {
+    const { svg } = this;
+    svg.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        const { left, top } = svg.getBoundingClientRect();
+        this.zoom(Math.exp(-event.deltaY * 0.002), event.clientX - left, event.clientY - top);
+      }, { signal, passive: false }); // prettier-ignore
+    svg.addEventListener("pointerdown", (event) => {
+        if (event.button !== 0) return;
+        this.dragged = false;
+        let [x, y] = [event.clientX, event.clientY];
+        const stop = new AbortController();
+        const options = { signal: AbortSignal.any([signal, stop.signal]) };
+        window.addEventListener("pointermove", (move) => {
+            if (!this.dragged && Math.hypot(move.clientX - x, move.clientY - y) < 4) return;
+            this.dragged = true;
+            this.pan(move.clientX - x, move.clientY - y);
+            [x, y] = [move.clientX, move.clientY];
+          }, options); // prettier-ignore
+        for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => stop.abort(), options);
+      }, { signal }); // prettier-ignore
+  }
+}
+
+/** @param {number} low @param {number} high @param {number} size how far to move for low..high to be in 0..size */
+function shift(low, high, size) {
+  if (low < MARGIN) return MARGIN - low;
+  return high > size - MARGIN ? Math.max(size - MARGIN - high, MARGIN - low) : 0;
+}

@@ -1,0 +1,144 @@
+// Drawings with frames: every open group is laid out by itself, and is one box in what is around it. See
+// figures/frames.py.
+
+import { layered } from "./layers.js";
+
+const PADDING = 12;
+const TITLE_HEIGHT = 20;
+const CHARACTER = 6.7;
+
+/**
+ * @typedef {import("./visible.js").Picture} Picture
+ * @typedef {import("./layers.js").Point} Point
+ * @typedef {{x: number, y: number, width: number, height: number}} Rectangle top left corner and size
+ * @typedef {object} Drawing
+ * @property {Map<string, Rectangle>} boxes @property {Map<string, Rectangle>} frames
+ * @property {Map<string, string>} edges the path of each edge, by the edge's key
+ * @property {number} width @property {number} height
+ */
+
+/** @param {Picture} picture @param {Map<string, Point>} sizes @returns {Drawing} */
+export function draw(picture, sizes) {
+  const plan = new Plan(picture, sizes);
+  plan.layOut();
+  return plan.drawing();
+}
+
+class Plan {
+  /** @param {Picture} picture @param {Map<string, Point>} sizes */
+  constructor(picture, sizes) {
+    this.picture = picture;
+    this.sizes = new Map(sizes);
+    this.parent = new Map([...picture.boxes, ...picture.frames].map(({ name, parent }) => [name, parent]));
+    this.label = new Map(picture.frames.map(({ name, label }) => [name, label]));
+    /** @type {Map<string, string[]>} */
+    this.members = new Map([["", []], ...picture.frames.map(({ name }) => /** @type {[string, string[]]} */ ([name, []]))]);
+    this.gather();
+    /** @type {Map<string, Map<string, [string, string]>>} for each frame the edges between its members */
+    this.inner = new Map();
+    /** @type {Map<string, [string, string]>} for each edge its frame, and its key there */
+    this.lifted = new Map();
+    for (const [key, { source, target }] of picture.edges) this.lift(key, source, target);
+    /** @type {Map<string, import("./layers.js").Layout>} */
+    this.layouts = new Map();
+  }
+
+  gather() {
+    const placed = new Set();
+    for (const box of this.picture.boxes) {
+      for (let name = box.name; name && !placed.has(name); name = this.parent.get(name) ?? "") {
+        placed.add(name);
+        this.members.get(this.parent.get(name) ?? "")?.push(name);
+      }
+    }
+  }
+
+  /** @param {string} name */
+  around(name) {
+    const chain = [];
+    for (let at = name; at; at = this.parent.get(at) ?? "") chain.push(at);
+    return chain.reverse();
+  }
+
+  /** @param {string} key @param {string} source @param {string} target */
+  lift(key, source, target) {
+    const [a, b] = [this.around(source), this.around(target)];
+    let common = 0;
+    while (common < Math.min(a.length, b.length) - 1 && a[common] === b[common]) common++;
+    const frame = common ? a[common - 1] : "";
+    const between = this.inner.get(frame) ?? new Map();
+    this.inner.set(frame, between.set(`${a[common]}>${b[common]}`, [a[common], b[common]]));
+    this.lifted.set(key, [frame, `${a[common]}>${b[common]}`]);
+  }
+
+  layOut() {
+    const byDepth = this.picture.frames.map(({ name }) => name);
+    byDepth.sort((a, b) => this.around(b).length - this.around(a).length);
+    for (const frame of [...byDepth, ""]) {
+      const members = this.members.get(frame) ?? [];
+      const place = new Map(members.map((name, i) => [name, i]));
+      const sizes = members.map((name) => /** @type {Point} */ (this.sizes.get(name)));
+      const edges = [...(this.inner.get(frame)?.values() ?? [])].map(
+        ([a, b]) => /** @type {Point} */ ([place.get(a), place.get(b)]),
+      );
+      const layout = layered(sizes, edges);
+      this.layouts.set(frame, layout);
+      if (frame) {
+        const width = Math.max(layout.width, CHARACTER * (this.label.get(frame) ?? "").length) + 2 * PADDING;
+        this.sizes.set(frame, [width, layout.height + 2 * PADDING + TITLE_HEIGHT]);
+      }
+    }
+  }
+
+  /** @returns {Drawing} */
+  drawing() {
+    const root = /** @type {import("./layers.js").Layout} */ (this.layouts.get(""));
+    /** @type {Drawing} */
+    const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width: root.width, height: root.height };
+    /** @type {Map<string, Point[]>} */
+    const bends = new Map();
+    /** @type {[string, number, number][]} */
+    const waiting = [["", 0, 0]];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [frame, left, top] = next;
+      const layout = /** @type {import("./layers.js").Layout} */ (this.layouts.get(frame));
+      (this.members.get(frame) ?? []).forEach((name, i) => {
+        const [width, height] = this.sizes.get(name) ?? [0, 0];
+        const [x, y] = layout.centres[i];
+        const place = { x: left + x - width / 2, y: top + y - height / 2, width, height };
+        const inside = this.layouts.get(name);
+        (inside ? done.frames : done.boxes).set(name, place);
+        if (inside) waiting.push([name, place.x + (width - inside.width) / 2, place.y + PADDING + TITLE_HEIGHT]);
+      });
+      [...(this.inner.get(frame)?.keys() ?? [])].forEach((key, i) => {
+        bends.set(`${frame}|${key}`, layout.bends[i].map(([x, y]) => [left + x, top + y]));
+      });
+    }
+    for (const [key, { source, target }] of this.picture.edges) {
+      const [from, to] = [done.boxes.get(source), done.boxes.get(target)];
+      if (from && to) done.edges.set(key, curve(ends(from, bends.get(this.lifted.get(key)?.join("|") ?? "") ?? [], to)));
+    }
+    return done;
+  }
+}
+
+/** @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @returns {Point[]} */
+function ends(from, bends, to) {
+  const below = from.y + from.height / 2 <= to.y + to.height / 2;
+  return [
+    [from.x + from.width / 2, from.y + (below ? from.height : 0)],
+    ...bends,
+    [to.x + to.width / 2, to.y + (below ? -2 : to.height + 2)],
+  ];
+}
+
+/** @param {Point[]} points @returns {string} a path that is vertical at every point */
+export function curve([[x, y], ...rest]) {
+  let path = `M${x},${y}`;
+  for (const [nextX, nextY] of rest) {
+    const half = (y + nextY) / 2;
+    path += ` C${x},${half} ${nextX},${half} ${nextX},${nextY}`;
+    [x, y] = [nextX, nextY];
+  }
+  return path;
+}

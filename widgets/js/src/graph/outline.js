@@ -1,0 +1,99 @@
+// The picture as a tree of words, for screen readers and for those who prefer reading: the same boxes, the same choice.
+
+import { h } from "../dom.js";
+
+/**
+ * @typedef {import("./visible.js").Picture} Picture
+ * @typedef {import("./words.js").Words} Words
+ *
+ * @typedef {object} OutlineActions
+ * @property {(name: string) => void} select @property {(name: string) => void} toggle
+ */
+
+export class Outline {
+  /** @param {OutlineActions} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.tree = h("ul", { role: "tree", "aria-label": "Graph outline", onkeydown: (/** @type {KeyboardEvent} */ e) => this.onKey(e) });
+    this.summary = h("summary", {}, "Outline");
+    this.element = h("details", { class: "ll-outline-pane" }, this.summary, this.tree);
+    /** @type {Map<string, HTMLElement>} */
+    this.items = new Map();
+  }
+
+  /** @param {Picture} picture @param {Map<string, Words>} words */
+  draw(picture, words) {
+    this.items.clear();
+    const children = new Map([["", this.tree], ...picture.frames.map(({ name }) => /** @type {const} */ ([name, h("ul", { role: "group" })]))]);
+    const frames = new Map(picture.frames.map((frame) => [frame.name, frame]));
+    this.tree.replaceChildren();
+    const placed = new Set();
+    /** @param {string} name @param {string} parent @param {string} text @param {Node | null} inside @param {boolean} opens */
+    const place = (name, parent, text, inside, opens) => {
+      const expanded = inside ? "true" : opens ? "false" : null;
+      const item = h(
+        "li",
+        { role: "treeitem", tabindex: -1, "aria-expanded": expanded, "aria-selected": "false", dataset: { item: name } },
+        h("span", { onclick: () => this.actions.select(name) }, `${expanded === "true" ? "⊟ " : expanded ? "⊞ " : ""}${text}`),
+        inside,
+      );
+      this.items.set(name, item);
+      children.get(parent)?.append(item);
+    };
+    /** @param {string} name frames stand where their first box does */
+    const placeFrames = (name) => {
+      const frame = frames.get(name);
+      if (!frame || placed.has(name)) return;
+      placed.add(name);
+      placeFrames(frame.parent);
+      place(name, frame.parent, frame.label, children.get(name) ?? null, true);
+    };
+    for (const { name, parent, opens } of picture.boxes) {
+      placeFrames(parent);
+      const { title, detail } = words.get(name) ?? { title: name, detail: "" };
+      place(name, parent, `${title}  ${detail}`, null, opens ?? false);
+    }
+    const first = this.items.values().next().value;
+    if (first) first.tabIndex = 0;
+    this.summary.textContent = `Outline: ${picture.boxes.length} boxes`;
+  }
+
+  /** @param {string | null} name */
+  choose(name) {
+    for (const [key, item] of this.items) {
+      item.setAttribute("aria-selected", String(key === name));
+      item.tabIndex = key === name ? 0 : -1;
+    }
+    if (!name || !this.items.has(name)) [...this.items.values()][0]?.setAttribute("tabindex", "0");
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const item = /** @type {HTMLElement} */ (event.target).closest("li");
+    const name = item?.dataset.item;
+    if (!item || !name) return;
+    const items = [...this.items.values()];
+    const at = items.indexOf(item);
+    const expanded = item.getAttribute("aria-expanded");
+    if (event.key === "ArrowDown") items[at + 1]?.focus();
+    else if (event.key === "ArrowUp") items[at - 1]?.focus();
+    else if (event.key === "ArrowRight" && expanded === "false") this.reopen(name);
+    else if (event.key === "ArrowLeft" && expanded === "true") this.reopen(name);
+    else if (event.key === "Enter" || event.key === " ") this.actions.select(name);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {string} name */
+  reopen(name) {
+    this.refocus = name;
+    this.actions.toggle(name);
+  }
+
+  /** Puts the focus back after a redrawing that was asked for from here. */
+  restoreFocus() {
+    if (this.refocus) this.items.get(this.refocus)?.focus();
+    this.refocus = "";
+  }
+}

@@ -1,0 +1,340 @@
+// The graph view: keeps what is open, chosen and sought, and draws it.
+
+import { button, h, s } from "../dom.js";
+import { counted } from "../format.js";
+import { Camera } from "./camera.js";
+import { details } from "./details.js";
+import { Highlights } from "./highlights.js";
+import { keyHelp, onKey } from "./keys.js";
+import { Layouts } from "./layout.js";
+import { Outline } from "./outline.js";
+import { arrowMarker, scene } from "./scene.js";
+import { find } from "./search.js";
+import { lineKey, SourcePane } from "./source.js";
+import { visible } from "./visible.js";
+import { placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
+
+/**
+ * @typedef {import("./visible.js").Box} Box
+ * @typedef {import("./visible.js").Picture} Picture
+ * @typedef {import("./frames.js").Drawing} Drawing
+ * @typedef {import("./frames.js").Rectangle} Rectangle
+ * @typedef {import("./words.js").GraphState} GraphState
+ * @typedef {import("./words.js").Position} Position
+ */
+
+let views = 0;
+
+export class GraphView {
+  /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Graphviz>} graphviz @param {AbortSignal} signal */
+  constructor(root, graphviz, signal) {
+    this.layouts = new Layouts(graphviz);
+    this.arrow = `ll-arrow-${++views}`;
+    /** @type {GraphState | null} */
+    this.state = null;
+    this.variant = "";
+    /** @type {Map<string, boolean>} what the reader opened and closed */
+    this.opened = new Map();
+    /** @type {string | null} */
+    this.chosen = null;
+    /** @type {string | null} the line that the reader chose */
+    this.line = null;
+    /** @type {{nodes: number[], at: number}} */
+    this.found = { nodes: [], at: -1 };
+    /** @type {Picture} */
+    this.picture = { boxes: [], frames: [], edges: new Map() };
+    /** @type {Drawing} */
+    this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
+    this.fitted = false;
+    /** @type {import("./visible.js").Graph | null} the graph whose lines are shown */
+    this.sourceOf = null;
+    this.build(root, signal);
+  }
+
+  /** @param {HTMLElement} root @param {AbortSignal} signal */
+  build(root, signal) {
+    this.stage = s("g");
+    this.svg = s("svg", { class: "ll-picture", "aria-label": "Graph", role: "group" }, arrowMarker(this.arrow), this.stage);
+    this.canvas = h("div", { class: "ll-canvas" }, this.svg);
+    this.camera = new Camera(this.svg, this.stage, signal);
+    this.highlights = new Highlights(this.stage);
+    this.source = new SourcePane((key) => this.chooseLine(key));
+    this.details = h("div", { class: "ll-details", role: "region", "aria-label": "Details", "aria-live": "polite" });
+    this.outline = new Outline({ select: (name) => this.choose(name), toggle: (name) => this.toggle(name) });
+    this.help = keyHelp();
+    this.message = h("p", { class: "ll-empty" });
+    this.body = h("div", { class: "ll-body" }, this.canvas, h("div", { class: "ll-side" }, this.source.element, this.details));
+    root.append(this.toolbar(), this.message, this.help, this.body, this.outline.element);
+    this.canvas.addEventListener("keydown", (event) => onKey(this, event));
+    new ResizeObserver(() => this.fitted || this.fit()).observe(this.canvas);
+  }
+
+  toolbar() {
+    this.title = h("span", { class: "ll-title" });
+    this.variants = h("span", { class: "ll-switch", role: "group", "aria-label": "Version of the graph" });
+    this.count = h("span", { class: "ll-quiet" });
+    this.search = /** @type {HTMLInputElement} */ (
+      h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find ops", size: 12, spellcheck: "false" })
+    );
+    this.search.addEventListener("input", () => this.seek());
+    this.search.addEventListener("keydown", (event) => this.onSearchKey(event));
+    this.status = h("span", { class: "ll-quiet", role: "status" });
+    const help = button("Keys", () => this.showHelp(), { class: "ll-button" }, "?");
+    return h(
+      "div",
+      { class: "ll-bar" },
+      this.title,
+      this.variants,
+      this.count,
+      h("span", { class: "ll-spring" }),
+      this.search,
+      this.status,
+      button("Open all groups", () => this.openAll(true), { class: "ll-button" }, "⊞"),
+      button("Close all groups", () => this.openAll(false), { class: "ll-button" }, "⊟"),
+      button("Zoom out", () => this.camera?.zoom(1 / 1.25), { class: "ll-button" }, "−"),
+      button("Zoom in", () => this.camera?.zoom(1.25), { class: "ll-button" }, "+"),
+      button("Fit", () => this.fit(), { class: "ll-button" }, "Fit"),
+      help,
+    );
+  }
+
+  /** Takes a new state: another trace, or the first. @param {GraphState} state */
+  show(state) {
+    if (state === this.state) return;
+    const first = this.state === null;
+    this.state = state;
+    const keys = state.variants.map(({ key }) => key);
+    if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
+    this.forget();
+    if (!first && state.trace !== undefined) this.say(`trace ${state.trace} is shown`);
+    this.redraw();
+  }
+
+  /** Another graph: nothing that was opened or chosen in the last one means anything here. */
+  forget() {
+    this.opened.clear();
+    this.layouts.forget();
+    this.chosen = this.line = null;
+    this.fitted = false;
+  }
+
+  get graph() {
+    return this.state?.variants.find(({ key }) => key === this.variant)?.graph ?? -1;
+  }
+
+  /** @param {string} key */
+  switchTo(key) {
+    this.variant = key;
+    this.forget();
+    this.redraw();
+  }
+
+  /** @param {string} name */
+  box(name) {
+    return this.picture.boxes.find((box) => box.name === name) ?? null;
+  }
+
+  /** Draws what is visible now. @param {string} [anchor] a box or frame that shall not move on the screen */
+  async redraw(anchor) {
+    const { state, graph } = this;
+    if (!state) return;
+    this.drawHead(state);
+    if (graph < 0) return;
+    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? byDefault);
+    const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
+    const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
+    const key = [graph, ...picture.boxes.map(({ name }) => name)].join(" ");
+    const drawing = await this.layouts.of(key, picture, sizes);
+    if (!drawing || state !== this.state) return;
+    const before = anchor ? this.placeOf(anchor) : null;
+    [this.picture, this.drawing] = [picture, drawing];
+    const actions = {
+      select: (/** @type {string} */ name) => this.camera?.dragged || this.choose(name),
+      toggle: (/** @type {string} */ name) => this.toggle(name),
+      where: (/** @type {Box} */ box) => (box.kind === "node" ? placeOf(state, positionsOf(state, box)[0]) : ""),
+    };
+    this.stage?.replaceChildren(scene(picture, drawing, words, actions, this.arrow));
+    this.outline?.draw(picture, words);
+    this.drawSource(state, graph);
+    const now = anchor ? this.placeOf(anchor) : null;
+    if (before && now) this.camera?.keep(before, now);
+    if (!this.fitted) this.fit();
+    this.drawCount(state, graph);
+    this.highlight();
+    this.outline?.restoreFocus();
+  }
+
+  /** @param {GraphState} state */
+  drawHead(state) {
+    const trace = state.trace === undefined ? "" : `trace ${state.trace} of ${state.traces}`;
+    const signature = state.signature ?? "";
+    this.title?.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
+    this.title?.setAttribute("title", signature);
+    const labels = /** @type {Record<string, string>} */ ({ traced: "Traced", optimised: "Optimised" });
+    this.variants?.replaceChildren(
+      ...(state.variants.length < 2 ? [] : state.variants).map(({ key }) =>
+        button(`Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
+      ),
+    );
+    for (const part of [this.body, this.outline?.element]) part?.toggleAttribute("hidden", this.graph < 0);
+    this.message?.toggleAttribute("hidden", this.graph >= 0);
+    if (this.message) this.message.textContent = state.empty ?? "";
+  }
+
+  /** @param {GraphState} state @param {number} graph */
+  drawCount(state, graph) {
+    const shown = this.picture.boxes.filter(({ kind }) => kind === "node" || kind === "group").length;
+    const ops = counted(state.graphs[graph].nodes.length, "op");
+    if (this.count) this.count.textContent = shown === state.graphs[graph].nodes.length ? ops : `${ops} in ${counted(shown, "box", "boxes")}`;
+  }
+
+  /** @param {GraphState} state @param {number} graph */
+  drawSource(state, graph) {
+    if (this.sourceOf === state.graphs[graph]) return;
+    this.sourceOf = state.graphs[graph];
+    const counts = new Map();
+    for (const index of state.graphs[graph].nodes.keys()) {
+      const box = /** @type {Box} */ ({ name: "", kind: "node", graph, index, parent: "" });
+      for (const [source, line] of positionsOf(state, box)) {
+        counts.set(lineKey(source, line), (counts.get(lineKey(source, line)) ?? 0) + 1);
+      }
+    }
+    this.source?.draw(state, counts);
+  }
+
+  /** @param {string} name @returns {Rectangle | null} */
+  placeOf(name) {
+    return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
+  }
+
+  fit() {
+    if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
+    this.camera.fit(this.drawing);
+    this.fitted = true;
+  }
+
+  /** Chooses a box (null for none), and shows where it comes from. @param {string | null} name */
+  choose(name) {
+    this.chosen = name;
+    this.line = null;
+    this.highlight();
+    const place = name ? this.placeOf(name) : null;
+    if (place) this.camera?.reveal(place);
+  }
+
+  /** Chooses a line of code, and lights the boxes that it made. @param {string} key */
+  chooseLine(key) {
+    this.line = this.line === key ? null : key;
+    this.chosen = null;
+    this.highlight();
+  }
+
+  highlight() {
+    const { state, highlights } = this;
+    if (!state || !highlights) return;
+    const box = this.chosen ? this.box(this.chosen) : null;
+    const keys = box ? positionsOf(state, box).map(([source, line]) => lineKey(source, line)) : [];
+    const strong = this.line ? [this.line] : box?.kind === "group" ? [...new Set(keys)] : keys.slice(0, 1);
+    const lit = this.line ? this.picture.boxes.filter((other) => this.isFrom(state, other, this.line)) : [];
+    highlights.set(box?.name ?? null, lit.map(({ name }) => name), this.foundBoxes());
+    this.source?.light(strong, box?.kind === "node" ? keys.slice(1) : []);
+    this.outline?.choose(box?.name ?? null);
+    if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
+    const links = { chooseLine: (/** @type {string} */ key) => this.chooseLine(key), toggle: (/** @type {string} */ name) => this.toggle(name) };
+    this.details?.replaceChildren(...details(state, box, links));
+  }
+
+  /** @param {GraphState} state @param {Box} box @param {string | null} key */
+  isFrom(state, box, key) {
+    return positionsOf(state, box).some(([source, line]) => lineKey(source, line) === key);
+  }
+
+  /** Opens a closed group or call, closes an open one; what was chosen stays within it. @param {string} name */
+  async toggle(name) {
+    const open = !this.drawing.frames.has(name);
+    this.opened.set(name, open);
+    const focused = this.canvas?.contains(document.activeElement);
+    await this.redraw(name);
+    const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
+    this.choose(open ? (inside?.name ?? null) : name);
+    if (focused) focusPicture(this);
+  }
+
+  /** @param {boolean} open */
+  async openAll(open) {
+    const { state, graph } = this;
+    if (!state || graph < 0) return;
+    for (const index of state.graphs[graph].groups.keys()) this.opened.set(`g${index}`, open);
+    if (!open) for (const name of this.opened.keys()) this.opened.set(name, false);
+    this.fitted = false;
+    await this.redraw();
+  }
+
+  seek() {
+    const { state, search } = this;
+    const nodes = state && search && this.graph >= 0 ? find(state, this.graph, search.value) : [];
+    this.found = { nodes, at: -1 };
+    this.say(search?.value.trim() ? counted(nodes.length, "match", "matches") : "");
+    this.highlight();
+  }
+
+  /** The boxes that hold what was found. */
+  foundBoxes() {
+    const wanted = new Set(this.found.nodes);
+    return this.picture.boxes.filter((box) => this.holds(box, wanted)).map(({ name }) => name);
+  }
+
+  /** @param {Box} box @param {Set<number>} nodes */
+  holds(box, nodes) {
+    if (box.graph !== this.graph || !nodes.size) return false;
+    if (box.kind === "node") return nodes.has(box.index);
+    return box.kind === "group" && [...nodes].some((node) => this.groupsAround(node).includes(box.index));
+  }
+
+  /** @param {number} node @returns {number[]} the groups around a node of the graph that is shown, from the inside out */
+  groupsAround(node) {
+    const { nodes, groups } = /** @type {GraphState} */ (this.state).graphs[this.graph];
+    const around = [];
+    for (let group = nodes[node].group ?? -1; group >= 0; group = groups[group].parent) around.push(group);
+    return around;
+  }
+
+  /** Goes to the next match, opening what hides it. @param {number} step */
+  async next(step) {
+    const { nodes, at } = this.found;
+    if (!nodes.length) return;
+    this.found.at = at < 0 ? (step > 0 ? 0 : nodes.length - 1) : (at + step + nodes.length) % nodes.length;
+    const node = nodes[this.found.at];
+    const hidden = this.groupsAround(node).filter((group) => !this.drawing.frames.has(`g${group}`));
+    for (const group of hidden) this.opened.set(`g${group}`, true);
+    if (hidden.length) await this.redraw();
+    this.choose(`n${node}`);
+    this.say(`${this.found.at + 1} of ${counted(nodes.length, "match", "matches")}`);
+  }
+
+  /** @param {KeyboardEvent} event */
+  onSearchKey(event) {
+    if (event.key === "Enter") this.next(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      if (this.search) this.search.value = "";
+      this.seek();
+      focusPicture(this);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  showHelp() {
+    this.help?.toggleAttribute("hidden");
+  }
+
+  /** @param {string} text */
+  say(text) {
+    if (this.status) this.status.textContent = text;
+  }
+}
+
+/** Puts the focus on the chosen box, or on the first. @param {GraphView} view */
+export function focusPicture(view) {
+  view.highlights?.focus();
+}

@@ -1,0 +1,227 @@
+// What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
+// figures/visible.py does the same for the static pictures; the tests hold both to the same examples.
+
+/**
+ * @typedef {object} GraphNode
+ * @property {string} op @property {string} kind @property {string[]} names
+ * @property {number[]} [in] @property {string[]} [out] @property {Record<string, string>} [attrs]
+ * @property {string} [device] @property {[number, number, string][]} [stack]
+ * @property {[number, string][]} [calls] @property {number} [group]
+ *
+ * @typedef {object} Group
+ * @property {string} label @property {string} kind @property {number} parent @property {number} size
+ *
+ * @typedef {object} Graph
+ * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
+ * @property {number[]} outputs @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
+ *
+ * @typedef {object} Box
+ * @property {string} name @property {"input" | "output" | "node" | "group"} kind
+ * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
+ * @property {boolean} [opens] whether there is something inside to show
+ *
+ * @typedef {object} Frame an open group or call
+ * @property {string} name @property {string} label @property {string} parent
+ *
+ * @typedef {object} Picture
+ * @property {Box[]} boxes @property {Frame[]} frames
+ * @property {Map<string, Edge>} edges
+ *
+ * @typedef {object} Edge
+ * @property {string} source @property {string} target @property {number} count values that it carries
+ *
+ * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
+ *
+ * @typedef {object} Instance a graph at one place of the picture
+ * @property {string} path @property {number} graph @property {string} frame @property {number[]} chain
+ * @property {string[]} boxes for each node its box, "" for an open call
+ * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
+ */
+
+/** @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen @returns {Picture} */
+export function visible(graphs, graph, isOpen) {
+  const builder = new Builder(graphs, isOpen);
+  builder.walk(graph);
+  builder.connect();
+  return builder.picture;
+}
+
+/** Whether a call may be opened: not where its function is open around it already. @param {Instance} instance @param {GraphNode} node */
+function recursive(instance, node) {
+  return (node.calls ?? []).some(([graph]) => instance.chain.includes(graph));
+}
+
+class Builder {
+  /** @param {Graph[]} graphs @param {IsOpen} isOpen */
+  constructor(graphs, isOpen) {
+    this.graphs = graphs;
+    this.isOpen = isOpen;
+    /** @type {Picture} */
+    this.picture = { boxes: [], frames: [], edges: new Map() };
+    /** @type {Instance[]} */
+    this.instances = [];
+  }
+
+  /** @param {number} graph */
+  walk(graph) {
+    const waiting = [newInstance("", graph, "", [graph])];
+    for (let instance = waiting.pop(); instance; instance = waiting.pop()) {
+      this.instances.push(instance);
+      waiting.push(...this.enter(instance).reverse());
+    }
+    this.graphs[graph].outputs.forEach((_, k) => {
+      this.picture.boxes.push({ name: `o${k}`, kind: "output", graph, index: k, parent: "" });
+    });
+  }
+
+  /** @param {Instance} instance */
+  enter(instance) {
+    const { path, frame } = instance;
+    const graph = this.graphs[instance.graph];
+    const { frames, closed } = this.groups(instance, graph);
+    graph.inputs.forEach((_, k) => {
+      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
+      instance.producers.push([-1, k]);
+    });
+    /** @type {Instance[]} */
+    const entered = [];
+    const seen = new Set();
+    graph.nodes.forEach((node, index) => {
+      node.out?.forEach((_, j) => instance.producers.push([index, j]));
+      const group = node.group ?? -1;
+      const hiding = closed.get(group) ?? -1;
+      if (hiding >= 0) {
+        const name = `${path}g${hiding}`;
+        instance.boxes.push(name);
+        if (!seen.has(hiding)) {
+          const parent = frames.get(graph.groups[hiding].parent) ?? "";
+          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true });
+        }
+        seen.add(hiding);
+        return;
+      }
+      const name = `${path}n${index}`;
+      const parent = frames.get(group) ?? "";
+      const inside = this.openCall(instance, index, node, name, parent);
+      instance.boxes.push(inside.length ? "" : name);
+      if (!inside.length) {
+        const opens = Boolean(node.calls?.length) && !recursive(instance, node);
+        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent, opens });
+      }
+      entered.push(...inside);
+    });
+    return entered;
+  }
+
+  /**
+   * For each group the frame that it is drawn as, and the outermost closed group that hides its members.
+   * @param {Instance} instance @param {Graph} graph
+   */
+  groups(instance, graph) {
+    /** @type {Map<number, string>} */
+    const frames = new Map([[-1, instance.frame]]);
+    /** @type {Map<number, number>} */
+    const closed = new Map([[-1, -1]]);
+    const byDefault = new Set(graph.open);
+    graph.groups.forEach((_, start) => {
+      const chain = [];
+      for (let group = start; !closed.has(group); group = graph.groups[group].parent) chain.push(group);
+      for (const group of chain.reverse()) {
+        const { parent, label } = graph.groups[group];
+        const name = `${instance.path}g${group}`;
+        const hiding = closed.get(parent) ?? -1;
+        if (hiding >= 0 || !this.isOpen(name, byDefault.has(group))) {
+          closed.set(group, hiding >= 0 ? hiding : group);
+        } else {
+          closed.set(group, -1);
+          frames.set(group, name);
+          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "" });
+        }
+      }
+    });
+    return { frames, closed };
+  }
+
+  /** @param {Instance} instance @param {number} index @param {GraphNode} node @param {string} name @param {string} frame */
+  openCall(instance, index, node, name, frame) {
+    const calls = node.calls ?? [];
+    if (!calls.length || !this.isOpen(name, false) || recursive(instance, node)) return [];
+    this.picture.frames.push({ name, label: callLabel(node), parent: frame });
+    const inside = calls.map(([graph, label], k) => {
+      let around = name;
+      if (calls.length > 1) {
+        around = `${name}.${k}`;
+        this.picture.frames.push({ name: around, label, parent: name });
+      }
+      return newInstance(`${name}.${k}/`, graph, around, [...instance.chain, graph]);
+    });
+    instance.calls.set(index, inside);
+    return inside;
+  }
+
+  connect() {
+    for (const instance of this.instances) {
+      this.graphs[instance.graph].nodes.forEach((node, index) => {
+        node.in?.forEach((value, position) => {
+          for (const target of this.targets(instance, index, position, node.in?.length ?? 0)) {
+            this.join(instance, value, target);
+          }
+        });
+      });
+    }
+    const root = this.instances[0];
+    this.graphs[root.graph].outputs.forEach((value, k) => this.join(root, value, `o${k}`));
+  }
+
+  /** @param {Instance} instance @param {number} value @param {string} target */
+  join(instance, value, target) {
+    for (const source of this.sources(instance, value)) {
+      if (source === target) continue;
+      const key = `${source}>${target}`;
+      const edge = this.picture.edges.get(key);
+      if (edge) edge.count += 1;
+      else this.picture.edges.set(key, { source, target, count: 1 });
+    }
+  }
+
+  /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
+  targets(instance, index, position, count) {
+    if (instance.boxes[index]) return [instance.boxes[index]];
+    const targets = [];
+    for (const callee of instance.calls.get(index) ?? []) {
+      const inner = position - Math.max(count - this.graphs[callee.graph].inputs.length, 0); // a condition comes first
+      if (inner >= 0) targets.push(`${callee.path}i${inner}`);
+    }
+    return targets;
+  }
+
+  /** @param {Instance} instance @param {number} value @returns {string[]} more than one where branches were opened */
+  sources(instance, value) {
+    const found = [];
+    /** @type {[Instance, number][]} */
+    const waiting = [[instance, value]];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [place, wanted] = next;
+      const [index, output] = place.producers[wanted];
+      if (index < 0) found.push(`${place.path}i${output}`);
+      else if (place.boxes[index]) found.push(place.boxes[index]);
+      else {
+        for (const callee of place.calls.get(index) ?? []) {
+          const outputs = this.graphs[callee.graph].outputs;
+          if (output < outputs.length) waiting.push([callee, outputs[output]]);
+        }
+      }
+    }
+    return found;
+  }
+}
+
+/** @param {string} path @param {number} graph @param {string} frame @param {number[]} chain @returns {Instance} */
+function newInstance(path, graph, frame, chain) {
+  return { path, graph, frame, chain, boxes: [], calls: new Map(), producers: [] };
+}
+
+/** @param {GraphNode} node */
+export function callLabel(node) {
+  return `${node.op} ${(node.calls ?? []).map(([, label]) => label).join(", ")}`;
+}

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { draw } from "../src/graph/frames.js";
+import { fromViz, toViz } from "../src/graph/graphviz.js";
+import { layered } from "../src/graph/layers.js";
+import { Layouts } from "../src/graph/layout.js";
+import { find, matcher } from "../src/graph/search.js";
+import { visible } from "../src/graph/visible.js";
+import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/words.js";
+
+// Written by tests/widgets/test_examples.py: what Python makes of the same graphs.
+const EXAMPLES = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
+
+const openNames = (names) => (name, byDefault) => byDefault || names.includes(name);
+const sizes = (picture, width = 60, height = 30) => new Map(picture.boxes.map(({ name }) => [name, [width, height]]));
+const close = (a, b) => Math.abs(a - b) < 1e-6;
+
+for (const { name, state, open, boxes, frames, edges, places } of EXAMPLES) {
+  test(`${name}: the same boxes, frames and edges as in Python`, () => {
+    const picture = visible(state.graphs, 0, openNames(open));
+    assert.deepEqual(picture.boxes.map((box) => [box.name, box.kind, box.parent]), boxes);
+    assert.deepEqual(picture.frames.map((frame) => [frame.name, frame.label, frame.parent]), frames);
+    const sorted = [...picture.edges.values()].map(({ source, target, count }) => [source, target, count]).sort();
+    assert.deepEqual(sorted, edges.sort());
+  });
+
+  test(`${name}: the same places as in Python`, () => {
+    const picture = visible(state.graphs, 0, openNames(open));
+    const drawing = draw(picture, sizes(picture));
+    for (const [box, [x, y, width, height]] of Object.entries(places)) {
+      const place = drawing.boxes.get(box) ?? drawing.frames.get(box);
+      assert.ok(close(place.x, x) && close(place.y, y) && close(place.width, width) && close(place.height, height), box);
+    }
+    assert.equal(drawing.boxes.size + drawing.frames.size, Object.keys(places).length);
+  });
+}
+
+const example = (name) => EXAMPLES.find((one) => one.name === name).state;
+
+test("closing a group changes nothing beyond it", () => {
+  const state = example("network");
+  const before = visible(state.graphs, 0, () => false);
+  const after = visible(state.graphs, 0, openNames(["g0"]));
+  const outside = (picture) => picture.boxes.filter(({ parent, kind }) => !parent && kind !== "group").map(({ name }) => name);
+  assert.deepEqual(outside(after), outside(before));
+});
+
+test("a call says whether it can be opened", () => {
+  const boxes = visible(example("network").graphs, 0, () => false).boxes;
+  assert.deepEqual(boxes.filter(({ opens }) => opens).map(({ name }) => name), ["g0", "n4"]);
+  const recursive = visible(example("recursion").graphs, 0, () => true).boxes;
+  assert.deepEqual(recursive.filter(({ opens }) => opens), []);
+});
+
+test("10,000 boxes are laid out in linear time, without recursion", () => {
+  const count = 10000;
+  const edges = Array.from({ length: count - 1 }, (_, i) => [i, i + 1]);
+  const layout = layered(Array.from({ length: count }, () => [60, 30]), edges);
+  assert.ok(layout.centres.every(([, y], i) => i === 0 || y > layout.centres[i - 1][1]));
+});
+
+test("boxes of a row keep their distance", () => {
+  const wide = Array.from({ length: 50 }, (_, i) => [0, i + 1]);
+  const layout = layered(Array.from({ length: 51 }, () => [60, 30]), wide);
+  const row = layout.centres.slice(1).map(([x]) => x).sort((a, b) => a - b);
+  assert.ok(row.every((x, i) => i === 0 || x - row[i - 1] >= 76 - 1e-6));
+});
+
+test("Graphviz gets numbers for names, and its drawing comes back upright", () => {
+  const state = example("network");
+  const picture = visible(state.graphs, 0, openNames([]));
+  const graph = toViz(picture, sizes(picture, 72, 36));
+  assert.match(JSON.stringify(graph.nodes[0]), /"name":"b0"/);
+  assert.equal(graph.subgraphs[0].nodes.length, 2);
+  const json = {
+    bb: "0,0,200,300",
+    objects: [
+      { name: "cluster_0", bb: "10,100,90,200", _gvid: 0 },
+      { name: "b0", pos: "50,250", width: 1, height: 0.5, _gvid: 1 },
+      { name: "b3", pos: "50,150", width: 1, height: 0.5, _gvid: 2 },
+    ],
+    edges: [{ tail: 1, head: 2, pos: "e,50,168 50,232 50,220 50,200 50,180" }],
+  };
+  const drawing = fromViz(picture, json);
+  assert.deepEqual(drawing.boxes.get("i0"), { x: 14, y: 32, width: 72, height: 36 });
+  assert.deepEqual(drawing.frames.get("g0"), { x: 10, y: 100, width: 80, height: 100 });
+  assert.equal(drawing.edges.get("i0>n0"), "M50,68.0 C50,80.0 50,100.0 50,120.0");
+});
+
+test("without Graphviz there is still a layout, and it is remembered", async () => {
+  const picture = visible(example("network").graphs, 0, openNames([]));
+  let calls = 0;
+  const layouts = new Layouts(async () => {
+    calls += 1;
+    throw new Error("no worker here");
+  });
+  const first = await layouts.of("a", picture, sizes(picture));
+  assert.equal(first.boxes.size, picture.boxes.length);
+  assert.match(layouts.reason, /no worker here/);
+  assert.equal(await layouts.of("a", picture, sizes(picture)), first);
+  assert.equal(calls, 1);
+});
+
+test("a layout that was superseded is dropped", async () => {
+  const picture = visible(example("network").graphs, 0, openNames([]));
+  const signals = [];
+  const layouts = new Layouts(async () => (_graph, signal) => {
+    signals.push(signal);
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("superseded"))));
+  });
+  const first = layouts.of("a", picture, sizes(picture));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  layouts.graphviz = async () => {
+    throw new Error("gone");
+  };
+  const second = layouts.of("b", picture, sizes(picture));
+  assert.equal(await first, null);
+  assert.ok(signals[0].aborted);
+  assert.ok(await second);
+});
+
+test("too many boxes for Graphviz go straight to the linear layout", async () => {
+  const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [] };
+  for (let i = 0; i < 400; i++) graph.nodes.push({ op: "exp", kind: "op", names: [`%${i}`], in: i ? [i - 1] : [], out: ["f32[2]"] });
+  const picture = visible([graph], 0, () => false);
+  const layouts = new Layouts(async () => assert.fail("Graphviz was asked"));
+  assert.equal((await layouts.of("a", picture, sizes(picture))).boxes.size, 400);
+  assert.equal(layouts.reason, "");
+});
+
+test("finding by word and by field", () => {
+  const state = example("network");
+  assert.deepEqual(find(state, 0, "matmul"), [0]);
+  assert.deepEqual(find(state, 0, "op:MUL"), [0, 3]);
+  assert.deepEqual(find(state, 0, "line:7"), [3]);
+  assert.deepEqual(find(state, 0, "dtype:f32 line:8"), [4]);
+  assert.deepEqual(find(state, 0, "call loss"), [4]);
+  assert.deepEqual(find(state, 0, "dtype:i32"), []);
+  assert.deepEqual(find(state, 0, "  "), []);
+  assert.equal(matcher(""), null);
+  assert.ok(matcher("constructor:x")({ op: "constructor:x", kind: "op", names: [] }));
+});
+
+test("a box knows its lines, those of what is inside included", () => {
+  const state = example("network");
+  const [group, call] = [{ kind: "group", graph: 0, index: 0 }, { kind: "node", graph: 0, index: 4 }];
+  assert.deepEqual(membersOf(state.graphs[0], 0), [0, 1]);
+  assert.deepEqual(positionsOf(state, group).map(([, line]) => line), [5, 6]);
+  assert.deepEqual(positionsOf(state, call).map(([, line]) => line), [8, 2, 3, 3]);
+});
+
+test("words of boxes", () => {
+  const state = example("network");
+  const words = (kind, index) => wordsOf(state, { name: "", kind, graph: 0, index, parent: "" });
+  assert.deepEqual(words("node", 0), { title: "matmul", detail: "f32[2,3]", kind: "op" });
+  assert.deepEqual(words("node", 2), { title: "2.0", detail: "f32[2,3]", kind: "constant" });
+  assert.deepEqual(words("node", 4), { title: "call loss", detail: "f32[2,3]", kind: "call" });
+  assert.deepEqual(words("input", 2), { title: "w", detail: "captured f32[2,3]", kind: "input" });
+  assert.deepEqual(words("output", 0), { title: "output", detail: "f32[2,3]", kind: "output" });
+  assert.deepEqual(words("group", 0), { title: "dense", detail: "2 ops", kind: "group" });
+  assert.deepEqual(valuesOf(state.graphs[0])[7], { name: "%7", spec: "f32[2,3]", node: 4 });
+  assert.ok(sizeOf({ title: "x".repeat(20), detail: "", kind: "op" })[0] > sizeOf({ title: "x", detail: "", kind: "op" })[0]);
+});

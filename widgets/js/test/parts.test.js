@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deflateSync } from "node:zlib";
+
+import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
+import { Workshop } from "../src/engine-workshop.js";
+import { replace, Store } from "../src/store.js";
+import { line } from "../src/spark.js";
+import { extend, filtered } from "../src/tape-rows.js";
+import { moved, range, scrolledTo } from "../src/virtual.js";
+import { unpack } from "../src/wire.js";
+
+globalThis.requestAnimationFrame = (draw) => setTimeout(draw, 0);
+const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+const packed = (state, ...buffers) => [deflateSync(JSON.stringify(state)), ...buffers].map((part) => new DataView(part.buffer, part.byteOffset, part.byteLength));
+
+test("numbers as people read them", () => {
+  assert.deepEqual([40, 31_360, 1e6, 999_600, null].map(bytes), ["40 B", "31.4 kB", "1 MB", "1 MB", "–"]);
+  assert.deepEqual([0.0381, 4.2e-6, 12, undefined].map(seconds), ["38.1 ms", "4.2 µs", "12 s", "–"]);
+  assert.deepEqual([counted(1, "entry", "entries"), counted(1200, "entry", "entries")], ["1 entry", "1,200 entries"]);
+  assert.equal(shortened("a long name", 7), "a long…");
+  assert.equal(lineText(["In[3]", 4, "x"]), "In[3]:4");
+});
+
+test("states from the wire, with numbers as floats", async () => {
+  const floats = new Float32Array([1.5, 2.5]);
+  const odd = new Uint8Array(9);
+  odd.set(new Uint8Array(floats.buffer), 1); // a view that does not begin at a multiple of four
+  const parts = packed({ history: { buffer: 1 }, name: "</script>", other: { buffer: 2, more: 1 } });
+  parts.push(new DataView(odd.buffer, 1, 8));
+  const state = await unpack(parts);
+  assert.deepEqual([...state.history], [1.5, 2.5]);
+  assert.equal(state.name, "</script>");
+  assert.deepEqual(state.other, { buffer: 2, more: 1 });
+});
+
+function fakeModel(snapshot) {
+  const model = { sent: [], hear: null, get: () => snapshot, off: () => {} };
+  model.send = (message) => model.sent.push(message);
+  model.on = (_name, callback) => (model.hear = callback);
+  return model;
+}
+
+test("a view is drawn at once and after updates, in their order, and answers when asked", async () => {
+  const model = fakeModel(packed({ n: 0 }));
+  const store = new Store(model, replace);
+  const drawn = [];
+  const closing = new AbortController();
+  await store.show((state) => drawn.push(state.n), closing.signal);
+  for (let n = 1; n <= 5; n++) model.hear({ type: "update", number: n, answer: n === 4 }, packed({ n }));
+  await settled();
+  assert.equal(drawn[0], 0);
+  assert.equal(drawn.at(-1), 5);
+  assert.deepEqual(model.sent.map(({ type, number }) => [type, number]), [["opened", 0], ["seen", 4]]);
+  closing.abort();
+  assert.equal(model.sent.at(-1).type, "closed");
+});
+
+test("several views of one model close together", async () => {
+  const model = fakeModel(packed({}));
+  const store = new Store(model);
+  const [first, second] = [new AbortController(), new AbortController()];
+  await store.show(() => {}, first.signal);
+  await store.show(() => {}, second.signal);
+  first.abort();
+  assert.ok(!model.sent.some(({ type }) => type === "closed"));
+  second.abort();
+  assert.ok(model.sent.some(({ type }) => type === "closed"));
+});
+
+test("an update that does not follow asks for everything", async () => {
+  const model = fakeModel(packed({ from: 0, rows: [[0]] }));
+  const store = new Store(model, extend);
+  await store.ready;
+  model.hear({ type: "update", number: 7, answer: false }, packed({ from: 5, rows: [[5]] }));
+  await settled();
+  assert.deepEqual([model.sent[0].type, model.sent[0].number], ["opened", -1]);
+  assert.equal(store.state.rows.length, 1);
+});
+
+test("rows are added, or replaced when they start anew", () => {
+  const state = { from: 0, rows: [[0], [1]], saved: 1 };
+  assert.deepEqual(extend(state, { from: 2, rows: [[2]], saved: 9 }), { from: 2, rows: [[0], [1], [2]], saved: 9 });
+  assert.deepEqual(extend(state, { from: 1, rows: [] }).rows, [[0]]);
+  assert.deepEqual(extend(state, { from: 0, rows: [[7]] }).rows, [[7]]);
+  assert.equal(extend(state, { from: 3, rows: [] }), null);
+});
+
+test("filtering rows by all of their words", () => {
+  const rows = [
+    [0, "matmul", ["In[3]", 4, "y = x @ w"], ["f32[2]"], ["f32[3]"], 8, "ā = c̄ bᵀ"],
+    [1, "tanh", null, ["f32[3]"], ["f32[3]"], 8, "x̄ = ȳ (1 - y²)"],
+  ];
+  const indices = (query) => filtered(rows, query).map(([index]) => index);
+  assert.deepEqual(indices(""), [0, 1]);
+  assert.deepEqual(indices("TANH f32[3]"), [1]);
+  assert.deepEqual(indices("in[3]:4"), [0]);
+  assert.deepEqual(indices("x @"), [0]);
+  assert.deepEqual(indices("relu"), []);
+});
+
+test("of 10,000 rows only those in view are drawn", () => {
+  assert.deepEqual(range(0, 312, 26, 10000), [0, 18]);
+  const [first, last] = range(130_000, 312, 26, 10000);
+  assert.ok(first <= 5000 && last >= 5012 && last - first < 40);
+  assert.deepEqual(range(260_000, 312, 26, 10000), [9994, 10000]);
+  assert.deepEqual(range(0, 312, 26, 0), [0, 0]);
+  assert.deepEqual(range(9999, 312, 26, 3), [3, 3]);
+});
+
+test("keys move within the rows, and the row is brought into view", () => {
+  assert.equal(moved("ArrowDown", -1, 11, 5), 0);
+  assert.equal(moved("End", 0, 11, 5), 4);
+  assert.equal(moved("PageUp", 3, 11, 5), 0);
+  assert.equal(moved("x", 3, 11, 5), null);
+  assert.equal(scrolledTo(0, 260, 312, 26), 0);
+  assert.equal(scrolledTo(100, 0, 312, 26), 101 * 26 - 312);
+  assert.equal(scrolledTo(5, 0, 312, 26), 0);
+});
+
+test("a sparkline has a step for each value, the greatest on top", () => {
+  const path = line(new Float32Array([0, 10, 5]));
+  assert.equal(path, "M0.0,34.0 H60.0 L60.0,2.0 H120.0 L120.0,18.0 H180.0");
+  assert.equal(line([]), "");
+});
+
+class FakeWorker {
+  constructor(answers) {
+    this.answers = answers;
+    this.terminated = false;
+  }
+  postMessage(graph) {
+    if (this.answers) setTimeout(() => this.onmessage({ data: graph.bad ? { error: "bad" } : { layout: graph.n } }), 0);
+  }
+  terminate() {
+    this.terminated = true;
+  }
+}
+
+test("one worker lays out one graph after the other", async () => {
+  let started = 0;
+  const workshop = new Workshop(() => (started++, new FakeWorker(true)));
+  const { signal } = new AbortController();
+  assert.deepEqual(await Promise.all([workshop.layout({ n: 1 }, signal), workshop.layout({ n: 2 }, signal)]), [1, 2]);
+  await assert.rejects(workshop.layout({ bad: true }, signal), /bad/);
+  assert.equal(await workshop.layout({ n: 3 }, signal), 3);
+  assert.equal(started, 1);
+});
+
+test("a superseded or slow layout ends its worker; the next starts another", async () => {
+  const workers = [];
+  const workshop = new Workshop(() => (workers.push(new FakeWorker(workers.length > 1)), workers.at(-1)), 30);
+  const first = new AbortController();
+  const pending = workshop.layout({ n: 1 }, first.signal);
+  await settled();
+  first.abort();
+  await assert.rejects(pending, /superseded/);
+  assert.ok(workers[0].terminated);
+  await assert.rejects(workshop.layout({ n: 2 }, new AbortController().signal), /no layout within 30 ms/);
+  assert.ok(workers[1].terminated);
+  assert.equal(await workshop.layout({ n: 3 }, new AbortController().signal), 3);
+  const aborted = new AbortController();
+  aborted.abort();
+  await assert.rejects(workshop.layout({ n: 4 }, aborted.signal), /superseded/);
+});

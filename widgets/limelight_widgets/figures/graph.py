@@ -1,0 +1,119 @@
+"""A graph without a widget: a picture, a table, and a listing for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from limelight_widgets.figures import svg
+from limelight_widgets.figures.boxes import Words, at, values, words
+from limelight_widgets.figures.frames import Drawing, Rectangle, draw
+from limelight_widgets.figures.layers import Point
+from limelight_widgets.figures.static import Figure, Table, figure
+from limelight_widgets.figures.visible import Picture, call_label, visible
+from limelight_widgets.folds.fold import State
+from limelight_widgets.units import counted, shortened
+
+MARGIN = 16.0
+HEAD = 30.0
+MOST_ROWS = 200
+GREATEST_WIDTH = 4000.0
+
+
+def graph_figure(state: State, which: str) -> Figure:
+    """The static forms of a graph fold's state."""
+    if not state["variants"]:
+        return figure(f"Graph of {state['title']}", state["empty"], None, None)
+    chosen = next((v for v in state["variants"] if v["key"] == which), state["variants"][0])
+    graph = state["graphs"][chosen["graph"]]
+    heading = f"Graph of {shortened(state['title'], 60)}"
+    summary = _summary(state, graph, chosen["key"])
+    picture = visible(state, chosen["graph"])
+    return figure(heading, summary, _svg(state, picture, heading, summary), _table(state, graph))
+
+
+def _summary(state: State, graph: State, key: str) -> str:
+    parts = [key if len(state["variants"]) > 1 else "as it is"]
+    if "trace" in state:
+        parts = [f"{parts[0]}, trace {state['trace']} of {state['traces']}"]
+    parts += [counted(len(graph["nodes"]), "op"), counted(len(graph["inputs"]), "input")]
+    return ", ".join([*parts, counted(len(graph["outputs"]), "output")])
+
+
+def _table(state: State, graph: State) -> Table:
+    rows: list[Sequence[str]] = []
+    names = [name for name, _ in values(graph)]
+    for node in graph["nodes"][:MOST_ROWS]:
+        inputs = ", ".join(names[number] for number in node.get("in", ())[:8])
+        op = shortened(call_label(node), 30) if node["kind"] == "call" else node["op"]
+        if node["kind"] == "constant":
+            inputs = shortened(", ".join(node.get("attrs", {}).values()), 24)
+        rows.append([" ".join(node.get("names", ())), op, inputs, ", ".join(node.get("out", ())), at(state, node)])
+    hidden = len(graph["nodes"]) - len(rows)
+    return Table(("value", "op", "of", "gives", "line"), rows, note=f"and {hidden:,} more ops" if hidden else "")
+
+
+def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
+    by_name = {box.name: words(state, box) for box in picture.boxes}
+    drawing = draw(picture, {name: box.size() for name, box in by_name.items()})
+    width = max(drawing.width + 2 * MARGIN, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN)
+    left = (width - drawing.width) / 2
+    body = [
+        svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
+        svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
+        '<g transform="translate({:.1f},{:.1f})">'.format(left, MARGIN + HEAD - 8),
+        *(_frame(frame.label, drawing.frames[frame.name]) for frame in picture.frames if frame.name in drawing.frames),
+        *(_edge(points, picture.edges[edge]) for edge, points in drawing.edges.items()),
+        *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
+        "</g>",
+    ]
+    described = f"{summary}. " + "; ".join(_spoken(by_name[box.name]) for box in picture.boxes[:40])
+    return svg.document(width, drawing.height + 2 * MARGIN + HEAD - 8, heading, described, body)
+
+
+def _frame(title: str, place: Rectangle) -> str:
+    outline = svg.element(
+        "rect", x=place.x, y=place.y, width=place.width, height=place.height, rx=8,
+        fill="#f4f1f8", fill_opacity=0.6, stroke=svg.RULE, stroke_dasharray="5 3",
+    )  # fmt: skip
+    return outline + svg.label(shortened(title, 60), place.x + 10, place.y + 16, 11, fill=svg.QUIET)
+
+
+def _box(box: Words, place: Rectangle) -> str:
+    middle = place.x + place.width / 2
+    title = f"{svg.GLYPH[box.kind]} {box.title}".strip()
+    round_ends = box.kind in {"input", "output", "constant"}
+    outline = svg.element(
+        "rect", x=place.x, y=place.y, width=place.width, height=place.height,
+        rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind], stroke=svg.EDGE,
+        stroke_width=2 if box.kind in {"call", "group"} else 1,
+    )  # fmt: skip
+    if not box.detail:
+        return outline + svg.label(title, middle, place.y + 16, 12, anchor="middle")
+    first = svg.label(title, middle, place.y + 16, 12, anchor="middle", font_weight="bold")
+    return outline + first + svg.label(box.detail, middle, place.y + 30, 10, anchor="middle", fill=svg.QUIET)
+
+
+def _edge(points: list[Point], count: int) -> str:
+    (x, y), (before_x, before_y) = points[-1], points[-2]
+    down = 1 if y >= before_y else -1
+    path = svg.element(
+        "path", d=_curve([*points[:-1], (x, y - 5 * down)]), fill="none", stroke=svg.EDGE,
+        stroke_width=1.2 if count == 1 else 2.2,
+    )  # fmt: skip
+    head = f"{x:.1f},{y:.1f} {x - 3.5:.1f},{y - 7 * down:.1f} {x + 3.5:.1f},{y - 7 * down:.1f}"
+    return path + svg.element("polygon", points=head, fill=svg.EDGE)
+
+
+def _curve(points: list[Point]) -> str:
+    """Vertical at every point, so that an edge leaves and enters a box straight."""
+    x, y = points[0]
+    steps = [f"M{x:.1f},{y:.1f}"]
+    for next_x, next_y in points[1:]:
+        half = (y + next_y) / 2
+        steps.append(f"C{x:.1f},{half:.1f} {next_x:.1f},{half:.1f} {next_x:.1f},{next_y:.1f}")
+        x, y = next_x, next_y
+    return " ".join(steps)
+
+
+def _spoken(box: Words) -> str:
+    return " ".join(part for part in (box.kind if box.kind != "op" else "", box.title, box.detail, box.line) if part)

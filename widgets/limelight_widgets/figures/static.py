@@ -1,0 +1,142 @@
+"""The static forms that every view has: plain text of 80 columns, HTML that any reader shows, and a picture.
+
+The HTML holds no script, no style and no inline SVG: a notebook that is not trusted keeps `<img>`, `<details>` and
+`<table>`, and drops the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from limelight_widgets.figures import svg
+from limelight_widgets.units import shortened
+
+TEXT_WIDTH = 80
+TEXT_ROWS = 40
+HTML_WIDTH = 900
+MOST_BYTES = 200_000
+CELL_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: frozenset[str] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A view that was: its text, its HTML and its picture. Displays itself without a widget."""
+
+    text: str
+    html: str
+    svg: str
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.bundle()
+
+    def bundle(self) -> dict[str, str]:
+        """The forms by MIME type."""
+        return {"text/plain": self.text, "text/html": self.html, "image/svg+xml": self.svg}
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def figure(heading: str, summary: str, picture: str | None, table: Table | None) -> Figure:
+    """Puts the static forms together. Without a picture, the heading and the summary are drawn as one.
+
+    A table that makes the output larger than 200 kB is cut, and says so.
+    """
+    drawn = picture if picture is not None else _message(heading, summary)
+    while table is not None and _size(drawn, table) > MOST_BYTES and len(table.rows) > 10:
+        kept = table.rows[: len(table.rows) // 2]
+        table = Table(table.columns, kept, table.numbers, f"the first {len(kept)} rows; more would not fit here")
+    return Figure(_text(heading, summary, table), _html(heading, summary, drawn, table), drawn)
+
+
+def _size(drawn: str, table: Table) -> int:
+    return len(drawn.encode()) * 7 // 3 + len(_html_table(table).encode())
+
+
+def _text(heading: str, summary: str, table: Table | None) -> str:
+    head = _wrapped(f"{heading}: {summary}")
+    return head if table is None or not table.rows else f"{head}\n\n{text_table(table)}"
+
+
+def _wrapped(sentence: str) -> str:
+    lines, line = [], ""
+    for word in sentence.split():
+        if line and len(line) + 1 + len(word) > TEXT_WIDTH:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}" if line else shortened(word, TEXT_WIDTH)
+    return "\n".join([*lines, line])
+
+
+def text_table(table: Table) -> str:
+    """The table in at most 80 columns: wide columns give way, the widest first."""
+    shown = [[" ".join(cell.split()) for cell in row] for row in table.rows[:TEXT_ROWS]]
+    widths = [
+        max(len(name), *(len(row[i]) for row in shown)) if shown else len(name) for i, name in enumerate(table.columns)
+    ]
+    while sum(widths) + 2 * (len(widths) - 1) > TEXT_WIDTH and max(widths) > 4:
+        widths[widths.index(max(widths))] -= 1
+    lines = [_text_row(table.columns, table, widths), "  ".join("─" * width for width in widths)]
+    lines += [_text_row(row, table, widths) for row in shown]
+    hidden = len(table.rows) - len(shown)
+    notes = [f"… {hidden:,} more rows"] if hidden else []
+    return "\n".join([*lines, *notes, *([table.note] if table.note else [])])
+
+
+def _text_row(row: Sequence[str], table: Table, widths: Sequence[int]) -> str:
+    cells = [
+        f"{shortened(cell, width):>{width}}" if name in table.numbers else f"{shortened(cell, width):<{width}}"
+        for cell, width, name in zip(row, widths, table.columns, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
+    data = base64.b64encode(drawn.encode()).decode()
+    width = min(float(drawn.partition('width="')[2].partition('"')[0]), HTML_WIDTH)
+    alternative = escape(f"{heading}: {summary}", quote=True)
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{alternative}" width="{width:.0f}">'
+    if table is None or not table.rows:
+        return f"<figure>{image}<figcaption>{escape(summary)}</figcaption></figure>"
+    details = f"<details><summary>{escape(heading)} as a table</summary>{_html_table(table)}</details>"
+    return f"<figure>{image}</figure>{details}"
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f'<th align="{_align(table, name)}">{escape(name)}</th>' for name in table.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td align="{_align(table, name)}">{escape(shortened(cell, CELL_WIDTH))}</td>'
+            for name, cell in zip(table.columns, row, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
+
+
+def _align(table: Table, name: str) -> str:
+    return "right" if name in table.numbers else "left"
+
+
+def _message(heading: str, summary: str) -> str:
+    lines = _wrapped(summary).split("\n")
+    body = [svg.label(heading, 16, 26, 13, font_weight="bold", font_family=svg.SANS)]
+    body += [svg.label(line, 16, 48 + 18 * i, 12, font_family=svg.SANS) for i, line in enumerate(lines)]
+    return svg.document(640.0, 44.0 + 18 * len(lines) + 6, heading, summary, body)

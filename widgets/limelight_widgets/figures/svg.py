@@ -1,0 +1,87 @@
+"""Writing SVG: elements as text, everything escaped, one palette that reads on any page.
+
+Static pictures are shown as images, where no theme reaches them: they bring their own backdrop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.sax.saxutils import escape, quoteattr
+
+MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+SANS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+BACKDROP = "#fdfcf9"
+PANEL = "#ffffff"
+EDGE = "#6b6b6b"
+INK = "#1f1f1f"
+QUIET = "#595959"
+RULE = "#8a8a8a"
+ACCENT = "#0072b2"
+FILL = {
+    "input": "#cfe6f5",
+    "output": "#cfe6f5",
+    "constant": "#f0f0ec",
+    "variable": "#fbe3c0",
+    "call": "#d8efe6",
+    "group": "#eeeaf4",
+    "random": "#f7dcea",
+    "effect": "#f7dcea",
+    "op": "#ffffff",
+}
+"""Pale tints of the Okabe-Ito colours, on which `INK` has a contrast above 12 to 1; each also has a glyph."""
+
+GLYPH = {
+    "input": "▷",
+    "output": "▶",
+    "constant": "◆",
+    "variable": "▣",
+    "call": "ƒ",
+    "group": "⊞",
+    "random": "⚂",
+    "effect": "↯",
+    "op": "",
+}
+
+
+def element(name: str, content: str = "", /, **attributes: object) -> str:
+    """An element; `content` is markup already. Underscores in attribute names become hyphens, None is left out.
+
+    >>> element("text", text("a < b"), x=1, font_size=12)
+    '<text x="1" font-size="12">a &lt; b</text>'
+    """
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}={quoteattr(_number(value))}"
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+def text(characters: str) -> str:
+    """Characters as markup; what XML cannot carry is shown as a replacement character."""
+    return escape("".join(c if c >= " " or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in characters))
+
+
+def document(width: float, height: float, title: str, description: str, body: Iterable[str]) -> str:
+    """A picture with a backdrop, a title and a description."""
+    backdrop = element("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=6, fill=BACKDROP, stroke=RULE)
+    head = element("title", text(title)) + element("desc", text(description))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_number(width)}" height="{_number(height)}" '
+        f'viewBox="0 0 {_number(width)} {_number(height)}" role="img">' + head + backdrop + "".join(body) + "</svg>"
+    )
+
+
+def label(
+    characters: str, x: float, y: float, size: float = 12, *, fill: str = INK, anchor: str | None = None, **more: object
+) -> str:
+    """A line of monospaced text whose base line starts (or is anchored) at (x, y)."""
+    family = more.pop("font_family", MONO)
+    content = text(characters)
+    return element("text", content, x=x, y=y, font_family=family, font_size=size, fill=fill, text_anchor=anchor, **more)
+
+
+def _number(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}".removesuffix(".0")
+    return str(value)

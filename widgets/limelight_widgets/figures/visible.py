@@ -1,0 +1,204 @@
+"""What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
+
+The live view does the same in `js/src/graph/visible.js`; the tests hold both to the same examples.
+
+Boxes have names that stay the same whatever is open: `i2` is input 2, `n7` node 7, `g1` group 1, `o0` output 0. Inside
+an open call they are prefixed by the path to it: `n7.0/i2` is input 2 of the first function that node 7 calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from limelight_widgets.folds.fold import State
+
+IsOpen = Callable[[str, bool], bool]
+"""Whether the group or call of that name is open, given whether it would be by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A visible box. `kind` is "input", "output", "node" or "group"; `index` counts within graph `graph`."""
+
+    name: str
+    kind: str
+    graph: int
+    index: int
+    parent: str  # the frame around it, "" for none
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An open group or call: drawn around what is in it."""
+
+    name: str
+    label: str
+    parent: str
+
+
+@dataclass(slots=True)
+class Picture:
+    """Boxes in execution order, the frames around them, and how many values each edge carries."""
+
+    boxes: list[Box] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    edges: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def by_default(_name: str, default: bool) -> bool:
+    """Groups that fit are open; calls are closed."""
+    return default
+
+
+def visible(state: State, graph: int, is_open: IsOpen = by_default) -> Picture:
+    """The picture of graph number `graph` of a graph fold's state."""
+    builder = _Builder(state["graphs"], is_open)
+    builder.walk(graph)
+    builder.connect()
+    return builder.picture
+
+
+@dataclass(slots=True)
+class _Instance:
+    """A graph at one place of the picture: the outermost, or an open call's."""
+
+    path: str
+    graph: int
+    frame: str
+    chain: frozenset[int]  # graphs around it, itself included
+    boxes: list[str] = field(default_factory=list)  # for each node its box, "" for an open call
+    calls: dict[int, list[_Instance]] = field(default_factory=dict)
+    caller: tuple[_Instance, int] | None = None
+    producers: list[tuple[int, int]] = field(default_factory=list)
+
+
+class _Builder:
+    def __init__(self, graphs: list[State], is_open: IsOpen) -> None:
+        self.graphs = graphs
+        self.is_open = is_open
+        self.picture = Picture()
+        self.instances: list[_Instance] = []
+
+    def walk(self, graph: int) -> None:
+        """Finds all boxes and frames."""
+        waiting = [_Instance("", graph, "", frozenset({graph}))]
+        while waiting:
+            instance = waiting.pop()
+            self.instances.append(instance)
+            waiting += reversed(self._enter(instance))
+        root = self.instances[0]
+        for k in range(len(self.graphs[graph]["outputs"])):
+            self.picture.boxes.append(Box(f"o{k}", "output", root.graph, k, ""))
+
+    def _enter(self, instance: _Instance) -> list[_Instance]:
+        graph = self.graphs[instance.graph]
+        frames, closed = self._groups(instance, graph)
+        for k in range(len(graph["inputs"])):
+            self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
+            instance.producers.append((-1, k))
+        entered: list[_Instance] = []
+        seen: set[int] = set()
+        for index, node in enumerate(graph["nodes"]):
+            instance.producers += [(index, j) for j in range(len(node.get("out", ())))]
+            group = node.get("group", -1)
+            hiding = closed.get(group, -1)
+            if hiding >= 0:
+                name = f"{instance.path}g{hiding}"
+                instance.boxes.append(name)
+                if hiding not in seen:
+                    seen.add(hiding)
+                    parent = frames[graph["groups"][hiding]["parent"]]
+                    self.picture.boxes.append(Box(name, "group", instance.graph, hiding, parent))
+                continue
+            name = f"{instance.path}n{index}"
+            inside = self._open_call(instance, index, node, name, frames[group])
+            instance.boxes.append("" if inside else name)
+            if not inside:
+                self.picture.boxes.append(Box(name, "node", instance.graph, index, frames[group]))
+            entered += inside
+        return entered
+
+    def _groups(self, instance: _Instance, graph: State) -> tuple[dict[int, str], dict[int, int]]:
+        """For each group the frame that it is drawn as, and the outermost closed group that hides its members."""
+        frames, closed = {-1: instance.frame}, {-1: -1}
+        default = set(graph["open"])
+        for start in range(len(graph["groups"])):
+            chain = [start]
+            while chain[-1] not in closed:
+                chain.append(graph["groups"][chain[-1]]["parent"])
+            for group in reversed(chain[:-1]):
+                name, parent = f"{instance.path}g{group}", graph["groups"][group]["parent"]
+                if closed[parent] >= 0 or not self.is_open(name, group in default):
+                    closed[group] = closed[parent] if closed[parent] >= 0 else group
+                    continue
+                closed[group], frames[group] = -1, name
+                self.picture.frames.append(Frame(name, graph["groups"][group]["label"], frames[parent]))
+        return frames, closed
+
+    def _open_call(self, instance: _Instance, index: int, node: State, name: str, frame: str) -> list[_Instance]:
+        calls = node.get("calls", ())
+        if not calls or not self.is_open(name, False) or any(graph in instance.chain for graph, _ in calls):
+            return []
+        self.picture.frames.append(Frame(name, call_label(node), frame))
+        inside = []
+        for k, (graph, label) in enumerate(calls):
+            around = name
+            if len(calls) > 1:
+                around = f"{name}.{k}"
+                self.picture.frames.append(Frame(around, label, name))
+            callee = _Instance(f"{name}.{k}/", graph, around, instance.chain | {graph}, caller=(instance, index))
+            inside.append(callee)
+        instance.calls[index] = inside
+        return inside
+
+    def connect(self) -> None:
+        """Finds all edges."""
+        for instance in self.instances:
+            for index, node in enumerate(self.graphs[instance.graph]["nodes"]):
+                for position, value in enumerate(node.get("in", ())):
+                    for target in self._targets(instance, index, position, len(node["in"])):
+                        self._connect(instance, value, target)
+        root = self.instances[0]
+        for k, value in enumerate(self.graphs[root.graph]["outputs"]):
+            self._connect(root, value, f"o{k}")
+
+    def _connect(self, instance: _Instance, value: int, target: str) -> None:
+        for source in self._sources(instance, value):
+            if source != target:
+                edge = (source, target)
+                self.picture.edges[edge] = self.picture.edges.get(edge, 0) + 1
+
+    def _targets(self, instance: _Instance, index: int, position: int, count: int) -> list[str]:
+        """The boxes that an input of a node ends at: its own, or the inputs of the functions that it calls."""
+        if instance.boxes[index]:
+            return [instance.boxes[index]]
+        targets = []
+        for callee in instance.calls[index]:
+            inner = position - max(count - len(self.graphs[callee.graph]["inputs"]), 0)  # a condition comes first
+            if inner >= 0:
+                targets.append(f"{callee.path}i{inner}")
+        return targets
+
+    def _sources(self, instance: _Instance, value: int) -> list[str]:
+        """The boxes that a value comes from: more than one where branches were opened."""
+        found, waiting = [], [(instance, value)]
+        while waiting:
+            place, number = waiting.pop()
+            index, output = place.producers[number]
+            if index < 0:
+                found.append(f"{place.path}i{output}")
+            elif place.boxes[index]:
+                found.append(place.boxes[index])
+            else:
+                for callee in place.calls[index]:
+                    outputs = self.graphs[callee.graph]["outputs"]
+                    if output < len(outputs):
+                        waiting.append((callee, outputs[output]))
+        return found
+
+
+def call_label(node: State) -> str:
+    """What a call says: the op, and the functions that it calls."""
+    names = ", ".join(label for _, label in node["calls"])
+    return f"{node['op']} {names}"

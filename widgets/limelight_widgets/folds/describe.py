@@ -1,0 +1,155 @@
+"""Graphs as JSON: what a picture of them needs, and nothing that keeps them alive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from limelight.source import Source
+
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.groups import Hierarchy
+from limelight_widgets.folds.sources import Excerpts
+from limelight_widgets.units import short_device, shortened
+
+ATTRIBUTE_WIDTH = 160
+NAME_WIDTH = 200
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generic)
+_KIND_OF_EFFECT = {"read": "variable", "write": "variable", "random": "random", "io": "effect"}
+
+
+class Describer:
+    """Collects graphs, each once however often it is called, with the lines of code and the gradient rules they use.
+
+    In a described graph values are numbered: its inputs first, then the outputs of its nodes in execution order. A
+    node lists the numbers of its inputs. Empty parts are left out.
+    """
+
+    def __init__(self) -> None:
+        self._excerpts = Excerpts()
+        self._rules: dict[str, str] = {}
+        self._graphs: list[State] = []
+        self._index: dict[int, int] = {}
+        self._waiting: list[tuple[int, Any]] = []
+        self._alive: list[Any] = []  # keeps ids unique while describing
+
+    def graph(self, graph: Any) -> int:
+        """Describes `graph` and all that it calls; returns its index."""
+        index = self._place(graph)
+        while self._waiting:
+            self._describe(*self._waiting.pop())
+        return index
+
+    def state(self) -> State:
+        """Everything that was described."""
+        return {"graphs": self._graphs, "sources": self._excerpts.state(), "rules": self._rules}
+
+    def _place(self, graph: Any) -> int:
+        known = self._index.get(id(graph))
+        if known is None:
+            known = self._index[id(graph)] = len(self._graphs)
+            self._alive.append(graph)
+            self._graphs.append({})
+            self._waiting.append((known, graph))
+        return known
+
+    def _describe(self, index: int, graph: Any) -> None:
+        number = {id(value): k for k, value in enumerate(graph.inputs)}
+        nodes = []
+        for node in graph.nodes:
+            described = self._node(node, number, graph.name)
+            described["names"] = [f"%{len(number) + k}" for k in range(len(node.outputs))]
+            nodes.append(described)
+            for value in node.outputs:
+                number[id(value)] = len(number)
+        hierarchy = Hierarchy([node.scope or "" for node in graph.nodes], [self._line(node) for node in nodes])
+        for described, innermost in zip(nodes, hierarchy.of, strict=True):
+            if innermost >= 0:
+                described["group"] = innermost
+        self._graphs[index] = {
+            "name": shortened(graph.name, NAME_WIDTH),
+            "inputs": _inputs(graph),
+            "outputs": [number[id(value)] for value in graph.outputs],
+            "nodes": nodes,
+            "groups": [
+                {"label": shortened(group.label, NAME_WIDTH), "kind": group.kind}
+                | {"parent": group.parent, "size": group.size}
+                for group in hierarchy.groups
+            ],
+            "open": hierarchy.initially_open(),
+        }
+
+    def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
+        op = str(node.op)
+        rule = getattr(node.op, "rule", "")
+        if rule:
+            self._rules[op] = rule
+        stack = [[*self._excerpts.at(source), source.function] for source in _within(node.stack, function)]
+        full = {
+            "op": op,
+            "kind": _kind(node),
+            "in": [number[id(value)] for value in node.inputs],
+            "out": [str(value.spec) for value in node.outputs],
+            "attrs": {name: attribute_text(value) for name, value in node.attrs.items()},
+            "device": short_device(str(node.device)) if node.device else "",
+            "stack": stack or self._bare(node.source),
+            "calls": [[self._place(function.graph), function.name] for function in node.functions],
+        }
+        return {key: value for key, value in full.items() if value not in ("", [], {}, None)}
+
+    def _bare(self, source: Any) -> list[list[object]]:
+        """A position that is only a label and a line, as an optimiser's node may have."""
+        return [] if source is None else [[*self._excerpts.at(Source(source[0], source[1], "")), ""]]
+
+    def _line(self, node: State) -> str:
+        stack = node.get("stack")
+        return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+
+
+def attribute_text(value: object) -> str:
+    """A value as text, without running code of the user's: only plain values are shown by their repr."""
+    value = getattr(value, "array", value)  # a literal of the graph
+    if isinstance(value, np.ndarray):
+        return _array_text(value)
+    if isinstance(value, str | bytes):
+        return shortened(repr(value[:ATTRIBUTE_WIDTH]), ATTRIBUTE_WIDTH)
+    if isinstance(value, _PLAIN):
+        return shortened(str(value), ATTRIBUTE_WIDTH)
+    if isinstance(value, tuple | list):
+        inner = ", ".join(attribute_text(item) for item in value[:16]) + (", …" if len(value) > 16 else "")
+        inner = f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+        return shortened(inner, ATTRIBUTE_WIDTH)
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    return shortened(name, ATTRIBUTE_WIDTH) if isinstance(name, str) else f"<{type(value).__name__}>"
+
+
+def _array_text(array: np.ndarray) -> str:
+    if array.size == 1:
+        return shortened(str(array.reshape(-1)[0]), ATTRIBUTE_WIDTH)
+    if array.size <= 8:
+        return shortened(str(array.tolist()), ATTRIBUTE_WIDTH)
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def _within(stack: Sequence[Source], function: str) -> Sequence[Source]:
+    """The part of a call stack that lies in `function` and what it calls: its own callers made no op."""
+    last = max((i for i, source in enumerate(stack) if source.function == function), default=len(stack) - 1)
+    return stack[: last + 1]
+
+
+def _inputs(graph: Any) -> list[State]:
+    """Arguments, then captures, which are marked."""
+    first_capture = len(graph.inputs) - graph.n_captures
+    return [
+        {"name": shortened(name, NAME_WIDTH), "spec": str(value.spec)} | ({"captured": True} if k >= first_capture else {})
+        for k, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True))
+    ]
+
+
+def _kind(node: Any) -> str:
+    if node.functions:
+        return "call"
+    if str(node.op) == "constant":
+        return "constant"
+    return _KIND_OF_EFFECT.get(getattr(node.op, "effect", None) or "", "op")

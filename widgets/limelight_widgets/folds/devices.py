@@ -1,0 +1,145 @@
+"""The fold behind the devices view: live bytes, their peak and their history, ops that ran, and copies."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+from limelight import events
+
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.sources import line_state
+from limelight_widgets.units import short_device
+
+SAMPLES = 240  # points of a sparkline at most
+FIRST_STEP = 0.05  # seconds between two samples, until the history is full
+MOST_COPIES = 200  # distinct kinds of copies that are kept apart
+
+
+class History:
+    """The highest value in each of at most `SAMPLES` equal steps of time; when full, steps grow twice as long."""
+
+    def __init__(self, value: int) -> None:
+        self._step = FIRST_STEP
+        self._origin: float | None = None
+        self._peaks = array("d", [value])
+        self._value = value
+
+    def add(self, time: float, value: int) -> None:
+        if self._origin is None:
+            self._origin = time
+        position = int((time - self._origin) / self._step)
+        while position >= SAMPLES:
+            self._halve()
+            position = int((time - self._origin) / self._step)
+        while len(self._peaks) <= position:
+            self._peaks.append(self._value)  # nothing happened in between
+        self._value = value
+        self._peaks[position] = max(self._peaks[position], value)
+
+    def values(self) -> array[float]:
+        return array("f", self._peaks)
+
+    @property
+    def seconds(self) -> float:
+        return self._step * len(self._peaks)
+
+    def _halve(self) -> None:
+        pairs = zip(self._peaks[::2], self._peaks[1::2], strict=False)
+        odd = self._peaks[len(self._peaks) & ~1 :]
+        self._peaks = array("d", [max(pair) for pair in pairs]) + odd
+        self._step *= 2
+
+
+class DevicesFold:
+    """Follows every device.
+
+    Args:
+        devices: name, kind, live bytes and peak of each device when the view is opened.
+    """
+
+    kinds: tuple[type[events.Event], ...] = (events.OpRan, events.Allocated, events.Freed, events.Copied)
+
+    def __init__(self, devices: Iterable[tuple[str, str, int, int]]) -> None:
+        self._version = 1
+        self._devices: dict[str, State] = {}
+        self._copies: dict[tuple[object, ...], State] = {}
+        self._copied = [0, 0]  # copies, bytes
+        self._unlisted = 0
+        for name, kind, live, peak in devices:
+            self._devices[name] = _device(name, kind, live, peak)
+
+    def apply(self, event: events.Event) -> bool:
+        if isinstance(event, events.OpRan):
+            device = self._device(event.device)
+            device["ops"] += 1
+            device["seconds"] += event.seconds
+        elif isinstance(event, events.Allocated):
+            self._move(event.device, event.nbytes, event.time)
+        elif isinstance(event, events.Freed):
+            self._move(event.device, -event.nbytes, event.time)
+        elif isinstance(event, events.Copied):
+            self._copy(event)
+        else:
+            return False
+        self._version += 1
+        return True
+
+    def catch_up(self) -> None:
+        """Nothing to do: `reconcile` is called before each look."""
+
+    def reconcile(self, name: str, live: int, peak: int, time: float) -> None:
+        """Takes over what the device's own accounting says: it is right, and events may have been missed."""
+        device = self._device(name)
+        if (device["live"], device["peak"]) != (live, peak):
+            device["live"], device["peak"] = live, peak
+            device["history"].add(time, live)
+            self._version += 1
+
+    def state(self) -> State:
+        devices = [
+            {**device, "history": device["history"].values(), "history_seconds": device["history"].seconds}
+            for device in self._devices.values()
+        ]
+        copies = sorted(self._copies.values(), key=lambda copy: -copy["last"])
+        state: State = {"kind": "devices", "devices": devices, "copies": copies}
+        return state | {"copied": self._copied[0], "copied_bytes": self._copied[1], "unlisted": self._unlisted}
+
+    def since(self, mark: int) -> tuple[State, int]:
+        return ({} if mark == self._version else self.state()), self._version
+
+    def _device(self, name: str) -> State:
+        device = self._devices.get(name)
+        if device is None:
+            device = self._devices[name] = _device(name, "", 0, 0)
+        return device
+
+    def _move(self, name: str, nbytes: int, time: float) -> None:
+        device = self._device(name)
+        device["live"] += nbytes
+        device["peak"] = max(device["peak"], device["live"])
+        device["history"].add(time, device["live"])
+
+    def _copy(self, event: events.Copied) -> None:
+        self._copied[0] += 1
+        self._copied[1] += event.nbytes
+        key = (event.source_device, event.target_device, event.cause, event.source)
+        copy = self._copies.get(key)
+        if copy is None:
+            if len(self._copies) >= MOST_COPIES:
+                self._unlisted += 1
+                return
+            copy = self._copies[key] = _copies_of(event)
+        copy["count"] += 1
+        copy["nbytes"] += event.nbytes
+        copy["last"] = self._copied[0]
+
+
+def _device(name: str, kind: str, live: int, peak: int) -> State:
+    device: State = {"name": short_device(name), "full": name, "kind": kind, "live": live, "peak": peak}
+    return device | {"ops": 0, "seconds": 0.0, "history": History(live)}
+
+
+def _copies_of(event: events.Copied) -> State:
+    ends = {"from": short_device(event.source_device), "to": short_device(event.target_device)}
+    return ends | {"cause": event.cause, "line": line_state(event.source), "count": 0, "nbytes": 0, "last": 0}

@@ -1,0 +1,124 @@
+"""The fold behind the graph view: one trace of a staged function, traced and optimised."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from limelight import events
+
+from limelight_widgets.folds.describe import Describer
+from limelight_widgets.folds.fold import State
+
+Which = Literal["traced", "optimised"]
+
+
+class GraphFold:
+    """Describes one trace of a staged function, or a graph as it is.
+
+    A staged function is held weakly and described anew after it is traced; a graph is described once and not held.
+
+    Args:
+        subject: a staged function (it has `trace_cache`), an entry of a trace cache or a concrete function (they have
+            `graph`), or a graph (it has `nodes`).
+        which: the version that is shown first.
+        trace: index of a function's trace, -1 for the newest.
+
+    Raises:
+        TypeError: `subject` is none of these.
+        IndexError: the function has no trace of that index.
+    """
+
+    kinds: tuple[type[events.Event], ...]
+
+    def __init__(self, subject: Any, which: Which = "optimised", trace: int = -1) -> None:
+        if which not in {"traced", "optimised"}:
+            raise ValueError(f'which={which!r}: a graph view shows "traced" or "optimised"')
+        self._which = which
+        self._trace = trace
+        self._version = 1
+        self._stale = False
+        self._function: weakref.ref[Any] | None = None
+        self._function_id: int | None = None
+        self.kinds = ()
+        if hasattr(subject, "trace_cache"):
+            self.kinds = (events.Traced,)
+            self._function, self._function_id = weakref.ref(subject), subject.id
+            self._state = self._of_function(subject)
+        else:
+            self._state = self._of_graph(subject)
+
+    def apply(self, event: events.Event) -> bool:
+        if not isinstance(event, events.Traced) or event.function_id != self._function_id:
+            return False
+        self._version += 1
+        self._stale = True
+        return True
+
+    def catch_up(self) -> None:
+        function = self._function() if self._function is not None else None
+        if function is not None and len(function.trace_cache) != self._state.get("traces"):
+            self._version += 1
+            self._stale = True
+
+    def state(self) -> State:
+        function = self._function() if self._function is not None else None
+        if self._stale and function is not None:
+            self._state = self._of_function(function)
+        self._stale = False
+        return self._state
+
+    def since(self, mark: int) -> tuple[State, int]:
+        return ({} if mark == self._version else self.state()), self._version
+
+    def _of_function(self, function: Any) -> State:
+        cache = function.trace_cache
+        head = {"kind": "graph", "title": function.name, "which": self._which, "traces": len(cache)}
+        if not cache:
+            if self._trace != -1:
+                raise IndexError(f"{function.name} has no trace {self._trace}: it has not been called yet")
+            sentence = f"{function.name} has not been traced yet. Call it once, and its graph appears here."
+            return head | {"empty": sentence, "variants": [], "graphs": [], "sources": [], "rules": {}}
+        if not -len(cache) <= self._trace < len(cache):
+            raise IndexError(f"{function.name} has {len(cache)} traces, numbered from 0; there is no {self._trace}")
+        index = self._trace % len(cache)
+        entry = cache[index]
+        return head | {"trace": index, "signature": str(entry.signature)} | _variants(entry)
+
+    def _of_graph(self, subject: Any) -> State:
+        if not hasattr(subject, "graph") and not hasattr(subject, "nodes"):
+            raise TypeError(
+                f"a graph view shows a staged function, one of its traces, or a graph; this is a "
+                f"{type(subject).__name__}. Stage it first: F = limelight.function(f)"
+            )
+        graph = getattr(subject, "graph", subject)
+        variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
+        return {"kind": "graph", "title": graph.name, "which": self._which} | variants
+
+
+def _variants(entry: Any) -> State:
+    """Both versions of an entry's graph, and what the optimiser did to come from one to the other."""
+    describer = Describer()
+    optimised, records = _optimised(entry)
+    variants = [
+        {"key": "traced", "graph": describer.graph(entry.graph)},
+        {"key": "optimised", "graph": describer.graph(optimised)},
+    ]
+    return {"variants": variants, "passes": [_pass(record) for record in records]} | describer.state()
+
+
+def _optimised(entry: Any) -> tuple[Any, Sequence[Any]]:
+    """The optimised graph, with the records of the passes where the entry leads to them."""
+    holder = getattr(entry, "function", entry).optimised
+    return (holder.graph, holder.records) if hasattr(holder, "records") else (holder, ())
+
+
+def _pass(record: Any) -> State:
+    counts = {"before": record.before, "removed": record.removed, "added": record.added, "after": record.after}
+    return {"name": record.name, "seconds": record.seconds} | counts
+
+
+def _only(graph: Any) -> State:
+    describer = Describer()
+    return {"variants": [{"key": "traced", "graph": describer.graph(graph)}], "passes": []} | describer.state()

@@ -1,0 +1,58 @@
+"""The lines of the user's code that a view shows beside its picture."""
+
+from __future__ import annotations
+
+import linecache
+
+from limelight.source import Source
+
+from limelight_widgets.folds.fold import State
+
+WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is
+MARGIN = 4  # lines of context around what is shown of a longer file
+MOST_LINES = 400
+
+
+class Excerpts:
+    """Collects positions in source files; gives the files' text around them once."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._labels: list[str] = []
+        self._lines: list[tuple[int, int]] = []
+
+    def at(self, source: Source) -> tuple[int, int]:
+        """Notes that `source` is shown; returns the index of its file and its line."""
+        known = self._index.get(source.file)
+        if known is None:
+            known = self._index[source.file] = len(self._labels)
+            self._labels.append(source.label)
+            self._lines.append((source.line, source.line))
+        else:
+            first, last = self._lines[known]
+            self._lines[known] = (min(first, source.line), max(last, source.line))
+        return known, source.line
+
+    def label(self, index: int) -> str:
+        """The label of the file with that index."""
+        return self._labels[index]
+
+    def state(self) -> list[State]:
+        """For each file its label, the number of the first line shown, and the lines' text."""
+        return [
+            {"label": label, **_excerpt(file, *span)}
+            for file, label, span in zip(self._index, self._labels, self._lines, strict=True)
+        ]
+
+
+def _excerpt(file: str, first: int, last: int) -> State:
+    lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+    if len(lines) <= WHOLE_FILE:
+        return {"first": 1, "text": lines}
+    start = max(first - MARGIN, 1)
+    return {"first": start, "text": lines[start - 1 : min(last + MARGIN, start + MOST_LINES)]}
+
+
+def line_state(source: Source | None) -> list[object] | None:
+    """A position as a view shows it in a table: label, line, text of the line."""
+    return None if source is None else [source.label, source.line, source.text]

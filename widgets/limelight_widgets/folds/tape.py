@@ -1,0 +1,88 @@
+"""The fold behind the tape view: what a gradient tape recorded, and what each record keeps alive."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from limelight import events
+
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.sources import line_state
+
+MOST_ROWS = 50_000  # rows kept; totals count on
+
+Row = list[object]
+"""Index, op, line (label, number, text) or None, input specs, output specs, saved bytes, rule."""
+
+
+class TapeFold:
+    """Follows one tape: the entries that it has, then those that it records.
+
+    Args:
+        tape: a gradient tape; held weakly.
+    """
+
+    kinds: tuple[type[events.Event], ...] = (events.Recorded, events.TapeReleased)
+
+    def __init__(self, tape: Any) -> None:
+        self._tape = weakref.ref(tape)
+        self._id: int = tape.id
+        self._rows: list[Row] = []
+        self._entries = 0
+        self._saved = 0
+        self._released = False
+        self._start = 1  # marks count from here; a released tape that records again starts anew
+        self.catch_up()
+
+    def apply(self, event: events.Event) -> bool:
+        if isinstance(event, events.Recorded) and event.tape_id == self._id:
+            if self._released:
+                self._start += len(self._rows) + 2
+                self._rows, self._entries, self._saved, self._released = [], 0, 0, False
+            if event.index < self._entries:
+                return False  # it was there when the view was made
+            self._append(event.index, event)
+            return True
+        if isinstance(event, events.TapeReleased) and event.tape_id == self._id:
+            self._released = True
+            return True
+        return False
+
+    def catch_up(self) -> None:
+        tape = self._tape()
+        if tape is not None:
+            for index, record in enumerate(tape.entries):
+                if index >= self._entries:
+                    self._append(index, record)
+
+    def state(self) -> State:
+        return self._totals() | {"from": 0, "rows": self._rows[:]}
+
+    def since(self, mark: int) -> tuple[State, int]:
+        """Only the rows that were added, with the totals."""
+        seen = max(mark - self._start, 0) if mark else 0
+        now = self._start + len(self._rows) + self._released
+        if mark == now:
+            return {}, now
+        seen = min(seen, len(self._rows))
+        return self._totals() | {"from": seen, "rows": self._rows[seen:]}, now
+
+    def _totals(self) -> State:
+        empty = "" if self._entries else EMPTY
+        totals: State = {"kind": "tape", "id": self._id, "entries": self._entries, "saved": self._saved}
+        return totals | {"hidden": self._entries - len(self._rows), "released": self._released, "empty": empty}
+
+    def _append(self, index: int, record: Any) -> None:
+        self._entries += 1
+        self._saved += record.saved_bytes
+        if len(self._rows) < MOST_ROWS:
+            inputs, outputs = [str(spec) for spec in record.inputs], [str(spec) for spec in record.outputs]
+            line = line_state(record.source)
+            self._rows.append([index, str(record.op), line, inputs, outputs, record.saved_bytes, record.rule])
+
+
+EMPTY = (
+    "This tape has recorded nothing. Compute with variables, or with tensors that it watches, "
+    "inside its `with` block: with limelight.GradientTape() as tape: ..."
+)

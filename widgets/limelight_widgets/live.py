@@ -1,0 +1,145 @@
+"""From events to updates of an open view: gathered while they come, sent at most 20 times a second, the last always.
+
+`Feed` listens only while its view is open. On the engine's thread it does next to nothing: it puts the event into a
+queue. A thread of its own folds and sends; it lives only as long as there is something to send.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+
+from limelight import events
+
+from limelight_widgets.folds.fold import Fold, State
+
+INTERVAL = 0.05  # seconds between two updates
+SLOW_INTERVAL = 1.0  # while the front end lags behind
+LINGER = 0.2  # seconds that the thread waits for more before it ends
+
+
+class Pulse:
+    """Calls `beat` soon after `wake`, on a thread of its own, at most once per interval.
+
+    Args:
+        beat: does the work; returns the seconds to wait before the next beat.
+        pending: whether there is work.
+    """
+
+    def __init__(self, beat: Callable[[], float], pending: Callable[[], bool]) -> None:
+        self._beat = beat
+        self._pending = pending
+        self._lock = threading.Lock()
+        self._more = threading.Event()
+        self.running = False
+
+    def wake(self) -> None:
+        """There is work. Cheap where the thread is running already."""
+        self._more.set()
+        if not self.running:
+            with self._lock:
+                if not self.running:
+                    self.running = True
+                    threading.Thread(target=self._run, name="limelight-view", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._more.clear()
+            time.sleep(self._beat())
+            if self._pending() or self._more.wait(LINGER):
+                continue
+            self.running = False
+            # What was added before the line above found the thread running and did not start another.
+            if not self._pending():
+                return
+            with self._lock:
+                if self.running:
+                    return
+                self.running = True
+
+
+class Feed:
+    """Keeps a fold up to date while it is open, and publishes what changed.
+
+    Args:
+        fold: used by one thread at a time.
+        publish: called with the fold on the feed's thread (or on that of `flush`); returns the seconds to wait before
+            it wants to be called again.
+        refresh: called before each publication, to compare the fold with the engine's own accounts.
+    """
+
+    def __init__(
+        self,
+        fold: Fold,
+        publish: Callable[[Fold], float],
+        refresh: Callable[[Fold], None] | None = None,
+    ) -> None:
+        self.fold = fold
+        self._publish = publish
+        self._refresh = refresh
+        self._queue: deque[events.Event] = deque()
+        self._dirty = False
+        self._lock = threading.RLock()
+        self._subscription: events.Subscription | None = None
+        self._pulse = Pulse(self._beat, self._has_work)
+
+    @property
+    def is_open(self) -> bool:
+        return self._subscription is not None
+
+    def open(self) -> None:
+        """Listens to the fold's events."""
+        with self._lock:
+            if not self.is_open:
+                self._subscription = events.listen(self._on_event, *self.fold.kinds)
+                self.fold.catch_up()
+
+    def close(self) -> None:
+        """Stops listening; what has come in is still folded and published."""
+        with self._lock:
+            if self._subscription is not None:
+                self._subscription.close()
+                self._subscription = None
+
+    def poke(self) -> None:
+        """Publishes soon, whether there were events or not."""
+        self._dirty = True
+        self._pulse.wake()
+
+    def read(self) -> State:
+        """The state now."""
+        with self._lock:
+            self._fold_queue()
+            if self._refresh is not None:
+                self._refresh(self.fold)
+            return self.fold.state()
+
+    def _on_event(self, event: events.Event) -> None:
+        self._queue.append(event)
+        if not self._pulse.running:
+            self._pulse.wake()
+
+    def _has_work(self) -> bool:
+        return self._dirty or bool(self._queue)
+
+    def _beat(self) -> float:
+        with self._lock:
+            self._dirty = False
+            try:
+                self._fold_queue()
+                if self._refresh is not None:
+                    self._refresh(self.fold)
+                return self._publish(self.fold)
+            except Exception as error:  # noqa: BLE001  a view that fails must not fail silently, nor again and again
+                self._queue.clear()
+                if self._subscription is not None:
+                    self._subscription.close()
+                warnings.warn(f"a live view stopped: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=2)
+                return 0.0
+
+    def _fold_queue(self) -> None:
+        for _ in range(len(self._queue)):
+            self.fold.apply(self._queue.popleft())

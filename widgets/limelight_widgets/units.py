@@ -1,0 +1,67 @@
+"""Numbers and names as people read them."""
+
+from __future__ import annotations
+
+_BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes with a decimal unit and at most three digits.
+
+    >>> bytes_text(40), bytes_text(31_360), bytes_text(1_000_000)
+    ('40 B', '31.4 kB', '1 MB')
+    """
+    size = float(count)
+    for unit in _BYTE_UNITS[:-1]:
+        if abs(size) < 999.5:
+            return f"{_three_digits(size)} {unit}"
+        size /= 1000.0
+    return f"{_three_digits(size)} {_BYTE_UNITS[-1]}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A duration with a fitting unit; a dash where it is not known.
+
+    >>> seconds_text(0.0381), seconds_text(4.2e-06), seconds_text(None)
+    ('38.1 ms', '4.2 µs', '–')
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 999.5e-6:
+        return f"{_three_digits(seconds * 1e6)} µs"
+    if seconds < 0.9995:
+        return f"{_three_digits(seconds * 1e3)} ms"
+    return f"{_three_digits(seconds)} s"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    >>> counted(1, "entry", "entries"), counted(1200, "entry", "entries")
+    ('1 entry', '1,200 entries')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def shortened(text: str, width: int) -> str:
+    """`text` on one line of at most `width` characters, an ellipsis standing for what is left out.
+
+    >>> shortened("a long name", 7)
+    'a long…'
+    """
+    line = " ".join(text[: 4 * width + 4].split())
+    return line if len(line) <= width else line[: max(width - 1, 0)].rstrip() + "…"
+
+
+def short_device(name: str | None) -> str:
+    """A device's short name: the part after the last "device:", as people write it in a device scope.
+
+    >>> short_device("/job:localhost/task:0/device:CPU:0"), short_device("GPU:1"), short_device(None)
+    ('CPU:0', 'GPU:1', '')
+    """
+    return (name or "").rpartition("device:")[2]
+
+
+def _three_digits(number: float) -> str:
+    digits = 0 if abs(number) >= 99.95 else 1
+    return f"{number:.{digits}f}".removesuffix(".0")
