@@ -3,13 +3,18 @@
 from limelight.ops.arithmetic import *  # noqa: F403  # each family lists its public names in __all__
 from limelight.ops.casting import *  # noqa: F403
 from limelight.ops.comparison import *  # noqa: F403
+from limelight.ops.creation import *  # noqa: F403
 from limelight.ops.diagonals import *  # noqa: F403
 from limelight.ops.exponential import *  # noqa: F403
+from limelight.ops.gathering import *  # noqa: F403
+from limelight.ops.indexing import *  # noqa: F403
+from limelight.ops.joining import *  # noqa: F403
 from limelight.ops.limits import *  # noqa: F403
 from limelight.ops.logic import *  # noqa: F403
 from limelight.ops.permuting import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
 from limelight.ops.reductions import *  # noqa: F403
+from limelight.ops.repeating import *  # noqa: F403
 from limelight.ops.shaping import *  # noqa: F403
 from limelight.ops.signs import *  # noqa: F403
 from limelight.ops.statistics import *  # noqa: F403

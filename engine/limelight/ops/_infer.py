@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from limelight import dtypes, shapes
+from limelight.dtypes import DType
+from limelight.errors import ShapeError
+from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
+
+Axis = int | tuple[int, ...] | None
+_REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_WIDER: Final = {
+    dtypes.int8: dtypes.int32,
+    dtypes.int16: dtypes.int32,
+    dtypes.uint8: dtypes.uint32,
+    dtypes.uint16: dtypes.uint32,
+}
+TOTAL: Final[dict[DType, DType]] = {dtype: _WIDER.get(dtype, dtype) for dtype in dtypes.ALL}
+"""The dtype of a sum or product: the input's own, but at least 32 bits for integers, as the Array API has it."""
 
 
 def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
@@ -15,8 +30,7 @@ def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
 
 def real_of(x: TensorSpec) -> TensorSpec:
     """As the input, but real where the input is complex (abs, real, imag)."""
-    real = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
-    return known(x.shape, real.get(x.dtype, x.dtype))
+    return known(x.shape, _REAL.get(x.dtype, x.dtype))
 
 
 def predicate(x: TensorSpec) -> TensorSpec:
@@ -24,7 +38,7 @@ def predicate(x: TensorSpec) -> TensorSpec:
     return known(x.shape, dtypes.bool_)
 
 
-def broadcast(name: str) -> Any:
+def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     """The operands' common shape, in their own dtype; `name` is the op's, for messages."""
 
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -34,10 +48,39 @@ def broadcast(name: str) -> Any:
     return infer
 
 
-def compare(name: str) -> Any:
+def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     """A boolean for each element of the operands' common shape."""
 
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         return known(shapes.broadcast(name, x.shape, y.shape), dtypes.bool_)
 
     return infer
+
+
+def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) -> Callable[..., TensorSpec]:
+    """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
+
+    def infer(x: TensorSpec, axis: Axis, keepdims: bool, *attrs: Any) -> TensorSpec:
+        over = shapes.axes(name, x.rank, axis)
+        if not empty and any(x.shape[i] == 0 for i in over):
+            raise ShapeError(f"{name}: {x} has no elements along axis {axis}, and so no {name}")
+        return known(shapes.reduce(x.shape, over, keepdims), dtype(x.dtype))
+
+    return infer
+
+
+def axis_attr(axis: int | Sequence[int] | None) -> Axis:
+    """`axis` as it stands in a graph: an int, a tuple of ints, or None."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple([a.__index__() for a in axis])
+    return axis.__index__()  # type: ignore[union-attr]  # NumPy's integers; anything else raises a TypeError here
+
+
+def check_axis_size(name: str, shape: Shape, axis: int) -> int:
+    """The size of `axis`, which must be known; `name` is the op's, for the message."""
+    size = shape[axis]
+    if size is None:
+        raise ShapeError(f"{name}: axis {axis} of {shapes.show(shape)} must have a known size; give it in the TensorSpec")
+    return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -9,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.errors import ShapeError
 from limelight.eager import entry
+from limelight.errors import ShapeError
+from limelight.ops._infer import axis_attr
+from limelight.ops._shaped import as_shape, shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
-
-def _plain(shape: Any) -> Shape | None:
-    """`shape` as a tuple of ints, or None when it is a tensor (a shape that is known only at run time)."""
-    return None if isinstance(shape, Tensor) else shapes.as_shape(shape)
-
+__all__ = ["broadcast_to", "expand_dims", "reshape", "shape_of", "squeeze", "sum_to"]
 
 # shape_of
 
@@ -28,7 +27,7 @@ _shape_of = entry(defop(
     "shape_of",
     inputs="x:any",
     infer=lambda x: known((x.rank,), dtypes.int64),
-    kernel=lambda xp, x: np.array(x.shape, dtype=np.int64),
+    kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
     why_no_gradient="a shape does not depend on the values",
 ))  # fmt: skip
 
@@ -48,47 +47,28 @@ def shape_of(x: TensorLike, /) -> Tensor:
 
 
 def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    sizes = [n for n in shape if n != -1]
-    if len(shape) - len(sizes) > 1:
+    if shape.count(-1) > 1:
         raise ShapeError(f"reshape: only one size may be -1, got {shapes.show(shape)}")
-    total, given = x.size, prod(n for n in sizes if n is not None)
-    if total is None:
-        return known(tuple(_unknown_size(x.shape, shape) if n == -1 else n for n in shape), x.dtype)
-    fits = total == given if -1 not in shape else given and total % given == 0
-    if not fits and not (total == given == 0 and -1 not in shape):
+    if x.size is None or None in shape:
+        return known(tuple([None if n == -1 else n for n in shape]), x.dtype)
+    given = prod([n for n in shape if n is not None and n != -1])
+    fits = x.size == given if -1 not in shape else given and x.size % given == 0
+    if not fits:
         raise ShapeError(
-            f"reshape: {x} has {total} elements and does not fit into {shapes.show(shape)}; "
+            f"reshape: {x} has {x.size} elements and does not fit into {shapes.show(shape)}; "
             "the product of the sizes must stay the same (one size may be -1)"
         )
-    return known(tuple(total // given if n == -1 else n for n in shape), x.dtype)
+    return known(tuple([x.size // given if n == -1 else n for n in shape]), x.dtype)
 
 
-def _unknown_size(old: Shape, new: Shape) -> int | None:
-    """The size behind -1 when the only unknown size of `old` stays a size of its own."""
-    rest_old = prod(n for n in old if n is not None)
-    rest_new = prod(n for n in new if n not in (None, -1))
-    return None if old.count(None) + new.count(None) > 0 or not rest_new else rest_old // rest_new
-
-
-_reshape = entry(defop(
+_reshape = shaped(
     "reshape",
     inputs="x",
-    attrs="shape",
     infer=_reshape_infer,
     kernel=lambda xp, x, shape: x.reshape(shape),
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
     maths={"x": "x̄ = reshape(ȳ, shape of x)"},
-))  # fmt: skip
-
-_reshape_dynamic = entry(defop(
-    "reshape_dynamic",
-    inputs="x shape:integer",
-    attrs="rank",
-    infer=lambda x, shape, rank: known((None,) * rank, x.dtype),
-    kernel=lambda xp, x, shape, rank: x.reshape(tuple(int(n) for n in shape)),
-    vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
-    maths={"x": "x̄ = reshape(ȳ, shape of x)"},
-))  # fmt: skip
+)
 
 
 @method("reshape")
@@ -101,53 +81,41 @@ def reshape(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tensor:
     >>> ll.reshape(ll.arange(6), (2, -1)).shape
     (2, 3)
     """
-    if isinstance(shape, Tensor):
-        found: Tensor = _reshape_dynamic((x, shape), _rank_of(shape))
-        return found
-    wanted = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    result: Tensor = _reshape(x, wanted)
-    return result
+    return _reshape((x,), shape if isinstance(shape, Tensor) else _sizes(shape))
 
 
-def _rank_of(shape: Tensor) -> int:
-    if shape.ndim != 1 or shape.shape[0] is None:
-        raise ShapeError(f"a shape must be a vector of known length, got {shape.spec}")
-    return shape.shape[0]
+def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(shape, int):
+        return (shape,)
+    if None in shape:
+        raise ShapeError(f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)")
+    return tuple([n.__index__() for n in shape])
 
 
 # broadcast_to and its transpose, sum_to
 
 
 def _broadcast_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    if shapes.broadcast("broadcast_to", x.shape, shape) != shape and None not in x.shape:
+    if None in shape:
+        return known(shape, x.dtype)
+    if shapes.broadcast("broadcast_to", x.shape, shape) != shape:
         raise ShapeError(f"broadcast_to: {x} does not broadcast to {shapes.show(shape)}; sizes must be equal or 1")
     return known(shape, x.dtype)
 
 
-_broadcast_to = entry(defop(
+_broadcast_to = shaped(
     "broadcast_to",
     inputs="x",
-    attrs="shape",
     infer=_broadcast_to_infer,
     kernel=lambda xp, x, shape: xp.broadcast_to(x, shape),
     vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
     maths={"x": "x̄ = ȳ summed over the repeated axes"},
-))  # fmt: skip
-
-_broadcast_to_dynamic = entry(defop(
-    "broadcast_to_dynamic",
-    inputs="x shape:integer",
-    attrs="rank",
-    infer=lambda x, shape, rank: known((None,) * rank, x.dtype),
-    kernel=lambda xp, x, shape, rank: xp.broadcast_to(x, tuple(int(n) for n in shape)),
-    vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
-    maths={"x": "x̄ = ȳ summed over the repeated axes"},
-))  # fmt: skip
+)
 
 
 @method("broadcast_to")
 def broadcast_to(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tensor:
-    """`x` repeated along new axes and axes of size 1 until it has `shape`.
+    """`x` repeated along new axes and axes of size 1 until it has `shape`; `x` itself where it has that shape already.
 
     Raises ShapeError when `x` does not broadcast to it.
 
@@ -155,50 +123,34 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tenso
     >>> ll.broadcast_to(ll.constant([1.0, 2.0]), (3, 2)).shape
     (3, 2)
     """
-    x = as_tensor(x)
-    if isinstance(shape, Tensor):
-        found: Tensor = _broadcast_to_dynamic((x, shape), _rank_of(shape))
-        return found
-    wanted = shapes.as_shape(shape)
-    result: Tensor = x if x.shape == wanted else _broadcast_to(x, wanted)
-    return result
+    x, wanted = as_tensor(x), as_shape(shape)
+    return x if x.shape == wanted else _broadcast_to((x,), wanted)
 
 
-def _sum_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
-    over = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
-    return x.sum(over, dtype=x.dtype).reshape(shape)
+    over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
+    add = np.add.reduce(x, over, x.dtype) if xp is np else xp.sum(x, axis=over, dtype=x.dtype)
+    return add.reshape(shape)
 
 
 def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    if len(shape) > x.rank or shapes.broadcast("sum_to", x.shape, shape) != x.shape and None not in x.shape:
+    if len(shape) > x.rank or (None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape):
         raise ShapeError(f"sum_to: {x} was not broadcast from {shapes.show(shape)}")
     return known(shape, x.dtype)
 
 
-_sum_to_static = entry(defop(
+_sum_to = shaped(
     "sum_to",
     inputs="x",
-    attrs="shape",
     infer=_sum_to_infer,
-    kernel=_sum_to,
+    kernel=_sum_to_kernel,
     accepts="numeric",
     vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
     maths={"x": "x̄ = ȳ broadcast to the shape of x"},
-))  # fmt: skip
-
-_sum_to_dynamic = entry(defop(
-    "sum_to_dynamic",
-    inputs="x shape:integer",
-    attrs="rank",
-    infer=lambda x, shape, rank: known((None,) * rank, x.dtype),
-    kernel=lambda xp, x, shape, rank: _sum_to(xp, x, tuple(int(n) for n in shape)),
-    accepts="numeric",
-    vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
-    maths={"x": "x̄ = ȳ broadcast to the shape of x"},
-))  # fmt: skip
+)
 
 
 @method("sum_to")
@@ -209,10 +161,78 @@ def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
     >>> ll.sum_to(ll.ones((3, 2)), (1, 2)).tolist()
     [[3.0, 3.0]]
     """
-    x = as_tensor(x)
-    if isinstance(shape, Tensor):
-        found: Tensor = _sum_to_dynamic((x, shape), _rank_of(shape))
-        return found
-    wanted = tuple(shape)
-    result: Tensor = x if x.shape == wanted else _sum_to_static(x, wanted)
-    return result
+    if not isinstance(x, Tensor):
+        x = as_tensor(x)
+    if type(shape) is not tuple and not isinstance(shape, Tensor):
+        shape = tuple(shape)
+    return x if x.shape == shape else _sum_to((x,), shape)
+
+
+# expand_dims and squeeze
+
+
+@functools.lru_cache(maxsize=256)
+def _expansion(rank: int, axis: int | tuple[int, ...]) -> tuple[Any, ...]:
+    """The index that inserts axes: None at their places in the result."""
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    places = shapes.axes("expand_dims", rank + len(wanted), wanted)
+    return tuple([None if i in places else slice(None) for i in range(rank + len(wanted))])
+
+
+def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
+    sizes = iter(x.shape)
+    return known(tuple([1 if part is None else next(sizes) for part in _expansion(x.rank, axis)]), x.dtype)
+
+
+_expand_dims = entry(defop(
+    "expand_dims",
+    inputs="x",
+    attrs="axis",
+    infer=_expand_dims_infer,
+    kernel=lambda xp, x, axis: x[_expansion(x.ndim, axis)],
+    vjp={"x": lambda g, axis: _squeeze(g, axis)},
+    maths={"x": "x̄ = ȳ without the axis"},
+))  # fmt: skip
+
+
+@method("expand_dims")
+def expand_dims(x: TensorLike, /, axis: int | Sequence[int] = 0) -> Tensor:
+    """`x` with new axes of size 1 at the places `axis` of the result.
+
+    Raises ArgumentError for a place that the result does not have.
+
+    >>> import limelight as ll
+    >>> ll.expand_dims(ll.zeros((2, 3)), axis=-1).shape
+    (2, 3, 1)
+    """
+    return _expand_dims(x, axis_attr(axis))
+
+
+def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
+    over = shapes.axes("squeeze", x.rank, axis)
+    for i in over:
+        if x.shape[i] not in (1, None):
+            raise ShapeError(f"squeeze: axis {i} of {x} has size {x.shape[i]}; only axes of size 1 can be dropped")
+    return known(shapes.reduce(x.shape, over, False), x.dtype)
+
+
+_squeeze = entry(defop(
+    "squeeze",
+    inputs="x",
+    attrs="axis",
+    infer=_squeeze_infer,
+    kernel=lambda xp, x, axis: x.squeeze(axis),
+    vjp={"x": lambda g, axis: _expand_dims(g, axis)},
+    maths={"x": "x̄ = ȳ with the axis back"},
+))  # fmt: skip
+
+
+@method("squeeze")
+def squeeze(x: TensorLike, /, axis: int | Sequence[int]) -> Tensor:
+    """`x` without the axes `axis`, which must have size 1. Raises ShapeError when one has not.
+
+    >>> import limelight as ll
+    >>> ll.squeeze(ll.zeros((2, 1, 3)), axis=1).shape
+    (2, 3)
+    """
+    return _squeeze(x, axis_attr(axis))

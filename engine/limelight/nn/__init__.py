@@ -1,0 +1,33 @@
+"""Neural networks: activations, losses and dropout."""
+
+from __future__ import annotations
+
+from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
+from limelight.ops.drawing import dropout_mask
+from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = [
+    "dropout",
+    "gelu",
+    "log_softmax",
+    "relu",
+    "sigmoid_cross_entropy",
+    "softmax",
+    "softmax_cross_entropy",
+    "softplus",
+]
+
+
+def dropout(x: TensorLike, rate: float, /) -> Tensor:
+    """`x` with each element set to 0 with probability `rate` and the others scaled by 1 / (1 - rate); floating.
+
+    The gradient uses the same mask. A staged function draws a new one on every call. Raises ArgumentError unless
+    0 <= rate < 1.
+
+    >>> import limelight as ll
+    >>> ll.nn.dropout(ll.ones(3), 0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    x = as_tensor(x)
+    return x * dropout_mask(x, rate)

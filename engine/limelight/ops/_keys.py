@@ -1,0 +1,94 @@
+"""Index expressions as data: what stands between the brackets of `x[...]`, in a form that a graph can hold and print.
+
+A key is a tuple with one item for each part: an int, (start, stop, step) for a slice, None for a new axis, "i" for an
+axis that is indexed by an array, and in dynamic slices "t" for a position given by a tensor. There is no ellipsis.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from limelight import shapes
+from limelight.errors import ArgumentError
+from limelight.shapes import Shape
+
+Key = tuple[Any, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def native(key: Key) -> Any:
+    """The key as NumPy takes it, for a key without arrays and tensors."""
+    parts = tuple([slice(*part) if isinstance(part, tuple) else part for part in key])
+    return parts[0] if len(parts) == 1 and parts[0] is not None else parts
+
+
+def filled(key: Key, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The key as NumPy takes it, with `values` at its marks in order."""
+    feed = iter(values)
+    return tuple([_fill(part, feed) for part in key])
+
+
+def _fill(part: Any, feed: Iterator[Any]) -> Any:
+    if isinstance(part, tuple):
+        return slice(*[next(feed) if isinstance(bound, str) else bound for bound in part])
+    return next(feed) if isinstance(part, str) else part
+
+
+def basic_shape(op: str, shape: Shape, key: Key) -> Shape:
+    """The shape of `x[key]` for a key of ints, slices, new axes and tensors' positions."""
+    found: list[int | None] = []
+    axis = 0
+    for part in key:
+        if part is None:
+            found.append(1)
+            continue
+        size = _size_of(op, shape, axis)
+        if isinstance(part, tuple):
+            found.append(_slice_size(size, part))
+        elif part != "t":
+            _check_position(op, shape, axis, part)
+        axis += 1
+    return (*found, *shape[axis:])
+
+
+def array_shape(op: str, shape: Shape, key: Key, indices: Shape) -> Shape:
+    """The shape of `x[key]` with arrays of the common shape `indices` at the marks.
+
+    NumPy's rule: the arrays' axes stand where the marks are when these (with ints) are neighbours, else in front.
+    """
+    found: list[int | None] = []
+    axis, place, last, together = 0, 0, -1, True
+    for i, part in enumerate(key):
+        if part is None or isinstance(part, tuple):
+            found.append(1 if part is None else _slice_size(_size_of(op, shape, axis), part))
+        else:
+            if part != "i":
+                _check_position(op, shape, axis, part)
+            _size_of(op, shape, axis)
+            together = together and last in (-1, i - 1)
+            place, last = (len(found) if last < 0 else place), i
+        axis += part is not None
+    at = place if together else 0
+    return (*found[:at], *indices, *found[at:], *shape[axis:])
+
+
+def _size_of(op: str, shape: Shape, axis: int) -> int | None:
+    if axis >= len(shape):
+        raise ArgumentError(f"{op}: too many indices for a tensor of shape {shapes.show(shape)}")
+    return shape[axis]
+
+
+def _slice_size(size: int | None, part: tuple[Any, ...]) -> int | None:
+    if part == (None, None, None):
+        return size
+    if size is None or any(isinstance(bound, str) for bound in part):
+        return None
+    return len(range(*slice(*part).indices(size)))
+
+
+def _check_position(op: str, shape: Shape, axis: int, position: int) -> None:
+    size = shape[axis]
+    if size is not None and not -size <= position < size:
+        raise ArgumentError(f"{op}: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}")

@@ -1,0 +1,69 @@
+"""Ops whose result has a shape that is given: as static sizes, or in a trace as a vector known only at run time.
+
+Each is a pair of ops with one kernel and one set of rules: `name`, with the parameter `shape`, and `name_dynamic`, with
+an integer input `shape` and the parameter `rank`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from limelight import shapes
+from limelight.errors import ShapeError
+from limelight.eager import entry
+from limelight.registry import defop
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor
+
+
+def shaped(
+    name: str, *, inputs: str = "", attrs: str = "", infer: Callable[..., TensorSpec], kernel: Callable[..., Any], **fields: Any
+) -> Callable[..., Tensor]:
+    """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
+
+    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last. The other fields are
+    those of `defop`; a gradient rule that names `shape` gets whichever form was given.
+    """
+    static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
+    n_inputs = len(inputs.split())
+
+    def infer_dynamic(*given: Any) -> TensorSpec:
+        specs, parameters, rank = given[:n_inputs], given[n_inputs + 1 : -1], given[-1]
+        return known((None,) * rank, infer(*specs, *parameters, (None,) * rank).dtype)
+
+    def kernel_dynamic(xp: Any, *given: Any) -> Any:
+        arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]
+        return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
+
+    dynamic = entry(defop(
+        f"{name}_dynamic",
+        inputs=f"{inputs} shape:integer",
+        attrs=f"{attrs} rank",
+        infer=infer_dynamic,
+        kernel=kernel_dynamic,
+        **fields,
+    ))  # fmt: skip
+    bare = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
+
+    def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
+        if isinstance(shape, Tensor):
+            found: Tensor = dynamic((*given, shape), *parameters, rank_of(shape))
+            return found
+        result: Tensor = static(given[0] if bare else given, *parameters, shape)
+        return result
+
+    return run
+
+
+def rank_of(shape: Tensor) -> int:
+    """The number of sizes in a shape that is a tensor."""
+    if shape.ndim != 1 or shape.shape[0] is None:
+        raise ShapeError(f"a shape must be a vector of known length, got {shape.spec}")
+    return shape.shape[0]
+
+
+def as_shape(like: Any) -> Shape | Tensor:
+    """What a public function got as a shape: a tuple of sizes, or a tensor as it is."""
+    return like if isinstance(like, Tensor) else shapes.as_shape(like)

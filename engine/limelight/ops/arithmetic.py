@@ -1,0 +1,270 @@
+"""Arithmetic of two operands."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import Any
+
+from limelight.eager import entry, operators
+from limelight.ops._infer import broadcast, same
+from limelight.ops._rules import conj
+from limelight.registry import defop
+from limelight.tensor import Tensor, TensorLike, method
+
+__all__ = ["add", "divide", "floor_divide", "multiply", "pow", "remainder", "square", "subtract"]
+
+# add
+
+_add = entry(defop(
+    "add",
+    inputs="x y",
+    infer=broadcast("add"),
+    kernel="add",
+    accepts="numeric",
+    vjp={
+        "x": lambda g, x_shape: g.sum_to(x_shape),
+        "y": lambda g, y_shape: g.sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄", "y": "ȳ = z̄"},
+))  # fmt: skip
+
+
+def add(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x + y`, element by element, broadcasting; also the operator `+`.
+
+    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+
+    >>> import limelight as ll
+    >>> ll.add(ll.constant([1.0, 2.0]), 10.0).tolist()
+    [11.0, 12.0]
+    """
+    result: Tensor = _add(x, y)
+    return result
+
+
+operators(_add, "add")
+
+# subtract
+
+_subtract = entry(defop(
+    "subtract",
+    inputs="x y",
+    infer=broadcast("subtract"),
+    kernel="subtract",
+    accepts="numeric",
+    vjp={
+        "x": lambda g, x_shape: g.sum_to(x_shape),
+        "y": lambda g, y_shape: (-g).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄", "y": "ȳ = -z̄"},
+))  # fmt: skip
+
+
+def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x - y`, element by element, broadcasting; also the operator `-`.
+
+    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+
+    >>> import limelight as ll
+    >>> ll.subtract(ll.constant([1, 2]), 10).tolist()
+    [-9, -8]
+    """
+    result: Tensor = _subtract(x, y)
+    return result
+
+
+operators(_subtract, "sub")
+
+# multiply
+
+_multiply = entry(defop(
+    "multiply",
+    inputs="x y",
+    infer=broadcast("multiply"),
+    kernel="multiply",
+    accepts="numeric",
+    vjp={
+        "x": lambda g, y, x_shape: (g * conj(y)).sum_to(x_shape),
+        "y": lambda g, x, y_shape: (g * conj(x)).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ y*", "y": "ȳ = z̄ x*"},
+))  # fmt: skip
+
+
+def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x * y`, element by element, broadcasting; also the operator `*`.
+
+    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+
+    >>> import limelight as ll
+    >>> ll.multiply(ll.constant([1.0, 2.0]), 10.0).tolist()
+    [10.0, 20.0]
+    """
+    result: Tensor = _multiply(x, y)
+    return result
+
+
+operators(_multiply, "mul")
+
+# divide
+
+_divide = entry(defop(
+    "divide",
+    inputs="x y",
+    infer=broadcast("divide"),
+    kernel="divide",
+    accepts="inexact",
+    vjp={
+        "x": lambda g, y, x_shape: (g / conj(y)).sum_to(x_shape),
+        "y": lambda g, y, out, y_shape: (-g * conj(out / y)).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ / y*", "y": "ȳ = -z̄ (z / y)*"},
+))  # fmt: skip
+
+
+def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x / y`, element by element, broadcasting; also the operator `/`.
+
+    Floating or complex operands; division by zero gives infinities and NaN, as IEEE 754 has it. Raises DTypeError for
+    integers (cast them first, or use `floor_divide`).
+
+    >>> import limelight as ll
+    >>> ll.divide(ll.constant([1.0, 3.0]), 2.0).tolist()
+    [0.5, 1.5]
+    """
+    result: Tensor = _divide(x, y)
+    return result
+
+
+operators(_divide, "truediv")
+
+# floor_divide
+
+_floor_divide = entry(defop(
+    "floor_divide",
+    inputs="x y",
+    infer=broadcast("floor_divide"),
+    kernel="floor_divide",
+    accepts="real",
+    why_no_gradient="it is constant between jumps",
+))  # fmt: skip
+
+
+def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The largest whole number not above `x / y`, broadcasting; also the operator `//`. Not differentiable.
+
+    Real operands. An integer divided by 0 gives 0.
+
+    >>> import limelight as ll
+    >>> ll.floor_divide(ll.constant([7, -7]), 2).tolist()
+    [3, -4]
+    """
+    result: Tensor = _floor_divide(x, y)
+    return result
+
+
+operators(_floor_divide, "floordiv")
+
+# remainder
+
+_remainder = entry(defop(
+    "remainder",
+    inputs="x y",
+    infer=broadcast("remainder"),
+    kernel="remainder",
+    accepts="real",
+    vjp={
+        "x": lambda g, x_shape: g.sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: (-g * (x // y)).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄", "y": "ȳ = -z̄ ⌊x / y⌋"},
+))  # fmt: skip
+
+
+def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x - y * floor(x / y)`, which has the sign of `y`, broadcasting; also the operator `%`.
+
+    Real operands.
+
+    >>> import limelight as ll
+    >>> ll.remainder(ll.constant([7, -7]), 3).tolist()
+    [1, 2]
+    """
+    result: Tensor = _remainder(x, y)
+    return result
+
+
+operators(_remainder, "mod")
+
+# pow
+
+
+def _one_less(y: Any) -> Any:
+    """`y - 1`, but 1 where y is 0: the derivative of x⁰ is 0, also where x is 0."""
+    if not isinstance(y, Tensor):
+        return y - 1 if y != 0 else 1
+    return (y == 0).where(1, y - 1)
+
+
+def _log_of_base(x: Any) -> Any:
+    """log x, but 0 where x is 0: 0ʸ does not change with y."""
+    if isinstance(x, Tensor):
+        return (x == 0).where(1, x).log()
+    if isinstance(x, complex):
+        return cmath.log(x) if x else 0.0
+    return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
+
+
+_pow = entry(defop(
+    "pow",
+    inputs="x y",
+    infer=broadcast("pow"),
+    kernel="power",
+    accepts="numeric",
+    vjp={
+        "x": lambda g, x, y, x_shape: (g * conj(y * x ** _one_less(y))).sum_to(x_shape),
+        "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},
+))  # fmt: skip
+
+
+def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # noqa: A001 # the Array API's name
+    """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
+
+    Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
+    exponents give NaN.
+
+    >>> import limelight as ll
+    >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()
+    [1.0, 8.0]
+    """
+    result: Tensor = _square(x) if type(y) in (int, float) and y == 2 else _pow(x, y)
+    return result
+
+
+operators(pow, "pow")
+
+# square
+
+_square = entry(defop(
+    "square",
+    inputs="x",
+    infer=same,
+    kernel="square",
+    accepts="numeric",
+    vjp={"x": lambda g, x: g * conj(x * 2)},
+    maths={"x": "x̄ = 2 ȳ x*"},
+))  # fmt: skip
+
+
+@method("square")
+def square(x: TensorLike, /) -> Tensor:
+    """`x * x` for each element; numeric.
+
+    >>> import limelight as ll
+    >>> ll.square(ll.constant([1.0, -3.0])).tolist()
+    [1.0, 9.0]
+    """
+    return _square(x)

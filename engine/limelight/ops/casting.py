@@ -1,0 +1,149 @@
+"""The same values in another dtype, on another device, or cut off from gradients."""
+
+from __future__ import annotations
+
+from limelight import devices, dtypes
+from limelight.devices import Device
+from limelight.dtypes import DType, DTypeLike
+from limelight.eager import entry
+from limelight.errors import DTypeError
+from limelight.ops._infer import same
+from limelight.registry import defop
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
+
+__all__ = ["astype", "identity", "stop_gradient", "to"]
+
+# identity
+
+_identity = entry(defop(
+    "identity",
+    inputs="x",
+    infer=same,
+    kernel=lambda xp, x: x,
+    vjp={"x": lambda g: g},
+    maths={"x": "x̄ = ȳ"},
+))  # fmt: skip
+
+
+def identity(x: TensorLike, /) -> Tensor:
+    """`x` as a tensor of its own: a tape tells it from `x`, although both have the same data.
+
+    >>> import limelight as ll
+    >>> ll.identity(ll.constant(1.0)).item()
+    1.0
+    """
+    return _identity(x)
+
+
+# stop_gradient
+
+_stop_gradient = entry(defop(
+    "stop_gradient",
+    inputs="x",
+    infer=same,
+    kernel=lambda xp, x: x,
+    why_no_gradient="stop_gradient was asked to cut the connection",
+))  # fmt: skip
+
+
+def stop_gradient(x: TensorLike, /) -> Tensor:
+    """`x`, but a constant to every gradient: what leads here is not connected.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(2.0)
+    >>> with ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * ll.stop_gradient(x)
+    >>> tape.gradient(y, x).item()
+    2.0
+    """
+    return _stop_gradient(x)
+
+
+# astype
+
+
+def _astype_infer(x: TensorSpec, dtype: DType) -> TensorSpec:
+    if dtypes.kind(x.dtype) == "complex" and dtypes.kind(dtype) in ("integer", "floating"):
+        raise DTypeError(f"astype: {x} has imaginary parts, which {dtype.name} cannot hold; write ll.real(x) or ll.abs(x)")
+    return known(x.shape, dtype)
+
+
+def _astype_gradient(g: Tensor, x_dtype: DType) -> Tensor | None:
+    if not dtypes.is_inexact(x_dtype) or not dtypes.is_inexact(g.dtype):
+        return None
+    if dtypes.kind(g.dtype) == "complex" and dtypes.kind(x_dtype) == "floating":
+        g = g._real()
+    return g.astype(x_dtype)
+
+
+_astype = entry(defop(
+    "astype",
+    inputs="x",
+    attrs="dtype",
+    infer=_astype_infer,
+    kernel=lambda xp, x, dtype: x.astype(dtype),
+    vjp={"x": _astype_gradient},
+    maths={"x": "x̄ = ȳ in the dtype of x"},
+))  # fmt: skip
+
+
+@method("astype")
+def astype(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
+    """`x` with its elements converted to `dtype`; `x` itself where it has that dtype already.
+
+    Differentiable between floating and complex dtypes. Raises DTypeError for complex numbers as real ones: take
+    `real(x)` or `abs(x)`.
+
+    >>> import limelight as ll
+    >>> ll.astype(ll.constant([1, 0]), ll.bool_).tolist()
+    [True, False]
+    """
+    x = as_tensor(x)
+    wanted = dtypes.dtype(dtype)
+    if x.dtype is wanted:
+        return x
+    if x.dtype.kind == "c":
+        _astype_infer(x.spec, wanted)  # NumPy would drop the imaginary parts with a warning
+    return _astype(x, wanted)
+
+
+# to_device
+
+_to_device = entry(defop(
+    "to_device",
+    inputs="x",
+    attrs="device",
+    infer=same,
+    kernel=lambda xp, x, device: x,
+    placement=devices.find,
+    vjp={"x": lambda g, x_device: g.to(x_device)},
+    maths={"x": "x̄ = ȳ on the device of x"},
+))  # fmt: skip
+
+
+@method("to")
+def to(x: TensorLike, device: str | Device, /) -> Tensor:
+    """`x` on `device`: a real copy where it is elsewhere, no bytes moved where it is there already.
+
+    The gradient comes back to the device of `x`. Raises DeviceError for a device that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.to(ll.constant(1.0), "cpu").device.short
+    'CPU:0'
+    """
+    found: Tensor = _to_device((x,), devices.find(device).name)
+    return found
+
+
+@method("cpu")
+def _cpu(x: Tensor) -> Tensor:
+    """This tensor on CPU:0."""
+    return to(x, "CPU:0")
+
+
+@method("gpu")
+def _gpu(x: Tensor, index: int = 0) -> Tensor:
+    """This tensor on the GPU with the given index; raises DeviceError where there is none."""
+    return to(x, f"GPU:{index}")

@@ -1,0 +1,213 @@
+"""Comparisons of two operands, and choosing between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from limelight import shapes
+from limelight.eager import entry
+from limelight.ops._infer import compare
+from limelight.registry import defop
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor, TensorLike, method
+
+__all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
+
+BOOLEAN = "its result is boolean"
+
+# equal
+
+_equal = entry(defop(
+    "equal",
+    inputs="x y",
+    infer=compare("equal"),
+    kernel="equal",
+    accepts="any",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is equal to `y`, element by element, broadcasting; also the operator `==`. NaN equals nothing.
+
+    >>> import limelight as ll
+    >>> ll.equal(ll.constant([1, 2, 3]), 2).tolist()
+    [False, True, False]
+    """
+    result: Tensor = _equal(x, y)
+    return result
+
+
+# not_equal
+
+_not_equal = entry(defop(
+    "not_equal",
+    inputs="x y",
+    infer=compare("not_equal"),
+    kernel="not_equal",
+    accepts="any",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is different from `y`, element by element, broadcasting; also the operator `!=`.
+
+    >>> import limelight as ll
+    >>> ll.not_equal(ll.constant([1, 2, 3]), 2).tolist()
+    [True, False, True]
+    """
+    result: Tensor = _not_equal(x, y)
+    return result
+
+
+# less
+
+_less = entry(defop(
+    "less",
+    inputs="x y",
+    infer=compare("less"),
+    kernel="less",
+    accepts="real",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def less(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is less than `y`, element by element, broadcasting; also the operator `<`.
+
+    >>> import limelight as ll
+    >>> ll.less(ll.constant([1, 2, 3]), 2).tolist()
+    [True, False, False]
+    """
+    result: Tensor = _less(x, y)
+    return result
+
+
+# less_equal
+
+_less_equal = entry(defop(
+    "less_equal",
+    inputs="x y",
+    infer=compare("less_equal"),
+    kernel="less_equal",
+    accepts="real",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is less than or equal to `y`, element by element, broadcasting; also the operator `<=`.
+
+    >>> import limelight as ll
+    >>> ll.less_equal(ll.constant([1, 2, 3]), 2).tolist()
+    [True, True, False]
+    """
+    result: Tensor = _less_equal(x, y)
+    return result
+
+
+# greater
+
+_greater = entry(defop(
+    "greater",
+    inputs="x y",
+    infer=compare("greater"),
+    kernel="greater",
+    accepts="real",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is greater than `y`, element by element, broadcasting; also the operator `>`.
+
+    >>> import limelight as ll
+    >>> ll.greater(ll.constant([1, 2, 3]), 2).tolist()
+    [False, False, True]
+    """
+    result: Tensor = _greater(x, y)
+    return result
+
+
+# greater_equal
+
+_greater_equal = entry(defop(
+    "greater_equal",
+    inputs="x y",
+    infer=compare("greater_equal"),
+    kernel="greater_equal",
+    accepts="real",
+    why_no_gradient=BOOLEAN,
+))  # fmt: skip
+
+
+def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Whether `x` is greater than or equal to `y`, element by element, broadcasting; also the operator `>=`.
+
+    >>> import limelight as ll
+    >>> ll.greater_equal(ll.constant([1, 2, 3]), 2).tolist()
+    [False, True, True]
+    """
+    result: Tensor = _greater_equal(x, y)
+    return result
+
+
+# The operators
+
+
+def _comparable(x: Any) -> bool:
+    return isinstance(x, (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)) or hasattr(x, "__as_tensor__")
+
+
+def _operator(run: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
+    """`run` as an operator: what is no number at all (None, a string) is left to Python, for which it is not equal."""
+
+    def compare(self: Tensor, other: Any) -> Any:
+        return run(self, other) if type(other) is Tensor or _comparable(other) else NotImplemented
+
+    return compare
+
+
+method("__eq__")(_operator(_equal))
+method("__ne__")(_operator(_not_equal))
+method("__lt__")(_operator(_less))
+method("__le__")(_operator(_less_equal))
+method("__gt__")(_operator(_greater))
+method("__ge__")(_operator(_greater_equal))
+
+# where
+
+
+def _where_infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    return known(shapes.broadcast("where", condition.shape, x.shape, y.shape), x.dtype)
+
+
+_where = entry(defop(
+    "where",
+    inputs="condition:bool x y",
+    infer=_where_infer,
+    kernel="where",
+    vjp={
+        "x": lambda g, condition, x_shape: condition.where(g, 0.0).sum_to(x_shape),
+        "y": lambda g, condition, y_shape: condition.where(0.0, g).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ where the condition holds, else 0", "y": "ȳ = z̄ where it does not, else 0"},
+))  # fmt: skip
+
+
+@method("where")
+def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
+    """`x` where the boolean `condition` holds and `y` elsewhere, element by element, all three broadcasting.
+
+    `x` and `y` are of one kind of dtype. Both are computed; to run only one of two computations use `ll.cond`.
+
+    >>> import limelight as ll
+    >>> ll.where(ll.constant([True, False]), ll.constant([1.0, 2.0]), 0.0).tolist()
+    [1.0, 0.0]
+    """
+    result: Tensor = _where((condition, x, y))
+    return result

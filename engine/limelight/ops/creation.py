@@ -1,0 +1,237 @@
+"""Tensors made from nothing but a shape: zeros, ones, ranges, identity matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes
+from limelight.dtypes import DType, DTypeLike
+from limelight.eager import entry
+from limelight.errors import ArgumentError, DTypeError
+from limelight.ops._shaped import as_shape, shaped
+from limelight.registry import defop
+from limelight.spec import known
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = ["arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"]
+
+ShapeLike = int | Sequence[int] | Tensor
+NO_INPUTS = "it has no inputs"
+
+# full, zeros, ones
+
+
+def _full_kernel(xp: Any, value: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
+
+
+_full = shaped(
+    "full",
+    attrs="value dtype",
+    infer=lambda value, dtype, shape: known(shape, dtype),
+    kernel=_full_kernel,
+    why_no_gradient=NO_INPUTS,
+)
+
+
+def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+    found = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
+    if dtype is not None and value not in (0, 1) and not dtypes.fits(value, found):
+        raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {found.name}")
+    return found
+
+
+def full(shape: ShapeLike, fill_value: complex, *, dtype: DTypeLike | None = None) -> Tensor:
+    """A tensor of `shape` with every element the Python number `fill_value`, by default in the dtype it would have.
+
+    `shape` may be an integer vector (see `shape_of`).
+
+    >>> import limelight as ll
+    >>> ll.full((2,), 7).tolist()
+    [7, 7]
+    """
+    return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
+
+
+def zeros(shape: ShapeLike, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    """A tensor of zeros; float32 unless said otherwise.
+
+    >>> import limelight as ll
+    >>> ll.zeros((2, 1)).tolist()
+    [[0.0], [0.0]]
+    """
+    return _full((), as_shape(shape), 0, dtypes.dtype(dtype))
+
+
+def ones(shape: ShapeLike, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    """A tensor of ones; float32 unless said otherwise.
+
+    >>> import limelight as ll
+    >>> ll.ones(2, dtype="int32").tolist()
+    [1, 1]
+    """
+    return _full((), as_shape(shape), 1, dtypes.dtype(dtype))
+
+
+# full_like, zeros_like, ones_like
+
+_full_like = entry(defop(
+    "full_like",
+    inputs="x:any",
+    attrs="value dtype",
+    infer=lambda x, value, dtype: known(x.shape, dtype),
+    kernel=lambda xp, x, value, dtype: _full_kernel(xp, value, dtype, x.shape),
+    why_no_gradient="only the shape of x matters, not its values",
+))  # fmt: skip
+
+
+def full_like(x: TensorLike, /, fill_value: complex, *, dtype: DTypeLike | None = None) -> Tensor:
+    """A tensor of the shape, dtype and device of `x` with every element the Python number `fill_value`.
+
+    >>> import limelight as ll
+    >>> ll.full_like(ll.constant([1, 2]), 7).tolist()
+    [7, 7]
+    """
+    x = as_tensor(x)
+    return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
+
+
+def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Zeros of the shape, dtype and device of `x`.
+
+    >>> import limelight as ll
+    >>> ll.zeros_like(ll.constant([1, 2])).tolist()
+    [0, 0]
+    """
+    x = as_tensor(x)
+    return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
+
+
+def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Ones of the shape, dtype and device of `x`.
+
+    >>> import limelight as ll
+    >>> ll.ones_like(ll.constant([1, 2])).tolist()
+    [1, 1]
+    """
+    x = as_tensor(x)
+    return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
+
+
+def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
+    found: Tensor = _full_like((x,), value, dtype)
+    return found
+
+
+# arange
+
+_arange = entry(defop(
+    "arange",
+    inputs="",
+    attrs="start step size dtype",
+    infer=lambda start, step, size, dtype: known((size,), dtype),
+    kernel=lambda xp, start, step, size, dtype: _progression(xp, start, step, size, dtype),
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
+    if dtypes.kind(dtype) == "integer":
+        return (xp.arange(size, dtype=np.int64) * int(step) + int(start)).astype(dtype)
+    return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
+
+
+_arange_dynamic = entry(defop(
+    "arange_dynamic",
+    inputs="start stop step",
+    infer=lambda start, stop, step: known((None,), start.dtype),
+    kernel=lambda xp, start, stop, step: xp.arange(start.item(), stop.item(), step.item(), dtype=start.dtype),
+    accepts="integer",
+    why_no_gradient="it is a function of integers",
+))  # fmt: skip
+
+
+def arange(
+    start: TensorLike, /, stop: TensorLike | None = None, step: TensorLike = 1, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Numbers from `start` (0 when only a stop is given) up to but without `stop`, `step` apart.
+
+    int32 for Python ints, float32 for floats, unless `dtype` says otherwise. Scalar integer tensors may be given,
+    whose values may be known only at run time.
+
+    >>> import limelight as ll
+    >>> ll.arange(2, 8, 2).tolist()
+    [2, 4, 6]
+    """
+    if stop is None:
+        start, stop = 0, start
+    given = (start, stop, step)
+    if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in given):
+        made: Tensor = _arange_dynamic(tuple([as_tensor(x) for x in given]))
+        return made if dtype is None else made.astype(dtype)
+    if step == 0:
+        raise ArgumentError("arange: step must not be 0")
+    size = max(0, math.ceil((stop - start) / step))
+    found = dtypes.dtype(dtype) if dtype is not None else dtypes.promote(*map(dtypes.default_for, _of_one_kind(given)))
+    result: Tensor = _arange((), start, step, size, found)
+    return result
+
+
+def _of_one_kind(given: Sequence[Any]) -> list[Any]:
+    return [float(x) for x in given] if any(isinstance(x, float) for x in given) else list(given)
+
+
+# linspace
+
+_linspace = entry(defop(
+    "linspace",
+    inputs="",
+    attrs="start stop num dtype endpoint",
+    infer=lambda start, stop, num, dtype, endpoint: known((num,), dtype),
+    kernel=lambda xp, start, stop, num, dtype, endpoint: xp.linspace(start, stop, num, endpoint=endpoint).astype(dtype),
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: DTypeLike = dtypes.float32, endpoint: bool = True
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`, which is left out with `endpoint=False`; float32.
+
+    >>> import limelight as ll
+    >>> ll.linspace(0.0, 1.0, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    if num < 0:
+        raise ArgumentError(f"linspace: num must not be negative, got {num}")
+    found: Tensor = _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
+    return found
+
+
+# eye
+
+_eye = entry(defop(
+    "eye",
+    inputs="",
+    attrs="rows columns offset dtype",
+    infer=lambda rows, columns, offset, dtype: known((rows, columns), dtype),
+    kernel=lambda xp, rows, columns, offset, dtype: xp.eye(rows, columns, offset, dtype),
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    """A matrix with ones on its `k`-th diagonal (0 the main one, above it positive) and zeros elsewhere; float32.
+
+    >>> import limelight as ll
+    >>> ll.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if min(n_rows, n_rows if n_cols is None else n_cols) < 0:
+        raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
+    found: Tensor = _eye((), n_rows, n_rows if n_cols is None else n_cols, k, dtypes.dtype(dtype))
+    return found

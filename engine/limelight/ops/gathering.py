@@ -1,0 +1,107 @@
+"""Picking along one axis by index, and its inverse pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight import dtypes, shapes
+from limelight.dtypes import DType, DTypeLike
+from limelight.eager import entry
+from limelight.errors import ArgumentError
+from limelight.ops._shaped import shaped
+from limelight.registry import defop
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = ["gather", "one_hot", "take"]
+
+# take
+
+
+def _take_infer(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
+    return known((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+_take = entry(defop(
+    "take",
+    inputs="x indices:integer",
+    attrs="axis",
+    infer=_take_infer,
+    kernel=lambda xp, x, indices, axis: x.take(indices, axis),
+    vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
+    maths={"x": "x̄[indices] += ȳ"},
+))  # fmt: skip
+
+
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int = 0) -> Tensor:
+    """The slices of `x` at `indices` along `axis`; also called `gather`. Indices may repeat: their gradients add up.
+
+    Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end; raises RunError
+    for one that is out of bounds.
+
+    >>> import limelight as ll
+    >>> ll.take(ll.constant([10, 20, 30]), ll.constant([2, 0])).tolist()
+    [30, 10]
+    """
+    x = as_tensor(x)
+    found: Tensor = _take((x, as_tensor(indices)), shapes.one_axis("take", x.ndim, axis))
+    return found
+
+
+gather = take
+
+# take_scatter
+
+
+def _take_scatter_kernel(xp: Any, x: Any, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    out = xp.zeros(shape, x.dtype)
+    key = (slice(None),) * axis + (indices,)
+    if hasattr(out, "at"):
+        return out.at[key].add(x)
+    xp.add.at(out, key, x)
+    return out
+
+
+def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) -> TensorSpec:
+    return known(shape, x.dtype)
+
+
+_take_scatter = shaped(
+    "take_scatter",
+    inputs="x indices:integer",
+    attrs="axis",
+    infer=_take_scatter_infer,
+    kernel=_take_scatter_kernel,
+    vjp={"x": lambda g, indices, axis: _take((g, indices), axis)},
+    maths={"x": "x̄ = ȳ[indices]"},
+)
+
+# one_hot
+
+
+def _one_hot_infer(indices: TensorSpec, depth: int, dtype: DType) -> TensorSpec:
+    return known((*indices.shape, depth), dtype)
+
+
+_one_hot = entry(defop(
+    "one_hot",
+    inputs="indices",
+    attrs="depth dtype",
+    infer=_one_hot_infer,
+    kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
+    accepts="integer",
+    why_no_gradient="it is a function of integers",
+))  # fmt: skip
+
+
+def one_hot(indices: TensorLike, depth: int, /, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    """A last axis of size `depth` with 1 at each index and 0 elsewhere; all 0 for an index out of bounds. Integers.
+
+    >>> import limelight as ll
+    >>> ll.one_hot(ll.constant([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    if depth < 0:
+        raise ArgumentError(f"one_hot: depth must not be negative, got {depth}")
+    return _one_hot(indices, depth.__index__(), dtypes.dtype(dtype))

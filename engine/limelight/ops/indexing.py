@@ -1,0 +1,274 @@
+"""`x[...]`: slices, and elements picked by integer arrays or boolean masks, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes, shapes
+from limelight.eager import entry
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
+from limelight.ops._shaped import shaped
+from limelight.registry import defop
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
+
+__all__ = ["nonzero"]
+
+
+def _placed(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
+    """Zeros with `value` at `key`, which names no place twice."""
+    out = xp.zeros(shape, value.dtype)
+    if hasattr(out, "at"):
+        return out.at[key].set(value)
+    out[key] = value
+    return out
+
+
+def _added(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
+    """Zeros with `value` added at `key`, which may name a place several times."""
+    out = xp.zeros(shape, value.dtype)
+    if hasattr(out, "at"):
+        return out.at[key].add(value)
+    xp.add.at(out, key, value)
+    return out
+
+
+def _of_shape(g: TensorSpec, *rest: Any) -> TensorSpec:
+    return known(rest[-1], g.dtype)
+
+
+# slice: static positions
+
+_slice = entry(defop(
+    "slice",
+    inputs="x",
+    attrs="key",
+    infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),
+    kernel=lambda xp, x, key: x[native(key)],
+    vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
+    maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+))  # fmt: skip
+
+_slice_scatter = shaped(
+    "slice_scatter",
+    inputs="x",
+    attrs="key",
+    infer=_of_shape,
+    kernel=lambda xp, x, key, shape: _placed(xp, shape, native(key), x),
+    vjp={"x": lambda g, key: _slice(g, key)},
+    maths={"x": "x̄ = ȳ[key]"},
+)
+
+# dynamic_slice: positions that are tensors
+
+_dynamic_slice = entry(defop(
+    "dynamic_slice",
+    inputs="x positions:integer",
+    attrs="key",
+    infer=lambda x, positions, key: known(basic_shape("slice", x.shape, key), x.dtype),
+    kernel=lambda xp, x, positions, key: x[filled(key, [int(i) for i in positions])],
+    vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
+    maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+))  # fmt: skip
+
+_dynamic_slice_scatter = shaped(
+    "dynamic_slice_scatter",
+    inputs="x positions:integer",
+    attrs="key",
+    infer=_of_shape,
+    kernel=lambda xp, x, positions, key, shape: _placed(xp, shape, filled(key, [int(i) for i in positions]), x),
+    vjp={"x": lambda g, positions, key: _dynamic_slice((g, positions), key)},
+    maths={"x": "x̄ = ȳ[key]"},
+)
+
+# index: arrays of positions, one or several stacked
+
+
+def _arrays(indices: Any, key: Key) -> Any:
+    return (indices,) if key.count("i") == 1 else tuple(indices)
+
+
+def _index_infer(x: TensorSpec, indices: TensorSpec, key: Key) -> TensorSpec:
+    common = indices.shape if key.count("i") == 1 else indices.shape[1:]
+    return known(array_shape("index", x.shape, key, common), x.dtype)
+
+
+_index = entry(defop(
+    "index",
+    inputs="x indices:integer",
+    attrs="key",
+    infer=_index_infer,
+    kernel=lambda xp, x, indices, key: x[filled(key, _arrays(indices, key))],
+    vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
+    maths={"x": "x̄[key] += ȳ"},
+))  # fmt: skip
+
+_index_scatter = shaped(
+    "index_scatter",
+    inputs="x indices:integer",
+    attrs="key",
+    infer=_of_shape,
+    kernel=lambda xp, x, indices, key, shape: _added(xp, shape, filled(key, _arrays(indices, key)), x),
+    vjp={"x": lambda g, indices, key: _index((g, indices), key)},
+    maths={"x": "x̄ = ȳ[key]"},
+)
+
+
+def _pack_infer(*specs: TensorSpec) -> TensorSpec:
+    return known((len(specs), *shapes.broadcast("index", *[spec.shape for spec in specs])), specs[0].dtype)
+
+
+_pack_indices = entry(defop(
+    "pack_indices",
+    inputs="*xs",
+    infer=_pack_infer,
+    kernel=lambda xp, *arrays: xp.stack(xp.broadcast_arrays(*arrays)),
+    accepts="integer",
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+# nonzero
+
+_nonzero = entry(defop(
+    "nonzero",
+    inputs="x",
+    infer=lambda x: known((x.rank, None), dtypes.int64),
+    kernel=lambda xp, x: xp.stack(xp.nonzero(x)),
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+
+def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
+    """Where the elements of `x` are true, or not zero: an int64 vector for each axis. Raises ShapeError for scalars.
+
+    >>> import limelight as ll
+    >>> [places.tolist() for places in ll.nonzero(ll.constant([[0, 5], [7, 0]]))]
+    [[0, 1], [1, 0]]
+    """
+    x = as_tensor(x)
+    if not x.ndim:
+        raise ShapeError("nonzero: a scalar has no axes to count along; reshape it to (1,) first")
+    found = _nonzero(x)
+    return tuple([_slice(found, (i,)) for i in range(x.ndim)])
+
+
+# x[...]
+
+
+@method("__getitem__")
+def _getitem(x: Tensor, key: Any) -> Tensor:
+    """The part of `x` that `key` names, as in NumPy: ints, slices, `...`, None, integer arrays and boolean masks.
+
+    Positions may be tensors. Raises ArgumentError for what is out of bounds, or no index at all.
+    """
+    if type(key) is int:
+        return _slice(x, (key,))
+    parser = _Parser(x)
+    for part in _expanded(key if isinstance(key, tuple) else (key,), x):
+        parser.take(part)
+    return parser.result()
+
+
+def _expanded(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
+    """The parts with lists made tensors, and full slices in the place of an ellipsis."""
+    found = [_as_index(part) if isinstance(part, (list, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__") else part for part in parts]
+    places = [i for i, part in enumerate(found) if part is Ellipsis]
+    if len(places) > 1:
+        raise ArgumentError("an index can only have a single ellipsis ('...')")
+    if places:
+        used = sum(_axes_of(part) for part in found)
+        found[places[0] : places[0] + 1] = [slice(None)] * max(0, x.ndim - used)
+    return found
+
+
+def _as_index(part: Any) -> Tensor:
+    if isinstance(part, list):
+        array = np.asarray(part)
+        part = array.astype(np.int64) if array.size == 0 else array
+    index = as_tensor(part)
+    if dtypes.kind(index.dtype) not in ("integer", "bool"):
+        raise DTypeError(f"an index must be of integers or booleans, not {index.dtype.name}; write ll.astype(i, ll.int32)")
+    return index
+
+
+def _axes_of(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, Tensor) and part.dtype == dtypes.bool_ else 1
+
+
+class _Parser:
+    """Turns the parts of an index into a key, and the tensors among them into its operands."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+        self.key: list[Any] = []
+        self.arrays: list[Tensor] = []
+        self.positions: list[Tensor] = []
+        self.axis = 0
+
+    def take(self, part: Any) -> None:
+        if part is None:
+            self.key.append(None)
+            return
+        if isinstance(part, slice):
+            self.key.append(tuple([self._bound(bound) for bound in (part.start, part.stop, part.step)]))
+        elif isinstance(part, Tensor):
+            self._take_tensor(part)
+            return
+        elif isinstance(part, (bool, np.bool_)) or not hasattr(part, "__index__"):
+            raise ArgumentError(
+                f"{part!r} is no index; write integers, slices (a:b), '...', None, integer arrays or boolean masks"
+            )
+        else:
+            self.key.append(part.__index__())
+        self.axis += 1
+
+    def _bound(self, bound: Any) -> Any:
+        if not isinstance(bound, Tensor) and hasattr(bound, "__as_tensor__"):
+            bound = bound.__as_tensor__()
+        if not isinstance(bound, Tensor):
+            return None if bound is None else bound.__index__()
+        if type(bound) is Tensor:
+            return bound.__index__()
+        self.positions.append(bound)
+        return "t"
+
+    def _take_tensor(self, part: Tensor) -> None:
+        if part.dtype == dtypes.bool_:
+            self._take_mask(part)
+            return
+        if part.ndim:
+            self.key.append("i")
+            self.arrays.append(part)
+        else:
+            self.key.append(self._bound(part))
+        self.axis += 1
+
+    def _take_mask(self, mask: Tensor) -> None:
+        covered = self.x.shape[self.axis : self.axis + mask.ndim]
+        alike = len(covered) == mask.ndim and all(None in (m, n) or m == n for m, n in zip(mask.shape, covered, strict=True))
+        if not mask.ndim or not alike:
+            raise ShapeError(
+                f"a mask of shape {shapes.show(mask.shape)} does not fit the axes of shape {shapes.show(covered)} that it is for"
+            )
+        self.key += ["i"] * mask.ndim
+        self.arrays += nonzero(mask)
+        self.axis += mask.ndim
+
+    def result(self) -> Tensor:
+        key = tuple(self.key)
+        if self.arrays and self.positions:
+            raise ArgumentError("arrays and symbolic positions in one index: write it in two steps, x[i:j][k]")
+        if self.arrays:
+            indices = self.arrays[0] if len(self.arrays) == 1 else _pack_indices(tuple(self.arrays))
+            found: Tensor = _index((self.x, indices), key)
+            return found
+        if self.positions:
+            result: Tensor = _dynamic_slice((self.x, _pack_indices(tuple(self.positions))), key)
+            return result
+        return _slice(self.x, key)

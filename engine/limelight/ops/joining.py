@@ -1,0 +1,218 @@
+"""Tensors joined into one, and one taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from limelight import shapes
+from limelight.eager import entry
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._infer import check_axis_size
+from limelight.ops._rules import rank, zeros
+from limelight.registry import defop
+from limelight.spec import TensorSpec, known
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = ["concat", "split", "stack", "unstack"]
+
+# concat
+
+
+def _concat_infer(*given: TensorSpec | int) -> TensorSpec:
+    *xs, axis = given
+    sizes: list[Any] = []
+    for x in xs:
+        assert isinstance(x, TensorSpec)
+        _check_alike("concat", xs[0], x, axis)
+        sizes.append(x.shape[axis])
+    others = [shapes.broadcast("concat", *[(x.shape[i],) for x in xs])[0] for i in range(xs[0].rank)]
+    others[axis] = None if None in sizes else sum(sizes)
+    return known(tuple(others), xs[0].dtype)
+
+
+def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
+    same = first.rank == x.rank and all(
+        i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(first.shape, x.shape, strict=False))
+    )
+    if not same:
+        raise ShapeError(f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}")
+
+
+def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]) -> tuple[Tensor | None, ...]:
+    """The parts of `g` that belong to each joined tensor."""
+    ends = list(accumulate([shape[axis] for shape in xs_shape]))
+    before = (slice(None),) * axis
+    starts = [0, *ends[:-1]]
+    return tuple([g[(*before, slice(a, b))] if wanted else None for a, b, wanted in zip(starts, ends, needed, strict=True)])
+
+
+_concat = entry(defop(
+    "concat",
+    inputs="*xs",
+    attrs="axis",
+    infer=_concat_infer,
+    kernel=lambda xp, *given: xp.concatenate(given[:-1], axis=given[-1]),
+    vjp={"xs": _cut},
+    maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
+))  # fmt: skip
+
+
+def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
+    """Tensors joined along an existing axis; with `axis=None` they are flattened first. One kind of dtype.
+
+    Raises ShapeError when other sizes differ, ArgumentError for no tensors.
+
+    >>> import limelight as ll
+    >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
+    (3, 3)
+    """
+    given = _given("concat", xs)
+    if axis is None:
+        given, axis = tuple([x.reshape(-1) for x in given]), 0
+    found: Tensor = _concat(given, shapes.one_axis("concat", given[0].ndim, axis))
+    return found
+
+
+def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+    given = tuple([as_tensor(x) for x in xs])
+    if not given:
+        raise ArgumentError(f"{name}: needs at least one tensor")
+    return given
+
+
+# stack and unstack
+
+
+def _stack_infer(*given: TensorSpec | int) -> TensorSpec:
+    *xs, axis = given
+    for x in xs:
+        _check_alike("stack", xs[0], x, None)
+    shape = list(shapes.broadcast("stack", *[x.shape for x in xs]))
+    shape.insert(axis, len(xs))
+    return known(tuple(shape), xs[0].dtype)
+
+
+_stack = entry(defop(
+    "stack",
+    inputs="*xs",
+    attrs="axis",
+    infer=_stack_infer,
+    kernel=lambda xp, *given: xp.stack(given[:-1], axis=given[-1]),
+    vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
+    maths={"xs": "x̄ₖ = ȳₖ"},
+))  # fmt: skip
+
+
+def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new axis. One kind of dtype.
+
+    Raises ShapeError when the shapes differ, ArgumentError for no tensors.
+
+    >>> import limelight as ll
+    >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
+    (3, 2)
+    """
+    given = _given("stack", xs)
+    found: Tensor = _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
+    return found
+
+
+def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:
+    like = next(part for part in g if part is not None)
+    found: Tensor = _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
+    return found
+
+
+_unstack = entry(defop(
+    "unstack",
+    inputs="x",
+    attrs="axis num",
+    infer=lambda x, axis, num: (known(shapes.reduce(x.shape, (axis,), False), x.dtype),) * num,
+    kernel=lambda xp, x, axis, num: tuple([x[(slice(None),) * axis + (i,)] for i in range(num)]),
+    multiple=True,
+    vjp={"x": _unstack_gradient},
+    maths={"x": "x̄ = the ȳₖ stacked"},
+))  # fmt: skip
+
+
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The tensors along `axis`, which is dropped: the inverse of `stack`. Its size must be known.
+
+    >>> import limelight as ll
+    >>> [part.tolist() for part in ll.unstack(ll.constant([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    x = as_tensor(x)
+    axis = shapes.one_axis("unstack", x.ndim, axis)
+    found: tuple[Tensor, ...] = _unstack((x,), axis, check_axis_size("unstack", x.shape, axis))
+    return found
+
+
+# split
+
+
+def _split_infer(x: TensorSpec, sizes: tuple[int, ...], axis: int) -> tuple[TensorSpec, ...]:
+    size = x.shape[axis]
+    if size is not None and sum(sizes) != size:
+        raise ShapeError(f"split: parts of sizes {sizes} do not add up to the {size} of axis {axis} of {x}")
+    return tuple([known((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype) for n in sizes])
+
+
+def _split_kernel(xp: Any, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+    if x.shape[axis] != sum(sizes):
+        raise ShapeError(f"split: parts of sizes {sizes} do not add up to the {x.shape[axis]} of axis {axis}")
+    before = (slice(None),) * axis
+    return tuple([x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes), strict=True)])
+
+
+def _split_gradient(g: tuple[Tensor | None, ...], x_shape: Any, sizes: tuple[int, ...], axis: int) -> Tensor:
+    dtype = next(part.dtype for part in g if part is not None)
+    parts = [zeros(dtype, _with_size(x_shape, axis, n)) if part is None else part for part, n in zip(g, sizes, strict=True)]
+    found: Tensor = _concat(tuple(parts), axis)
+    return found
+
+
+def _with_size(shape: Any, axis: int, size: int) -> Any:
+    if isinstance(shape, tuple):
+        return (*shape[:axis], size, *shape[axis + 1 :])
+    here = (np.arange(rank(shape)) == axis).astype(np.int64)
+    return shape * (1 - here) + size * here
+
+
+_split = entry(defop(
+    "split",
+    inputs="x",
+    attrs="sizes axis",
+    infer=_split_infer,
+    kernel=_split_kernel,
+    multiple=True,
+    vjp={"x": _split_gradient},
+    maths={"x": "x̄ = the ȳₖ joined"},
+))  # fmt: skip
+
+
+def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
+
+    Raises ShapeError when they do not make up the axis.
+
+    >>> import limelight as ll
+    >>> [part.tolist() for part in ll.split(ll.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
+    x = as_tensor(x)
+    axis = shapes.one_axis("split", x.ndim, axis)
+    if isinstance(parts, int):
+        size = check_axis_size("split", x.shape, axis)
+        if parts < 1 or size % parts:
+            raise ShapeError(f"split: axis {axis} of {x.spec} does not divide into {parts} equal parts; give their sizes")
+        parts = (size // parts,) * parts
+    sizes = tuple([n.__index__() for n in parts])
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"split: sizes must not be negative, got {sizes}")
+    found: tuple[Tensor, ...] = _split((x,), sizes, axis)
+    return found

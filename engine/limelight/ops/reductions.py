@@ -1,0 +1,216 @@
+"""Sums, products, extremes and truth over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes, shapes
+from limelight.dtypes import DType
+from limelight.eager import entry
+from limelight.ops._infer import TOTAL, Axis, axis_attr, reduction
+from limelight.ops._rules import conj, others_product, restore
+from limelight.registry import defop
+from limelight.tensor import Tensor, TensorLike, method
+
+__all__ = ["all", "any", "max", "min", "prod", "sum"]
+
+# The NumPy kernels below call `ufunc.reduce` themselves: np.sum and its kin look for other libraries' arrays first, and
+# raise their warnings from a module that is not ours.
+
+# sum
+
+
+def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    dtype = x.dtype
+    if dtype == dtypes.bfloat16:
+        return np.add.reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
+    return np.add.reduce(x, axis, TOTAL[dtype], None, keepdims)
+
+
+_sum = entry(defop(
+    "sum",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("sum", TOTAL.__getitem__),
+    kernel=lambda xp, x, axis, keepdims: xp.sum(x, axis=axis, dtype=TOTAL[x.dtype], keepdims=keepdims),
+    special={"numpy": _sum_numpy},
+    accepts="numeric",
+    vjp={"x": lambda g, x_shape, axis, keepdims: restore(g, axis, keepdims).broadcast_to(x_shape)},
+    maths={"x": "x̄ = ȳ repeated along the summed axes"},
+))  # fmt: skip
+
+
+@method("sum")
+def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The sum over `axis` (an axis, several, or None for all); numeric. Integers are summed in at least 32 bits.
+
+    `keepdims` leaves the summed axes in place with size 1. Raises ArgumentError for an axis that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.sum(ll.constant([[1, 2], [3, 4]]), axis=0).tolist()
+    [4, 6]
+    """
+    return _sum(x, axis_attr(axis), keepdims)
+
+
+# prod
+
+
+def _prod_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    return np.multiply.reduce(x, axis, TOTAL[x.dtype], None, keepdims)
+
+
+def _prod_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    """The gradient times the product of the other elements, which needs no division where the sizes are known."""
+    g, shape = restore(g, axis, keepdims), x.shape
+    over = shapes.axes("prod", len(shape), axis)
+    n = shapes.size([shape[i] for i in over])
+    if n is None:
+        return g * conj(restore(out, axis, keepdims) / x)
+    if n <= 1:
+        return g.broadcast_to(x.sizes())
+    kept = [i for i in range(len(shape)) if i not in over]
+    order = (*kept, *over)
+    moved = x.transpose(order)
+    others = others_product(moved.reshape((-1, n)), n).reshape(moved.sizes())
+    return g * others.transpose([order.index(i) for i in range(len(shape))]).conj()
+
+
+_prod = entry(defop(
+    "prod",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("prod", TOTAL.__getitem__),
+    kernel=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, dtype=TOTAL[x.dtype], keepdims=keepdims),
+    special={"numpy": _prod_numpy},
+    accepts="numeric",
+    vjp={"x": _prod_gradient},
+    maths={"x": "x̄ᵢ = ȳ Π of the others*"},
+))  # fmt: skip
+
+
+@method("prod")
+def prod(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """The product over `axis` (an axis, several, or None for all); numeric. Integers are multiplied in at least 32 bits.
+
+    The gradient is right where elements are zero, too.
+
+    >>> import limelight as ll
+    >>> ll.prod(ll.constant([[1, 2], [3, 4]]), axis=1).tolist()
+    [2, 12]
+    """
+    return _prod(x, axis_attr(axis), keepdims)
+
+
+# max and min
+
+
+def _share(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    """The gradient where the extreme is taken; equal ones share it."""
+    taken = (x == restore(out, axis, keepdims)).astype(x.dtype)
+    return restore(g, axis, keepdims) / taken.sum(axis, True) * taken
+
+
+def _itself(dtype: DType) -> DType:
+    return dtype
+
+
+_max = entry(defop(
+    "max",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("max", _itself, empty=False),
+    kernel=lambda xp, x, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims),
+    special={"numpy": lambda xp, x, axis, keepdims: np.maximum.reduce(x, axis, None, None, keepdims)},
+    accepts="real",
+    vjp={"x": _share},
+    maths={"x": "x̄ = ȳ where x is the largest"},
+))  # fmt: skip
+
+
+@method("max")
+def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The largest element over `axis` (an axis, several, or None for all); real. NaN where any is NaN.
+
+    Equal largest elements share the gradient. Raises ShapeError where there are no elements.
+
+    >>> import limelight as ll
+    >>> ll.max(ll.constant([[1, 2], [3, 4]]), axis=-1).tolist()
+    [2, 4]
+    """
+    return _max(x, axis_attr(axis), keepdims)
+
+
+_min = entry(defop(
+    "min",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("min", _itself, empty=False),
+    kernel=lambda xp, x, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims),
+    special={"numpy": lambda xp, x, axis, keepdims: np.minimum.reduce(x, axis, None, None, keepdims)},
+    accepts="real",
+    vjp={"x": _share},
+    maths={"x": "x̄ = ȳ where x is the smallest"},
+))  # fmt: skip
+
+
+@method("min")
+def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The smallest element over `axis` (an axis, several, or None for all); real. NaN where any is NaN.
+
+    Equal smallest elements share the gradient. Raises ShapeError where there are no elements.
+
+    >>> import limelight as ll
+    >>> ll.min(ll.constant([[1, 2], [3, 4]]), axis=-1).tolist()
+    [1, 3]
+    """
+    return _min(x, axis_attr(axis), keepdims)
+
+
+# any and all
+
+_any = entry(defop(
+    "any",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("any", lambda dtype: dtypes.bool_),
+    kernel=lambda xp, x, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims),
+    special={"numpy": lambda xp, x, axis, keepdims: np.logical_or.reduce(x, axis, None, None, keepdims)},
+    why_no_gradient="its result is boolean",
+))  # fmt: skip
+
+
+@method("any")
+def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether any element over `axis` (an axis, several, or None for all) is true, or not zero. False where there are none.
+
+    >>> import limelight as ll
+    >>> ll.any(ll.constant([False, True])).item()
+    True
+    """
+    return _any(x, axis_attr(axis), keepdims)
+
+
+_all = entry(defop(
+    "all",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("all", lambda dtype: dtypes.bool_),
+    kernel=lambda xp, x, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims),
+    special={"numpy": lambda xp, x, axis, keepdims: np.logical_and.reduce(x, axis, None, None, keepdims)},
+    why_no_gradient="its result is boolean",
+))  # fmt: skip
+
+
+@method("all")
+def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether every element over `axis` (an axis, several, or None for all) is true, or not zero. True where there are none.
+
+    >>> import limelight as ll
+    >>> ll.all(ll.constant([False, True])).item()
+    False
+    """
+    return _all(x, axis_attr(axis), keepdims)
