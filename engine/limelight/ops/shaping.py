@@ -124,7 +124,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tenso
     (3, 2)
     """
     x, wanted = as_tensor(x), as_shape(shape)
-    return x if x.shape == wanted else _broadcast_to((x,), wanted)
+    return x if isinstance(wanted, tuple) and x.shape == wanted else _broadcast_to((x,), wanted)
 
 
 def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
