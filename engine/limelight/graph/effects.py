@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from limelight.errors import GraphError
 from limelight.graph.ir import Graph, Node, Value
 from limelight.spec import VariableSpec
 
@@ -44,7 +45,23 @@ def effects_of(node: Node) -> Effects:
 
 
 def effects_of_graph(graph: Graph) -> Effects:
-    """The effects of running a whole graph, in terms of its inputs."""
+    """The effects of running a whole graph, in terms of its inputs. Raises GraphError for a graph that calls itself."""
+    waiting = [graph]
+    while waiting:  # callees first, without recursion, each graph once
+        current = waiting[-1]
+        unknown = [f.graph for f in current.functions() if f.graph.summary is None] if current.summary is None else []
+        if not unknown:
+            current.summary = current.summary or _summarise(current)
+            waiting.pop()
+        elif any(callee is caller for callee in unknown for caller in waiting):
+            raise GraphError(f"graph {current.name} calls a function that is calling it: recursion has no graph")
+        else:
+            waiting += unknown
+    summary: Effects = graph.summary
+    return summary
+
+
+def _summarise(graph: Graph) -> Effects:
     found = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
     reads = frozenset(value for effects in found for value in effects.reads)
     writes = frozenset(value for effects in found for value in effects.writes)

@@ -26,23 +26,28 @@ from limelight.spec import Spec, TensorSpec, VariableSpec
 
 def verify(graph: Graph) -> Graph:
     """Returns `graph`; raises GraphError that names the graph, the node and the rule that it breaks."""
-    finished: set[int] = set()
+    for one in _all_graphs(graph):
+        _verify_one(one)
+    return graph
+
+
+def _all_graphs(graph: Graph) -> list[Graph]:
+    """The graph and those that it calls, each once. Raises GraphError if one of them calls itself."""
+    found = {id(graph): graph}
     path: list[tuple[Graph, Iterator[Graph]]] = [(graph, _callees(graph))]
-    _verify_one(graph)
     while path:  # depth first, without recursion, so that a call back into the path is seen
         current, callees = path[-1]
         callee = next(callees, None)
         if callee is None:
-            finished.add(id(current))
             path.pop()
         elif any(callee is caller for caller, _ in path):
             raise GraphError(
-                f"graph {current.name}: functions: it calls {callee.name}, which called it: recursion has no graph"
+                f"graph {current.name}: functions: it calls {callee.name}, which is calling it: recursion has no graph"
             )
-        elif id(callee) not in finished:
-            _verify_one(callee)
+        elif id(callee) not in found:
+            found[id(callee)] = callee
             path.append((callee, _callees(callee)))
-    return graph
+    return list(found.values())
 
 
 def _callees(graph: Graph) -> Iterator[Graph]:
