@@ -35,23 +35,21 @@ def optimise(graph: Graph, level: int = 2, *, check: bool = False) -> Optimised:
     if level not in range(len(LEVELS)):
         raise ArgumentError(f"optimisation levels are 0 to {len(LEVELS) - 1}, got {level!r}")
     records: list[PassRecord] = []
+    results: dict[Pass, Graph] = {}  # passes find nothing in what they have just made
     for _ in range(ROUNDS):
-        changed = False
+        before = graph
         for step in LEVELS[level]:
+            if results.get(step) is graph:
+                continue
             graph, record = step(graph)
+            results[step] = graph
             records.append(record)
-            changed = changed or bool(record.changes)
             _announce(graph, record)
             if check:
                 verify(graph)
-        if not changed or not _may_enable_more(records):
+        if graph is before:
             break
     return Optimised(graph, tuple(records))
-
-
-def _may_enable_more(records: list[PassRecord]) -> bool:
-    """Whether another round can find anything: removing alone opens no new way to compute or to merge."""
-    return any(record.changes for record in records[-len(LEVELS[2]) :] if record.name not in ("prune", "share"))
 
 
 def _announce(graph: Graph, record: PassRecord) -> None:

@@ -72,6 +72,8 @@ def _canonical(param: Any) -> Any:
         return kind, param.hex()
     if kind is slice:
         return kind, _canonical((param.start, param.stop, param.step))
+    if kind is complex or isinstance(param, np.generic):
+        return kind, repr(param)
     hash(param)
     return kind, param
 
