@@ -78,14 +78,15 @@ def paths(structure: Structure, root: str = "") -> list[str]:
         return [root]
     found: list[str] = []
     for key, child in zip(structure.keys, structure.children, strict=True):
-        found += paths(child, root + _step(structure.kind, key))
+        found += paths(child, root + step(structure.kind, key))
     return found
 
 
 _END = object()
 
 
-def _step(kind: type, key: Any) -> str:
+def step(kind: type, key: Any) -> str:
+    """The end of the expression that goes from a container of `kind` to its child `key`."""
     if kind is dict or (isinstance(key, int) and not hasattr(kind, "_fields")):
         return f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
     return f".{key}"

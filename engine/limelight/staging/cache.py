@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from limelight import shapes
+from limelight.staging.history import History
 from limelight.staging.signature import Key
 
 
@@ -20,6 +21,7 @@ class TraceCache:
         self._entries: dict[Key, Any] = {}
         self._relaxed: list[tuple[Key, Any]] = []  # keys with unknown sizes, which serve many calls
         self._order: list[Any] = []
+        self.history = History()
 
     def find(self, key: Key) -> Any:
         """The entry for `key`, exact or relaxed; None on a miss. Raises TypeError for an unhashable key."""
@@ -35,11 +37,14 @@ class TraceCache:
         self._drop_dead()
         self._entries[key] = entry
         self._order.append(entry)
+        self.history.enter(entry)
         if any(part[0] == "tensor" and None in part[2] for part in key.parts):
             self._relaxed.append((key, entry))
         entry.made_at = time.time()
 
     def clear(self) -> None:
+        self.history.leave(self._order)
+        self.history.cleared += 1
         self._entries.clear()
         self._relaxed.clear()
         self._order.clear()
@@ -59,6 +64,7 @@ class TraceCache:
             entry = self._entries.pop(key)
             if entry in self._order and entry not in self._entries.values():
                 self._order.remove(entry)
+                self.history.leave([entry])
 
 
 def covers(relaxed: Key, key: Key) -> bool:

@@ -39,7 +39,8 @@ class ConcreteFunction:
         self.where = where  # the call that made this trace, for sentences
         self.reason = "first call"
         self.miss: Any = None  # the full record behind `reason`
-        self.hits = 0
+        self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
+        self.fingerprint: Any = None  # see `closest`
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = 0.0
@@ -51,6 +52,11 @@ class ConcreteFunction:
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
 
     # For people
+
+    @property
+    def hits(self) -> int:
+        """How many calls found this trace in the cache."""
+        return self.counter[0]
 
     @property
     def graph(self) -> Graph:

@@ -75,7 +75,7 @@ class Function:
         if entry is None:
             entry = self._trace_once(call)
         else:
-            entry.hits += 1
+            entry.counter[0] += 1
             if events.wanted(events.CacheHit):
                 events.emit(events.CacheHit(self.name, self.id, entry.index))
         return entry.call_leaves(call.leaves)
@@ -166,8 +166,7 @@ class Function:
             self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
         entry.trace_seconds = time.perf_counter() - start
-        entry.index = len(self._cache)
-        entry.miss = record.with_cost(entry.trace_seconds)
+        entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
         self._cache.add(call.key, entry)
         self._tell(entry)
@@ -255,7 +254,7 @@ def _declared_call(declared: tuple[Any, ...], signature: Signature, args: tuple[
     specs, wanted = nest.flatten(declared)
     if structure != wanted:
         raise SignatureError(f"{signature.name}: arguments have structure {structure}, input_signature says {wanted}")
-    paths = signature.paths(structure)
+    paths = signature.positional_paths(structure)
     fitted = [_fit(signature.name, x, spec, path) for x, spec, path in zip(leaves, specs, paths, strict=True)]
     call = signature.call((*nest.unflatten(wanted, specs), *rest), keywords)
     return Call([*fitted, *call.leaves[len(fitted) :]], call.key)

@@ -34,12 +34,28 @@ _UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
 class Identity:
     """A weak stand-in for an object: equal only to another one for the same living object."""
 
-    __slots__ = ("__weakref__", "_hash", "label", "ref")
+    __slots__ = ("__weakref__", "_hash", "_label", "ref")
 
     def __init__(self, target: Any) -> None:
         self.ref = weakref.ref(target)
         self._hash = id(target)
-        self.label = describe_object(target)
+        self._label: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call the object. Found on first use, so that a cache hit does not pay for it: use it in good time."""
+        if self._label is None:
+            target = self.target()
+            self._label = "object" if target is None else describe_object(target)
+        return self._label
+
+    @property
+    def is_function(self) -> bool:
+        return self.label.startswith("function ")
+
+    def target(self) -> Any:
+        """The object, None when it has been deleted."""
+        return self.ref()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Identity):
@@ -62,7 +78,10 @@ class Bound(Identity):
     def __init__(self, method: Any) -> None:
         super().__init__(method.__self__)
         self._function = method.__func__
-        self.label = describe_object(method)
+
+    def target(self) -> Any:
+        instance = self.ref()
+        return None if instance is None else self._function.__get__(instance)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bound) and self._function is other._function and super().__eq__(other)
@@ -94,9 +113,14 @@ class Signature:
         self.inspected = inspect.signature(function)
         parameters = list(self.inspected.parameters.values())
         simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = {p.kind: p.name for p in parameters}
         self._flat = all(p.kind in simple for p in parameters)
         self._count = len(parameters)
+        self._positional = [p.name for p in parameters if p.kind in simple]
         self.parameter_names = tuple(self.inspected.parameters)
+        self.rest_name = names.get(inspect.Parameter.VAR_POSITIONAL, "")
+        self.keywords_name = names.get(inspect.Parameter.VAR_KEYWORD, "")
+        self.takes_keywords = bool(self.keywords_name) or inspect.Parameter.KEYWORD_ONLY in names
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments in canonical form, defaults filled in. Raises TypeError as Python would."""
@@ -130,8 +154,9 @@ class Signature:
         return Call(list(args), Key(tuple(parts), None, device))
 
     def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        leaves, structure = nest.flatten((args, kwargs) if kwargs else args)
-        flat = not kwargs and all(child is nest.LEAF or child.kind is None for child in structure.children)
+        # The form depends on the parameters alone: f((1,), {"x": 2}) must not look like f(1, x=2).
+        leaves, structure = nest.flatten((args, kwargs) if self.takes_keywords else args)
+        flat = not self.takes_keywords and all(child.kind is None for child in structure.children)
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen) for i, x in enumerate(leaves)])
         leaves = [wrap(np.array(x)) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
@@ -148,39 +173,29 @@ class Signature:
     def paths(self, structure: Structure | None, count: int = 0) -> list[str]:
         """The Python expression for each leaf: "x", 'batch["x"]', "args[1]"."""
         if structure is None:
-            return [self._positional_name(i) for i in range(count or self._count)]
-        with_kwargs = structure.kind is tuple and len(structure.children) == 2 and structure.children[1].kind is dict
-        with_kwargs = with_kwargs and structure.children[0].kind is tuple
-        positional = structure.children[0] if with_kwargs else structure
-        found = [p for i, child in enumerate(positional.children) for p in nest.paths(child, self._positional_name(i))]
-        if with_kwargs:
-            keywords = structure.children[1]
-            for name, child in zip(keywords.keys, keywords.children, strict=True):
-                found += nest.paths(child, str(name))
-        return found
+            return [self.root(i) for i in range(count or self._count)]
+        if not self.takes_keywords:
+            return self.positional_paths(structure)
+        positional, keywords = structure.children
+        named = zip(keywords.keys, keywords.children, strict=True)
+        return self.positional_paths(positional) + [p for name, child in named for p in nest.paths(child, str(name))]
 
-    def _positional_name(self, index: int) -> str:
-        parameters = list(self.inspected.parameters.values())
-        for i, p in enumerate(parameters):
-            if p.kind is inspect.Parameter.VAR_POSITIONAL:
-                return f"{p.name}[{index - i}]"
-            if i == index:
-                return p.name
-        return f"argument {index}"
+    def positional_paths(self, structure: Structure) -> list[str]:
+        """The same for positional arguments alone."""
+        return [path for i, child in enumerate(structure.children) for path in nest.paths(child, self.root(i))]
+
+    def root(self, index: int) -> str:
+        """The name of a positional argument: its parameter, or "args[1]"."""
+        if index < len(self._positional):
+            return self._positional[index]
+        return f"{self.rest_name}[{index - len(self._positional)}]"
 
     def unbind(self, leaves: list[Any], structure: Structure | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments to call the Python function with, from leaves in the order of a key."""
         if structure is None:
             return tuple(leaves), {}
         tree = nest.unflatten(structure, leaves)
-        if len(structure.children) == 2 and structure.children[1].kind is dict and structure.children[0].kind is tuple:
-            if len(tree) == 2 and isinstance(tree[1], dict) and isinstance(tree[0], tuple) and self._takes_keywords():
-                return tree[0], tree[1]
-        return tree, {}
-
-    def _takes_keywords(self) -> bool:
-        kinds = {p.kind for p in self.inspected.parameters.values()}
-        return bool(kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
+        return tree if self.takes_keywords else (tree, {})
 
 
 def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
@@ -211,10 +226,8 @@ def _by_identity(x: Any) -> tuple[Any, ...]:
             f"a {type(x).__name__} cannot be part of a cache key: its contents may change or have no order; "
             "pass a tuple or list of its elements, or close over it"
         )
-    if inspect.ismethod(x):
-        return ("object", Bound(x))
     try:
-        return ("object", Identity(x))
+        return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
     except TypeError:
         raise SignatureError(
             f"a {type(x).__name__} can be keyed neither by value nor by weak reference; "

@@ -1,0 +1,118 @@
+"""The call that is being made, as the user wrote it: so that a fix can be shown as that very call, mended."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import sys
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from limelight import source
+from limelight.staging.signature import Signature
+
+
+class CallSite(NamedTuple):
+    """A call expression: its text in parentheses, and the expression given for each parameter ("x", "args[1]")."""
+
+    wrapped: str
+    arguments: dict[str, ast.expr]
+
+    @property
+    def text(self) -> str:
+        return _unwrapped(self.wrapped)
+
+    def expression(self, parameter: str) -> str | None:
+        """What the user wrote for `parameter`, None when it was left to its default."""
+        node = self.arguments.get(parameter)
+        return None if node is None else ast.get_source_segment(self.wrapped, node)
+
+    def mended(self, replacements: dict[str, str]) -> str:
+        """The call with other expressions for some parameters."""
+        text = self.wrapped.encode()
+        starts = list(itertools.accumulate([len(line) for line in text.splitlines(keepends=True)], initial=0))
+        nodes = [(self.arguments[name], new) for name, new in replacements.items()]
+        for node, new in sorted(nodes, key=lambda pair: (-pair[0].lineno, -pair[0].col_offset)):
+            assert node.end_lineno is not None
+            assert node.end_col_offset is not None
+            begin = starts[node.lineno - 1] + node.col_offset
+            end = starts[node.end_lineno - 1] + node.end_col_offset
+            text = text[:begin] + new.encode() + text[end:]
+        return _unwrapped(text.decode())
+
+
+def _wrapped(text: str) -> str:
+    """A call may span lines; in parentheses it parses all the same."""
+    return f"({text}\n)"
+
+
+def _unwrapped(text: str) -> str:
+    return text[1:-2]
+
+
+def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite | None:
+    """The innermost call of the user's, if its source can be had and it names `function` plainly."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and source.is_library(frame.f_code):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    text = _segment(frame.f_code, frame.f_lasti)
+    if text is None:
+        return None
+    try:
+        call = ast.parse(_wrapped(text), mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call) or not _names(call.func, names, function, frame):
+        return None
+    arguments = _bind(call, signature)
+    return None if arguments is None else CallSite(_wrapped(text), arguments)
+
+
+def _segment(code: CodeType, instruction: int) -> str | None:
+    """The source of the expression that is being evaluated."""
+    position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    if position is None or None in position:
+        return None
+    first, last, begin, end = position
+    assert first is not None and last is not None
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    if not all(lines):
+        return None
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][begin:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def _names(node: ast.expr, names: frozenset[str], function: Any, frame: FrameType) -> bool:
+    """Whether `node` can be `function`: by its own name, by a global that holds it, or by a local variable.
+
+    The values of local variables are not looked up: asking a frame for them would keep them alive.
+    """
+    if isinstance(node, ast.Attribute):
+        return node.attr in names
+    if not isinstance(node, ast.Name):
+        return False
+    code = frame.f_code
+    local = node.id in code.co_varnames or node.id in code.co_freevars or node.id in code.co_cellvars
+    return node.id in names or local or frame.f_globals.get(node.id) is function
+
+
+def _bind(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | None:
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    try:
+        bound = signature.inspected.bind(*call.args, **{k.arg: k.value for k in call.keywords if k.arg}).arguments
+    except TypeError:
+        return None
+    found: dict[str, ast.expr] = {}
+    for name, value in bound.items():
+        if name == signature.rest_name:
+            found |= {f"{name}[{i}]": node for i, node in enumerate(value)}
+        elif name == signature.keywords_name:
+            found |= value
+        else:
+            found[name] = value
+    return found

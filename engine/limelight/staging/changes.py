@@ -1,0 +1,274 @@
+"""What differs between two cache keys, part by part, each with its path and its cause."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from limelight import nest
+from limelight.nest import Structure
+from limelight.staging.signature import Bound, Identity, Key, Signature, describe_part
+
+Part = tuple[Any, ...]
+_NUMBERS: Final = (int, float, complex)
+
+
+class Cause(enum.StrEnum):
+    """Why a call did not find its trace, from the slightest difference to the greatest."""
+
+    SHAPE = "shape"
+    NUMBER = "Python number"
+    VALUE = "Python value"
+    FUNCTION = "new function object"
+    REDEFINED = "redefined function"
+    OBJECT = "another object"
+    DEVICE = "device"
+    DTYPE = "dtype"
+    RANK = "rank"
+    ALIASING = "aliasing of variables"
+    VARIABLE = "variable"
+    TYPE = "type of value"
+    COUNT = "number of values"
+    KEYS = "dictionary keys"
+    CONTAINER = "container"
+    # The rest concern the call as a whole.
+    FIRST = "first call"
+    REMADE = "staged anew"
+    CLEARED = "cleared cache"
+    STALE = "ended capture"
+
+
+SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
+
+
+class Change(NamedTuple):
+    """One differing part. `before` and `after` are key parts, or ("text", words) for what is not a part by itself."""
+
+    path: str
+    cause: Cause
+    before: Part
+    after: Part
+    note: str = ""
+
+    @property
+    def detail(self) -> str:
+        """What exactly has changed, where that is not plain: "axis 0: 32 -> 17"."""
+        if self.before[0] == self.after[0] == "tensor":
+            return _tensor_detail(self.before, self.after)
+        return self.note
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        what = "the device scope" if self.path == SCOPE else f"argument `{self.path}`"
+        return f"{what} {show(self.before)} -> {show(self.after)}{detail}"
+
+
+SCOPE: Final = "ll.device"
+"""The path under which the device scope around a call is listed; no argument can have this name."""
+
+
+def show(part: Part, limit: int = 60) -> str:
+    """A part in at most `limit` characters."""
+    text: str = part[1] if part[0] == "text" else describe_part(part)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def sealed(change: Change) -> Change:
+    """`change` without hold on any value: the types of tensors stay as they are, the rest becomes words."""
+    before, after = [part if part[0] == "tensor" else ("text", show(part)) for part in (change.before, change.after)]
+    return change._replace(before=before, after=after)
+
+
+def differing(before: Key, after: Key, signature: Signature) -> list[Change]:
+    """Every part in which two keys of one function differ, in the order of the arguments."""
+    comparison = _Comparison(_Side(before, signature), _Side(after, signature), signature)
+    if before.device is not after.device:
+        words = [("text", "none" if d is None else d.short) for d in (before.device, after.device)]
+        comparison.changes.append(Change(SCOPE, Cause.DEVICE, words[0], words[1]))
+    comparison.run()
+    return comparison.changes
+
+
+def cause_of(before: Part, after: Part) -> Cause:
+    """Why two different parts at one place differ; the severest reason where there are several."""
+    kind = before[0]
+    if kind != after[0]:
+        return Cause.TYPE
+    if kind == "tensor":
+        return _tensor_cause(before, after)
+    if kind == "variable":
+        if before[1] != after[1]:
+            return Cause.VARIABLE
+        return Cause.DEVICE if before[3:] != after[3:] else Cause.ALIASING
+    if kind == "value":
+        if before[1] is not after[1]:
+            return Cause.TYPE
+        return Cause.NUMBER if before[1] in _NUMBERS else Cause.VALUE
+    return _identity_cause(before[1], after[1])
+
+
+class _Side:
+    """One of two keys that are compared."""
+
+    def __init__(self, key: Key, signature: Signature) -> None:
+        self.key = key
+        self.parts = key.parts
+        self._signature = signature
+
+    @cached_property
+    def structure(self) -> Structure:
+        count = len(self.parts)
+        return self.key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        return self._signature.paths(self.key.structure, len(self.parts))
+
+    @cached_property
+    def _owners(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for i, part in enumerate(self.parts):
+            if part[0] == "variable":
+                found.setdefault(part[2], i)
+        return found
+
+    def owner(self, index: int) -> str:
+        """The path of the first argument that is the same variable as the leaf at `index`."""
+        return self.paths[self._owners[self.parts[index][2]]]
+
+
+class _Node(NamedTuple):
+    """A container or a leaf of a key: its structure, and the index of its first leaf."""
+
+    structure: Structure
+    start: int
+
+    def children(self) -> dict[Any, _Node]:
+        found, start = {}, self.start
+        for key, child in zip(self.structure.keys, self.structure.children, strict=True):
+            found[key] = _Node(child, start)
+            start += child.n_leaves
+        return found
+
+    def summary(self, parts: tuple[Part, ...]) -> Part:
+        """A leaf's part; for a container its kind and size."""
+        kind = self.structure.kind
+        if kind is None:
+            return parts[self.start]
+        keys = self.structure.keys
+        words = f"{kind.__name__} of {len(keys)}" if kind in (list, tuple, dict) else kind.__name__
+        return ("text", words, kind, keys)
+
+    def outline(self) -> Part:
+        """The keys of a dictionary, the number of values of another container."""
+        keys = self.structure.keys
+        if self.structure.kind is dict:
+            return ("text", f"keys {{{', '.join(map(repr, keys))}}}", dict, keys)
+        return ("text", f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
+
+
+class _Comparison:
+    """Two keys side by side; `changes` collects what differs."""
+
+    def __init__(self, old: _Side, new: _Side, signature: Signature) -> None:
+        self.old = old
+        self.new = new
+        self.changes: list[Change] = []
+        self._signature = signature
+
+    def run(self) -> None:
+        old, new = self.old, self.new
+        if old.structure == new.structure:
+            for i, (before, after) in enumerate(zip(old.parts, new.parts, strict=True)):
+                if before is not after and before != after:
+                    self._leaf(new.paths[i], i, i)
+            return
+        roots = _Node(old.structure, 0), _Node(new.structure, 0)
+        signature = self._signature
+        if not signature.takes_keywords:
+            self._children(signature.root, signature.rest_name, *roots)
+            return
+        (args, keywords), (new_args, new_keywords) = (list(root.children().values()) for root in roots)
+        self._children(signature.root, signature.rest_name, args, new_args)
+        self._children(str, signature.keywords_name, keywords, new_keywords)
+
+    def _visit(self, path: str, before: _Node, after: _Node) -> None:
+        """One argument, or a part of one."""
+        kind = after.structure.kind
+        if before.structure == after.structure:
+            count = after.structure.n_leaves
+            old, new = self.old.parts[before.start :][:count], self.new.parts[after.start :][:count]
+            if old != new:
+                for i, leaf in enumerate(nest.paths(after.structure, path)):
+                    if old[i] != new[i]:
+                        self._leaf(leaf, before.start + i, after.start + i)
+        elif kind is None or before.structure.kind is not kind:
+            summaries = before.summary(self.old.parts), after.summary(self.new.parts)
+            self.changes.append(Change(path, Cause.CONTAINER, *summaries))
+        else:
+            self._children(lambda key: path + nest.step(kind, key), path, before, after)
+
+    def _children(self, name: Callable[[Any], str], path: str, before: _Node, after: _Node) -> None:
+        """Two containers of one kind: their keys, and what is under the keys that both have."""
+        if before.structure.keys != after.structure.keys:
+            cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
+            note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
+            self.changes.append(Change(path, cause, before.outline(), after.outline(), note))
+        known = before.children()
+        for key, child in after.children().items():
+            if key in known:
+                self._visit(name(key), known[key], child)
+
+    def _leaf(self, path: str, i: int, j: int) -> None:
+        before, after = self.old.parts[i], self.new.parts[j]
+        cause = cause_of(before, after)
+        if cause is not Cause.ALIASING:
+            self.changes.append(Change(path, cause, before, after, _note(cause, before, after)))
+            return
+        owners = self.old.owner(i), self.new.owner(j)
+        if owners[0] != owners[1]:  # else only variables before this one are numbered differently
+            own = [("text", "a variable of its own" if o == path else f"the same variable as `{o}`") for o in owners]
+            self.changes.append(Change(path, cause, own[0], own[1]))
+
+
+def _tensor_cause(before: Part, after: Part) -> Cause:
+    if len(before[2]) != len(after[2]):
+        return Cause.RANK
+    if before[1] != after[1]:
+        return Cause.DTYPE
+    return Cause.SHAPE if before[2] != after[2] else Cause.DEVICE
+
+
+def _tensor_detail(before: Part, after: Part) -> str:
+    """The axes whose sizes differ; nothing where the ranks do, since the shapes say it."""
+    if len(before[2]) != len(after[2]):
+        return f"rank {len(before[2])} -> {len(after[2])}"
+    sizes = [(i, m, n) for i, (m, n) in enumerate(zip(before[2], after[2], strict=True)) if m != n]
+    return ", ".join(f"axis {i}: {'?' if m is None else m} -> {'?' if n is None else n}" for i, m, n in sizes)
+
+
+def _identity_cause(before: Identity, after: Identity) -> Cause:
+    """A function made anew each time its line runs, one that was defined again, or an object of another kind."""
+    if not (before.is_function and after.is_function) or before.label != after.label:
+        return Cause.OBJECT
+    made_anew = "<lambda>" in after.label or "<locals>" in after.label
+    return Cause.FUNCTION if made_anew else Cause.REDEFINED
+
+
+def _note(cause: Cause, before: Part, after: Part) -> str:
+    if cause is Cause.FUNCTION:
+        return "a new function object"
+    if cause is Cause.REDEFINED:
+        return "defined again: the same name, another object"
+    if cause is Cause.OBJECT and before[1].label == after[1].label:
+        return "another instance" if isinstance(after[1], Bound) else "another object"
+    if cause is Cause.TYPE and before[0] == after[0] == "value":
+        return f"{before[1].__name__} -> {after[1].__name__}"
+    return ""
+
+
+def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
+    gone, come = [[repr(k) for k in a if k not in b] for a, b in ((before, after), (after, before))]
+    return ", ".join(f"{word} {' and '.join(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)

@@ -1,0 +1,259 @@
+"""What to write so that a call finds its trace next time, as code that can be pasted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from limelight import nest, shapes
+from limelight.nest import Structure
+from limelight.staging.callsite import CallSite
+from limelight.staging.changes import SCOPE, Cause, Change, Part
+from limelight.staging.signature import Key, Signature
+
+_MOST: Final = 12
+"""A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
+_WIDTH: Final = {bool: 0, int: 1, float: 2, complex: 3}
+_DTYPES: Final = ("bool", "int32", "float32", "complex64")
+
+
+class Fix(NamedTuple):
+    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
+
+    code: str
+    place: str
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.code}" if self.place else self.code
+
+
+ADVICE: Final = {
+    Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
+    Cause.NUMBER: "Pass the number as a tensor.",
+    Cause.TYPE: "Pass the same type of value in each call.",
+    Cause.RANK: "Each rank needs a trace of its own.",
+    Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",
+    Cause.KEYS: "Pass the same keys in each call.",
+    Cause.CONTAINER: "Pass the same kinds of containers in each call.",
+    Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
+    Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
+    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one.",
+    Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
+    Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
+    Cause.DEVICE: "Each device needs a trace of its own.",
+    Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
+    Cause.REMADE: "Stage the function once, before the loop, and call that one.",
+    Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
+}
+
+
+class Situation(NamedTuple):
+    """What fixes are made from: the function, its traces, the call without a trace, and how it was written."""
+
+    name: str
+    signature: Signature
+    options: dict[str, Any]
+    entries: Sequence[Any]
+    key: Key
+    site: CallSite | None
+
+
+def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
+    """The fixes for all changes that have one: the decorator first, then the call."""
+    if len(changes) > _MOST and any(change.cause is not Cause.SHAPE for change in changes):
+        changes = changes[:_MOST]
+    templates = {change.path: found for change in changes if (found := _template(change)) is not None}
+    hoisted = _hoists(changes, situation)
+    fixes = _for_shapes(changes, templates, situation)
+    fixes += [fix for fix, _ in hoisted]
+    fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, situation)
+    fixes += _scopes(changes, situation)
+    return fixes
+
+
+# At the call: another expression for an argument
+
+
+def _template(change: Change) -> str | None:
+    """The expression to pass for a leaf, with {} for what is passed now."""
+    before, after = change.before, change.after
+    kinds = (before[0], after[0])
+    if kinds == ("tensor", "tensor"):
+        return _tensor_template(before, after)
+    widths = [width for part in (before, after) if (width := _dtype_of(part)) is not None]
+    if len(widths) == 2 and change.cause in (Cause.NUMBER, Cause.TYPE):
+        return f'll.constant({{}}, "{_DTYPES[max(widths)]}")' if change.cause is Cause.TYPE else "ll.constant({})"
+    if kinds == ("value", "tensor") and after[2] == () or kinds == ("tensor", "value") and before[2] == ():
+        tensor, value = (after, before) if kinds[0] == "value" else (before, after)
+        return f'll.constant({{}}, "{tensor[1].name}")' if _dtype_of(value) is not None else None
+    if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
+        return "{}.read_value()"
+    return _container_template(change)
+
+
+def _tensor_template(before: Part, after: Part) -> str | None:
+    text = "{}"
+    if before[2] != after[2] and shapes.is_static(before[2]) and _without_ones(before[2]) == _without_ones(after[2]):
+        if len(before[2]) != len(after[2]):
+            text = f"ll.reshape({text}, {shapes.show(before[2])})"
+    if before[1] != after[1]:
+        text = f'll.astype({text}, "{before[1].name}")'
+    if before[3:] != after[3:]:
+        text = f"{text}.to({before[3].short if len(before) > 3 else 'CPU:0'!r})"
+    return text if text != "{}" else None
+
+
+def _container_template(change: Change) -> str | None:
+    before, after = change.before, change.after
+    if change.cause is Cause.CONTAINER and before[0] == after[0] == "text" and len(before) == len(after) == 4:
+        if {before[2], after[2]} == {list, tuple} and before[3] == after[3]:
+            return f"{before[2].__name__}({{}})"
+    if change.cause is Cause.KEYS and len(before) == len(after) == 4 and set(before[3]) < set(after[3]):
+        return f"{{{{name: {{}}[name] for name in {before[3]!r}}}}}"
+    return None
+
+
+def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _dtype_of(part: Part) -> int | None:
+    return _WIDTH.get(part[1]) if part[0] == "value" else None
+
+
+def _at_the_call(templates: dict[str, str], hoisted: dict[str, str], situation: Situation) -> list[Fix]:
+    """The user's own call, mended; where it cannot be had, the expressions to pass."""
+    site, mended, fixes = situation.site, dict(hoisted), []
+    for path, template in templates.items():
+        parameter = _parameter(path, situation.signature)
+        given = site.expression(parameter) if site else None
+        if given is not None and parameter == path:
+            mended[path] = template.format(given)
+        else:
+            fixes.append(_elsewhere(path, template, parameter, given))
+    if site is not None and mended:
+        fixes.append(Fix(site.mended(mended), "call with", tuple(mended)))
+    return fixes
+
+
+def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
+    """For a part of a container: an assignment before the call, in the caller's words where they are known."""
+    target = f"{given or parameter}{path[len(parameter) :]}"
+    if path.endswith('"]') and (given is None or _is_lasting(given)):
+        return Fix(f"{target} = {template.format(target)}", "before the call", (path,))
+    return Fix(template.format(target), f"for `{path}` pass", (path,))
+
+
+def _parameter(path: str, signature: Signature) -> str:
+    """The parameter that a path begins with: "batch", "args[1]"."""
+    ends = [i for i, c in enumerate(path) if c in ".["]
+    if not ends:
+        return path
+    return path[: path.index("]") + 1] if path[: ends[0]] == signature.rest_name else path[: ends[0]]
+
+
+def _is_lasting(expression: str) -> bool:
+    """Whether an expression is a name or an attribute, which give the same object each time."""
+    return all(name.isidentifier() for name in expression.split("."))
+
+
+# Before the call: objects that are made anew
+
+
+def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, str]]:
+    """For an object written in the call itself: an assignment to make once, and the name to pass."""
+    found = []
+    for change in changes:
+        expression = situation.site.expression(change.path) if situation.site else None
+        same_kind = change.cause is Cause.FUNCTION or change.note
+        if change.cause in (Cause.FUNCTION, Cause.OBJECT) and same_kind and expression and not _is_lasting(expression):
+            name = change.path.split("[")[0]
+            found.append((Fix(f"{name} = {expression}", "once, before the loop,", (change.path,)), name))
+    return found
+
+
+# Around the call and at the definition
+
+
+def _scopes(changes: Sequence[Change], situation: Situation) -> list[Fix]:
+    for change in changes:
+        if change.path == SCOPE:
+            name = "None" if change.before[1] == "none" else f'"{change.before[1]}"'
+            call = situation.site.text if situation.site else "..."
+            return [Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]
+    return []
+
+
+def _for_shapes(changes: Sequence[Change], templates: dict[str, str], situation: Situation) -> list[Fix]:
+    """A signature with the sizes that vary left open, or `reduce_retracing` where a signature cannot say it."""
+    shaped = [c for c in changes if c.before[0] == c.after[0] == "tensor" and _sizes_differ(c.before[2], c.after[2])]
+    if not shaped:
+        return []
+    paths = tuple([change.path for change in shaped])
+    options = {name: value for name, value in situation.options.items() if value and name != "input_signature"}
+    signature = _signature(paths, templates, situation)
+    if signature is not None:
+        options = {"input_signature": signature} | {k: v for k, v in options.items() if k != "reduce_retracing"}
+    elif options.get("reduce_retracing") or situation.options.get("input_signature"):
+        return []
+    else:
+        options = options | {"reduce_retracing": True}
+    written = ", ".join([f"{k}={v if k == 'input_signature' else repr(v)}" for k, v in options.items()])
+    target = "fn, " if situation.name == "<lambda>" else ""
+    return [Fix(f"{'' if target else '@'}ll.function({target}{written})", "", paths)]
+
+
+def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:
+    return len(before) == len(after) and before != after
+
+
+def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
+    """The specs of the leading arguments up to the last one that varies, None where these are not all tensors."""
+    key = situation.key
+    structure = key.structure or Structure(tuple, tuple(range(len(key.parts))), (nest.LEAF,) * len(key.parts))
+    positional = structure.children[0] if situation.signature.takes_keywords else structure
+    leaves = situation.signature.positional_paths(positional)
+    last = max([leaves.index(path) for path in paths if path in leaves], default=-1)
+    if last < 0 or last >= _MOST or not set(paths) <= set(leaves):
+        return None
+    specs = iter([_spec(i, leaves[i], templates, situation) for i in range(len(leaves))])
+    written, first = [], 0
+    for child in positional.children:
+        if first > last:
+            break
+        written.append(_written(child, specs))
+        first += child.n_leaves
+    return None if None in written else f"[{', '.join(map(str, written))}]"
+
+
+def _spec(index: int, path: str, templates: dict[str, str], situation: Situation) -> str | None:
+    """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
+    part = situation.key.parts[index]
+    if part[0] == "value" and path in templates and (width := _dtype_of(part)) is not None:
+        return f'll.TensorSpec((), "{_DTYPES[width]}")'
+    if part[0] != "tensor":
+        return None
+    shape, dtype = part[2], part[1]
+    for entry in situation.entries:
+        if entry.key.structure == situation.key.structure and len(entry.key.parts) == len(situation.key.parts):
+            seen = entry.key.parts[index]
+            if seen[0] == "tensor":
+                shape = shapes.generalise(shape, seen[2]) or shape
+                dtype = seen[1] if path in templates else dtype
+    return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")'
+
+
+def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:
+    """A nest of specs as code, None where it holds what no signature can."""
+    if structure.kind is None:
+        return next(specs)
+    inner = [_written(child, specs) for child in structure.children]
+    if None in inner or structure.kind not in (list, tuple, dict):
+        return None
+    items = [str(item) for item in inner]
+    if structure.kind is dict:
+        return "{" + ", ".join(f"{key!r}: {item}" for key, item in zip(structure.keys, items, strict=True)) + "}"
+    if structure.kind is list:
+        return f"[{', '.join(items)}]"
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

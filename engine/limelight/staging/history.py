@@ -1,0 +1,77 @@
+"""What a trace cache remembers of the past: why it traced, how often it was asked, and the traces it no longer has.
+
+All of it is words, numbers and weak references, so the history of a function keeps nothing alive that its user let go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from limelight.staging.signature import Identity, Key
+
+_KEPT: Final = 1000
+WINDOW: Final = 10
+
+
+class Ghost(NamedTuple):
+    """A trace that is no longer in the cache."""
+
+    number: int
+    where: str
+    uses: int
+    key_hash: int
+    values: str
+    objects: tuple[Identity, ...]
+
+    def was_for(self, key: Key) -> bool:
+        """Whether a call with `key` would have found this trace. The hash alone would take -1 for -2."""
+        return self.key_hash == hash(key) and self.values == _values(key) and self.objects == _objects(key)
+
+
+class History:
+    """Of one function: its misses, oldest first, the traces that went, and when its calls traced."""
+
+    def __init__(self) -> None:
+        self.misses: deque[Any] = deque(maxlen=_KEPT)
+        self.ghosts: deque[Ghost] = deque(maxlen=_KEPT)
+        self.made = 0
+        self.cleared = 0
+        self.warned = 0
+        self._counters: list[list[int]] = []  # shared with the entries, which count their hits in them
+        self._traced_at: deque[int] = deque(maxlen=WINDOW)
+
+    def enter(self, entry: Any) -> None:
+        """A new trace: numbers it, and keeps its reason and its counter."""
+        entry.index = self.made
+        self.made += 1
+        self._counters.append(entry.counter)
+        if entry.miss is not None:
+            self.misses.append(entry.miss)
+
+    def leave(self, entries: Iterable[Any]) -> None:
+        """`entries` go from the cache."""
+        for entry in entries:
+            key = entry.key
+            uses = entry.hits + 1
+            self.ghosts.append(Ghost(entry.index + 1, entry.where, uses, hash(key), _values(key), _objects(key)))
+
+    @property
+    def calls(self) -> int:
+        """How many calls there have been, as far as they traced or found a trace."""
+        return len(self._counters) + sum([counter[0] for counter in self._counters])
+
+    def recent_traces(self) -> int:
+        """To be asked once for each call that traced: how many of the last ten calls did so."""
+        calls = self.calls
+        self._traced_at.append(calls)
+        return sum(call > calls - WINDOW for call in self._traced_at)
+
+
+def _values(key: Key) -> str:
+    return " ".join([repr(part[2]) for part in key.parts if part[0] == "value"])
+
+
+def _objects(key: Key) -> tuple[Identity, ...]:
+    return tuple([part[1] for part in key.parts if part[0] == "object"])

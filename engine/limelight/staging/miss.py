@@ -1,0 +1,209 @@
+"""Why a staged function traced: a record of what differs, from which trace, at what cost, and what to write instead.
+
+A record holds words, numbers and the types of tensors; nothing of the user's is kept alive by it. Nothing here runs
+when a call finds its trace.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from limelight import dispatch
+from limelight.source import Source
+from limelight.staging import callsite, changes, fixes
+from limelight.staging.changes import Cause, Change
+from limelight.staging.closest import closest
+from limelight.staging.signature import Key
+from limelight.trace import Tracer
+
+_SPELLED = 3
+
+
+class Difference(NamedTuple):
+    """One part of the arguments that differs from those of the closest trace; `fix` is code, empty where none helps."""
+
+    path: str
+    before: str
+    after: str
+    cause: str
+    detail: str
+    fix: str
+
+
+class Closest(NamedTuple):
+    """The trace that a call came closest to: its number (from 1), where it was made, how many calls used it."""
+
+    number: int
+    where: str
+    uses: int
+
+    def __str__(self) -> str:
+        return f"trace #{self.number} ({self.where}, used {_times(self.uses)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Why one call traced. `str()` is the whole story in a few sentences.
+
+    `cause` is the slightest-to-greatest `Cause` of all `changes`, or what concerns the call as a whole. `seconds` is
+    what tracing took, None for a prediction. `note` are words about the call as a whole.
+    """
+
+    function: str
+    where: str
+    cause: Cause
+    changes: tuple[Change, ...] = ()
+    closest: Closest | None = None
+    fixes: tuple[fixes.Fix, ...] = ()
+    note: str = ""
+    inside: str = ""
+    seconds: float | None = None
+    created: int = 0
+
+    def with_cost(self, seconds: float, created: int = 0) -> Miss:
+        """This record, with what tracing took and how many variables the function created while it did."""
+        return dataclasses.replace(self, seconds=seconds, created=created)
+
+    @property
+    def first(self) -> bool:
+        """Whether it was the first trace of a function, rather than one that might have been spared."""
+        return self.cause in (Cause.FIRST, Cause.REMADE)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Every differing part, in the order of the arguments."""
+        code = {path: fix.code for fix in reversed(self.fixes) for path in fix.paths}
+        return tuple(
+            [
+                Difference(
+                    c.path, changes.show(c.before), changes.show(c.after), str(c.cause), c.detail, code.get(c.path, "")
+                )
+                for c in self.changes
+            ]
+        )
+
+    @property
+    def fix(self) -> str:
+        """Code, one line or more; empty where there is no other way than to trace."""
+        return "\n".join([fix.code for fix in self.fixes])
+
+    @property
+    def reason(self) -> str:
+        """What has changed, without the rest of the story."""
+        if not self.changes:
+            return self.note
+        spelled = [str(change) for change in self.changes[:_SPELLED]]
+        more = len(self.changes) - len(spelled)
+        return " and ".join(spelled) + (f", and {more} more" if more else "")
+
+    def __str__(self) -> str:
+        again = "" if self.first else " again"
+        inside = f" while tracing `{self.inside}`" if self.inside else ""
+        return f"`{self.function}` traced{again} at {self.where}{inside}: {self._rest()}"
+
+    def _rest(self) -> str:
+        said = [f"{self.reason}."]
+        if self.closest is not None:
+            said.append(f"Closest: {self.closest}.")
+        if self.created:
+            plural = "s" if self.created > 1 else ""
+            said.append(f"Its Python code ran twice, since it created {self.created} variable{plural}.")
+        if self.seconds is not None:
+            said.append(f"Cost {_duration(self.seconds)}.")
+        if self.fixes:
+            said.append(f"Fix: {'; '.join(map(str, self.fixes))}")
+        elif self.cause in fixes.ADVICE:
+            said.append(fixes.ADVICE[self.cause])
+        return " ".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a call would do: `hit` with the `entry` it would run, or the `miss` that would trace."""
+
+    function: str
+    hit: bool
+    entry: Any = None
+    miss: Miss | None = None
+
+    def __bool__(self) -> bool:
+        return self.hit
+
+    def __str__(self) -> str:
+        if self.miss is None:
+            return f"`{self.function}` would run {_closest(self.entry)}: {self.entry.signature}"
+        return f"`{self.function}` would trace: {self.miss._rest()}"
+
+
+def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
+    """Why `function` has no trace for `key`. To be called before tracing; `stack` is where the call is made."""
+    for part in key.parts:
+        if part[0] == "object":
+            part[1].label  # noqa: B018  # looked up while the object is sure to live
+    where = str(stack[0]) if stack else "a library thread"
+    entries = tuple(function.trace_cache)
+    found = closest(entries, key, function._signature)
+    if found is None:
+        record = _without_traces(function, key, where)
+    else:
+        record = _compared(function, key, where, entries, found)
+    tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
+    return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
+
+
+def predict(function: Any, key: Key, found: Any) -> Prediction:
+    """What a call of `function` with `key` would do; `found` is its entry in the cache, or None."""
+    if found is not None:
+        return Prediction(function.name, True, entry=found)
+    return Prediction(function.name, False, miss=diagnose(function, key, ()))
+
+
+def _without_traces(function: Any, key: Key, where: str) -> Miss:
+    history = function.trace_cache.history
+    if history.cleared:
+        return _cleared(function, key, where)
+    return Miss(function.name, where, Cause.FIRST, note="first call")
+
+
+def _cleared(function: Any, key: Key, where: str) -> Miss:
+    """There were traces, and the cache was cleared."""
+    ghosts = [ghost for ghost in function.trace_cache.history.ghosts if ghost.was_for(key)]
+    note = "the cache was cleared"
+    if ghosts:
+        lost = Closest(ghosts[-1].number, ghosts[-1].where, ghosts[-1].uses)
+        return Miss(function.name, where, Cause.CLEARED, note=f"{note}; it held {lost} for these arguments")
+    return Miss(function.name, where, Cause.CLEARED, note=f"{note}, and no trace for these arguments was in it")
+
+
+def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found: Any) -> Miss:
+    """There are traces, for other arguments."""
+    differing = changes.differing(found.key, key, function._signature)
+    if not differing:
+        note = f"trace #{found.index + 1} is for these arguments, but captured a tensor of an enclosing trace that has ended"
+        return Miss(function.name, where, Cause.STALE, closest=_closest(found), note=note)
+    if any(ghost.was_for(key) for ghost in function.trace_cache.history.ghosts):
+        return _cleared(function, key, where)
+    cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)
+    names = frozenset([function.name])
+    site = callsite.find(function._signature, names, function)
+    situation = fixes.Situation(function.name, function._signature, function._options, entries, key, site)
+    mended = tuple(fixes.find(differing, situation))
+    sealed = tuple([changes.sealed(change) for change in differing])
+    return Miss(function.name, where, cause, sealed, _closest(found), mended)
+
+
+def _closest(entry: Any) -> Closest:
+    return Closest(entry.index + 1, entry.where, entry.hits + 1)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.1f} ms"
