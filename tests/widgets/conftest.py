@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from limelight.graph.ir import Graph, Node, Value
 from limelight.source import Source
 from limelight.spec import TensorSpec
@@ -65,9 +66,7 @@ class GraphMaker:
         return node.outputs[0]
 
     def graph(self, *outputs: Value) -> Graph:
-        return Graph(
-            self.name, self.inputs, self.nodes, outputs, input_names=self.names, n_captures=self.captures
-        )
+        return Graph(self.name, self.inputs, self.nodes, outputs, input_names=self.names, n_captures=self.captures)
 
 
 @pytest.fixture
@@ -132,6 +131,9 @@ def staged() -> FakeStaged:
     return FakeStaged()
 
 
+LINE = Source("cell.py", 4, "f")
+
+
 @dataclass(frozen=True)
 class FakeRecord:
     """A tape's entry as shown to people."""
@@ -142,7 +144,7 @@ class FakeRecord:
     rule: str = "x̄ = ȳ (1 - y²)"
     inputs: tuple[str, ...] = ("f32[10]",)
     outputs: tuple[str, ...] = ("f32[10]",)
-    source: Source | None = Source("cell.py", 4, "f")
+    source: Source | None = LINE
 
 
 @dataclass(eq=False)

@@ -56,7 +56,13 @@ def layered_network(make):
     maker = make("deep")
     x = maker.input("x")
     for n in range(150):
-        x = maker.node("multiply", x, maker.nodes[n // 2].outputs[0] if n else x, line=n // 3, scope=f"block{n // 50}/half{n // 25}/")
+        x = maker.node(
+            "multiply",
+            x,
+            maker.nodes[n // 2].outputs[0] if n else x,
+            line=n // 3,
+            scope=f"block{n // 50}/half{n // 25}/",
+        )
     return maker.graph(x)
 
 
@@ -69,5 +75,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),
     ]
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):
-        FILE.write_text(json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+        FILE.write_text(
+            json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8"
+        )
     assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(found))

@@ -4,7 +4,7 @@ import base64
 import itertools
 import random
 import re
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 
@@ -207,11 +207,15 @@ def test_the_cache_as_text_names_the_reason(figures):
     assert "first call" in figures["cache"].text
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u202eabc\x00\x07", "n" * 10_000])
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u202eabc\x00\x07", "n" * 10_000]
+)
 def test_names_are_data(make, name):
     maker = make(name)
     x = maker.input(name)
-    graph = maker.graph(maker.node(name, x, scope=f"{name}/", line=1), maker.node("exp", x, scope=f"{name}/", params={name: name}))
+    graph = maker.graph(
+        maker.node(name, x, scope=f"{name}/", line=1), maker.node("exp", x, scope=f"{name}/", params={name: name})
+    )
     shown = graph_figure(GraphFold(graph).state(), "traced")
     assert set(re.findall(r"<\s*([a-zA-Z]+)", shown.html)) <= ALLOWED
     assert "<script" not in shown.svg

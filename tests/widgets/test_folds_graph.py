@@ -7,9 +7,9 @@ import weakref
 
 import numpy as np
 import pytest
+
 from limelight import events
 from limelight.source import Source
-
 from limelight_widgets.folds import GraphFold
 from limelight_widgets.folds.describe import attribute_text
 from limelight_widgets.folds.groups import MOST_CHILDREN, Hierarchy
@@ -223,7 +223,10 @@ def test_small_graphs_are_not_grouped_by_line():
 
 def test_nested_scopes_without_own_nodes_are_one_group():
     hierarchy = Hierarchy(["model/dense/"] * 3 + ["model/out/"] + [""], [""] * 5)
-    assert [(group.label, group.parent, group.size) for group in hierarchy.groups] == [("model", -1, 4), ("dense", 0, 3)]
+    assert [(group.label, group.parent, group.size) for group in hierarchy.groups] == [
+        ("model", -1, 4),
+        ("dense", 0, 3),
+    ]
     assert hierarchy.of == [1, 1, 1, 0, -1]
     assert [g.label for g in Hierarchy(["a/b/"] * 2, [""] * 2).groups] == ["a/b"]
 

@@ -31,7 +31,7 @@ const ENTRIES = ["engine.js", "graph.js", "cache.js", "tape.js", "devices.js", "
 for (const entry of ENTRIES) {
   const result = await esbuild.build({
     ...COMMON, entryPoints: [join(HERE, "src", entry)], format: "esm", plugins: [inlineWorker],
-  }); // prettier-ignore
+  });
   const [{ contents }] = result.outputFiles;
   writeFileSync(join(OUT, entry), contents);
   console.log(`${entry} ${contents.length} bytes`);

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from limelight.staging.function import alive as staged_functions
-
 from limelight_widgets.view import View as View
 from limelight_widgets.views import CacheView as CacheView
 from limelight_widgets.views import DevicesView as DevicesView
@@ -25,9 +24,7 @@ from limelight_widgets.views import TapeView as TapeView
 __all__ = ["CacheView", "DevicesView", "GraphView", "TapeView", "View", "devices", "graph", "tape", "trace_cache"]
 
 
-def graph(
-    subject: Any, which: Literal["optimised", "traced"] = "optimised", trace: int = -1
-) -> GraphView:
+def graph(subject: Any, which: Literal["optimised", "traced"] = "optimised", trace: int = -1) -> GraphView:
     """The graph of a staged function, of one of its traces, or a graph as it is.
 
     Args:

@@ -7,18 +7,16 @@ queue. A thread of its own folds and sends; it lives only as long as there is so
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 from collections import deque
 from collections.abc import Callable
 
 from limelight import events
-
 from limelight_widgets.folds.fold import Fold, State
 
 INTERVAL = 0.05  # seconds between two updates
 SLOW_INTERVAL = 1.0  # while the front end lags behind
-LINGER = 0.2  # seconds that the thread waits for more before it ends
+LINGER = 4  # times that the thread looks in vain for more before it ends
 
 
 class Pulse:
@@ -33,32 +31,31 @@ class Pulse:
         self._beat = beat
         self._pending = pending
         self._lock = threading.Lock()
-        self._more = threading.Event()
+        self._hurried = threading.Event()
         self.running = False
 
     def wake(self) -> None:
-        """There is work. Cheap where the thread is running already."""
-        self._more.set()
-        if not self.running:
-            with self._lock:
-                if not self.running:
-                    self.running = True
-                    threading.Thread(target=self._run, name="limelight-view", daemon=True).start()
+        """There is work. Needs to be called only where `running` is false: a running thread looks for itself."""
+        with self._lock:
+            if not self.running:
+                self.running = True
+                threading.Thread(target=self._run, name="limelight-view", daemon=True).start()
+
+    def hurry(self) -> None:
+        """Cuts the present wait short, so that the thread can end."""
+        self._hurried.set()
 
     def _run(self) -> None:
-        while True:
-            self._more.clear()
-            time.sleep(self._beat())
-            if self._pending() or self._more.wait(LINGER):
-                continue
-            self.running = False
-            # What was added before the line above found the thread running and did not start another.
-            if not self._pending():
-                return
-            with self._lock:
-                if self.running:
-                    return
-                self.running = True
+        idle = 0
+        while idle <= LINGER:
+            wait = self._beat() if self._pending() else INTERVAL
+            self._hurried.wait(wait)
+            self._hurried.clear()
+            idle = 0 if self._pending() else idle + 1
+        self.running = False
+        # What came before the line above found the thread running and started no other.
+        if self._pending():
+            self.wake()
 
 
 class Feed:
@@ -103,6 +100,7 @@ class Feed:
             if self._subscription is not None:
                 self._subscription.close()
                 self._subscription = None
+                self._pulse.hurry()
 
     def poke(self) -> None:
         """Publishes soon, whether there were events or not."""
@@ -135,8 +133,7 @@ class Feed:
                 return self._publish(self.fold)
             except Exception as error:  # noqa: BLE001  a view that fails must not fail silently, nor again and again
                 self._queue.clear()
-                if self._subscription is not None:
-                    self._subscription.close()
+                self.close()
                 warnings.warn(f"a live view stopped: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=2)
                 return 0.0
 

@@ -101,7 +101,7 @@ class View:
         return INTERVAL if behind <= AHEAD else SLOW_INTERVAL
 
     def _send(self, widget: ViewWidget, kind: str, state: State) -> None:
-        """Sends a state; every fourth wants an answer, so that a slow front end slows the updates and not the engine."""
+        """Sends a state; every fourth wants an answer: a slow front end slows the updates, not the engine."""
         self._sent += 1
         answer = kind == "state" or self._sent % 4 == 0
         parts = wire.pack(state)

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import limelight
-
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.static import Figure
 from limelight_widgets.figures.tables import cache_figure, devices_figure, tape_figure

@@ -75,7 +75,7 @@ function row(entry, most, newest) {
     "tr",
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
     h("th", { scope: "row" }, newest ? "▸ " : "", entry.index, " ", badge),
-    h("td", {}, h("code", {}, entry.signature || "–"), tracing),
+    h("td", { class: "ll-arguments" }, h("code", {}, entry.signature || "–"), tracing),
     h("td", { class: "ll-reason" }, entry.reason, " ", lineCell(entry.line)),
     numeric(bar(entry.hits / most, number(entry.hits))),
     numeric(seconds(entry.seconds)),

@@ -41,7 +41,7 @@ function card(device, most) {
     h(
       "div",
       { class: "ll-meter", role: "meter", "aria-label": `Live bytes on ${device.name}`, "aria-valuemin": 0, "aria-valuemax": most,
-        "aria-valuenow": device.live, "aria-valuetext": `${bytes(device.live)}, peak ${bytes(device.peak)}` }, // prettier-ignore
+        "aria-valuenow": device.live, "aria-valuetext": `${bytes(device.live)}, peak ${bytes(device.peak)}` },
       h("span", { class: "ll-fill", style: { "inline-size": share(device.live) } }),
       h("span", { class: "ll-peak", style: { "inset-inline-start": share(device.peak) } }),
     ),

@@ -107,7 +107,7 @@ class TapeTable {
     this.detail.hidden = !row;
     if (!row) return;
     const [index, op, line, inputs, outputs, saved, rule] = row;
-    const facts = [["inputs", inputs.join(", ")], ["output", outputs.join(", ")], ["saved", bytes(saved)]]; // prettier-ignore
+    const facts = [["inputs", inputs.join(", ")], ["output", outputs.join(", ")], ["saved", bytes(saved)]];
     this.detail.replaceChildren(
       h("h4", {}, `${index}  ${op}`, h("span", { class: "ll-kind" }, lineCell(line))),
       h("dl", {}, ...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),

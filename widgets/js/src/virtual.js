@@ -29,6 +29,6 @@ export function scrolledTo(index, top, height, row) {
 export function moved(key, at, page, count) {
   const steps = /** @type {Record<string, number>} */ ({
     ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: count - 1,
-  }); // prettier-ignore
+  });
   return key in steps ? Math.min(Math.max(steps[key], 0), count - 1) : null;
 }

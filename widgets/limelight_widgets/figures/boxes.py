@@ -46,7 +46,9 @@ def words(state: State, box: Box) -> Words:
         group = graph["groups"][box.index]
         return _words("", group["label"], counted(group["size"], "op"), "group", "")
     node = graph["nodes"][box.index]
-    return _words(" ".join(node.get("names", ())), _title(node), ", ".join(node.get("out", ())), node["kind"], at(state, node))
+    return _words(
+        " ".join(node.get("names", ())), _title(node), ", ".join(node.get("out", ())), node["kind"], at(state, node)
+    )
 
 
 def at(state: State, node: State) -> str:
@@ -57,7 +59,9 @@ def at(state: State, node: State) -> str:
 
 def values(graph: State) -> list[tuple[str, str]]:
     """Name and spec of every numbered value of a described graph."""
-    produced = [pair for node in graph["nodes"] for pair in zip(node.get("names", ()), node.get("out", ()), strict=True)]
+    produced = [
+        pair for node in graph["nodes"] for pair in zip(node.get("names", ()), node.get("out", ()), strict=True)
+    ]
     return [(value["name"], value["spec"]) for value in graph["inputs"]] + produced
 
 

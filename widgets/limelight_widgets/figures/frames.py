@@ -47,7 +47,7 @@ class _Plan:
         self.sizes = dict(sizes)
         self.parent = {box.name: box.parent for box in picture.boxes} | {f.name: f.parent for f in picture.frames}
         self.label = {frame.name: frame.label for frame in picture.frames}
-        self.members: dict[str, list[str]] = {"": []} | {frame.name: [] for frame in picture.frames}
+        self.members: dict[str, list[str]] = {name: [] for name in ("", *self.label)}
         self._gather()
         self.inner: dict[str, list[tuple[str, str]]] = {}  # for each frame the edges between its members
         self.lifted: dict[tuple[str, str], tuple[str, str, str]] = {}

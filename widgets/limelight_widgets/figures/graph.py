@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from limelight_widgets.figures import svg
 from limelight_widgets.figures.boxes import Words, at, values, words
-from limelight_widgets.figures.frames import Drawing, Rectangle, draw
+from limelight_widgets.figures.frames import Rectangle, draw
 from limelight_widgets.figures.layers import Point
 from limelight_widgets.figures.static import Figure, Table, figure
 from limelight_widgets.figures.visible import Picture, call_label, visible
@@ -60,7 +60,7 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
     body = [
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
-        '<g transform="translate({:.1f},{:.1f})">'.format(left, MARGIN + HEAD - 8),
+        f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
         *(_frame(frame.label, drawing.frames[frame.name]) for frame in picture.frames if frame.name in drawing.frames),
         *(_edge(points, picture.edges[edge]) for edge, points in drawing.edges.items()),
         *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
@@ -94,8 +94,8 @@ def _box(box: Words, place: Rectangle) -> str:
 
 
 def _edge(points: list[Point], count: int) -> str:
-    (x, y), (before_x, before_y) = points[-1], points[-2]
-    down = 1 if y >= before_y else -1
+    x, y = points[-1]
+    down = 1 if y >= points[-2][1] else -1
     path = svg.element(
         "path", d=_curve([*points[:-1], (x, y - 5 * down)]), fill="none", stroke=svg.EDGE,
         stroke_width=1.2 if count == 1 else 2.2,

@@ -81,4 +81,6 @@ def _column(column: Column, left: float, count: int) -> list[str]:
 
 def _bar(left: float, top: float, width: float, share: float) -> str:
     drawn = max(width * min(max(share, 0.0), 1.0), 1.0)
-    return svg.element("rect", x=left - 4, y=top + 3, width=drawn + 8 * (share > 0), height=ROW - 6, rx=2, fill="#bcdcf0")
+    return svg.element(
+        "rect", x=left - 4, y=top + 3, width=drawn + 8 * (share > 0), height=ROW - 6, rx=2, fill="#bcdcf0"
+    )

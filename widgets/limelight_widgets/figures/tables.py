@@ -68,13 +68,19 @@ def devices_figure(state: State) -> Figure:
         Column("ops run", [f"{device['ops']:,}" for device in devices], True),
     ]
     picture = drawn_table("Devices", summary, columns)
-    cells = [
-        *([d["name"], f"live {bytes_text(d['live'])}, peak {bytes_text(d['peak'])}", f"{d['ops']:,}", ""] for d in devices),
-        *([f"{c['from']} → {c['to']}", f"copied {bytes_text(c['nbytes'])}: {c['cause']}", f"{c['count']:,}",
-           line_text(c["line"])] for c in state["copies"]),
-    ]  # fmt: skip
-    table = Table(("device", "bytes", "ops or copies", "line"), cells, frozenset({"ops or copies"}))
+    rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
+    table = Table(("device", "bytes", "ops or copies", "line"), rows, frozenset({"ops or copies"}))
     return figure("Devices", summary, picture, table)
+
+
+def _device_row(device: State) -> list[str]:
+    memory = f"live {bytes_text(device['live'])}, peak {bytes_text(device['peak'])}"
+    return [device["name"], memory, f"{device['ops']:,}", ""]
+
+
+def _copy_row(copy: State) -> list[str]:
+    what = f"copied {bytes_text(copy['nbytes'])}: {copy['cause']}"
+    return [f"{copy['from']} → {copy['to']}", what, f"{copy['count']:,}", line_text(copy["line"])]
 
 
 def line_text(line: Sequence[Any] | None) -> str:

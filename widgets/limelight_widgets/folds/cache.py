@@ -6,7 +6,6 @@ import weakref
 from typing import Any
 
 from limelight import events
-
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.sources import line_state
 from limelight_widgets.units import short_device

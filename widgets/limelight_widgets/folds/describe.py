@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from limelight.source import Source
 
+from limelight.source import Source
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.groups import Hierarchy
 from limelight_widgets.folds.sources import Excerpts
@@ -86,15 +86,17 @@ class Describer:
         if rule:
             self._rules[op] = rule
         stack = [[*self._excerpts.at(source), source.function] for source in _within(node.stack, function)]
+        called = node.functions
+        attributes = [(name, value) for name, value in node.attrs.items() if not any(value is f for f in called)]
         full = {
             "op": op,
             "kind": _kind(node),
             "in": [number[id(value)] for value in node.inputs],
             "out": [str(value.spec) for value in node.outputs],
-            "attrs": {name: attribute_text(value) for name, value in node.attrs.items()},
+            "attrs": {name: attribute_text(value) for name, value in attributes},
             "device": short_device(str(node.device)) if node.device else "",
             "stack": stack or self._bare(node.source),
-            "calls": [[self._place(function.graph), function.name] for function in node.functions],
+            "calls": [[self._place(function.graph), function.name] for function in called],
         }
         return {key: value for key, value in full.items() if value not in ("", [], {}, None)}
 
@@ -142,7 +144,8 @@ def _inputs(graph: Any) -> list[State]:
     """Arguments, then captures, which are marked."""
     first_capture = len(graph.inputs) - graph.n_captures
     return [
-        {"name": shortened(name, NAME_WIDTH), "spec": str(value.spec)} | ({"captured": True} if k >= first_capture else {})
+        {"name": shortened(name, NAME_WIDTH), "spec": str(value.spec)}
+        | ({"captured": True} if k >= first_capture else {})
         for k, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True))
     ]
 

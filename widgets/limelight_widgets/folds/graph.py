@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from limelight import events
-
 from limelight_widgets.folds.describe import Describer
 from limelight_widgets.folds.fold import State
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 
 from limelight.source import Source
-
 from limelight_widgets.folds.fold import State
 
 WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is

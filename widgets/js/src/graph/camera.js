@@ -72,7 +72,7 @@ export class Camera {
         event.preventDefault();
         const { left, top } = svg.getBoundingClientRect();
         this.zoom(Math.exp(-event.deltaY * 0.002), event.clientX - left, event.clientY - top);
-      }, { signal, passive: false }); // prettier-ignore
+      }, { signal, passive: false });
     svg.addEventListener("pointerdown", (event) => {
         if (event.button !== 0) return;
         this.dragged = false;
@@ -84,9 +84,9 @@ export class Camera {
             this.dragged = true;
             this.pan(move.clientX - x, move.clientY - y);
             [x, y] = [move.clientX, move.clientY];
-          }, options); // prettier-ignore
+          }, options);
         for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => stop.abort(), options);
-      }, { signal }); // prettier-ignore
+      }, { signal });
   }
 }
 

@@ -21,7 +21,7 @@ export function details(state, box, links) {
   if (box.kind === "input") {
     const { name, spec, captured } = graph.inputs[box.index];
     const role = captured ? "captured from the surrounding code" : "argument";
-    return [heading(name, "input"), list([["value", spec], ["role", role]])]; // prettier-ignore
+    return [heading(name, "input"), list([["value", spec], ["role", role]])];
   }
   if (box.kind === "output") {
     const { name, spec } = valuesOf(graph)[graph.outputs[box.index]];

@@ -66,7 +66,7 @@ function boxElement(box, { title, detail, kind }, { x, y, width, height }, actio
       class: `ll-box ll-${kind}`, role: "button", tabindex: -1, "aria-label": label.filter(Boolean).join(", "),
       dataset: { box: box.name }, transform: `translate(${x},${y})`, onclick: () => actions.select(box.name),
       ondblclick: opens ? () => actions.toggle(box.name) : null,
-    }, // prettier-ignore
+    },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
     s("text", { class: "ll-name", x: width / 2, y: detail ? 16 : 16 }, `${GLYPHS[kind]} ${title}`.trim()),
     detail ? s("text", { class: "ll-detail", x: width / 2, y: 30 }, detail) : null,

@@ -40,9 +40,9 @@ export class SourcePane {
         "div",
         { class: "ll-line", dataset: { line: key } },
         h("span", { class: "ll-mark", "aria-hidden": "true" }),
+        h("span", { class: "ll-ops", title: count ? `${counted(count, "op")} from this line` : null }, count ? h("span", { class: "ll-badge" }, count) : null),
         h("span", { class: "ll-number" }, first + i),
         h("span", { class: "ll-code" }, code || " "),
-        count ? h("span", { class: "ll-badge", title: counted(count, "op") }, count) : null,
       );
       if (count) this.makeChoosable(row, key, `${label} line ${first + i}, ${counted(count, "op")}: ${code.trim()}`);
       return row;

@@ -227,6 +227,9 @@ export class GraphView {
     this.line = this.line === key ? null : key;
     this.chosen = null;
     this.highlight();
+    const first = this.state && this.picture.boxes.find((box) => this.line && this.isFrom(/** @type {GraphState} */ (this.state), box, this.line));
+    const place = first ? this.placeOf(first.name) : null;
+    if (place) this.camera?.reveal(place);
   }
 
   highlight() {
@@ -255,6 +258,8 @@ export class GraphView {
     this.opened.set(name, open);
     const focused = this.canvas?.contains(document.activeElement);
     await this.redraw(name);
+    const place = this.placeOf(name);
+    if (place) this.camera?.reveal(place);
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name);
     if (focused) focusPicture(this);

@@ -28,12 +28,12 @@ const DETAIL_CHARACTER = 6.1;
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "",
-}); // prettier-ignore
+});
 
 export const KINDS = /** @type {Record<string, string>} */ ({
   input: "input", output: "output", constant: "constant", variable: "variable access", call: "nested function",
   group: "group of ops", random: "random op", effect: "op with an effect", op: "op",
-}); // prettier-ignore
+});
 
 /** @param {GraphState} state @param {Box} box @returns {Words} */
 export function wordsOf(state, box) {

@@ -1,0 +1,76 @@
+"""The JavaScript of the views: its own tests, and that the committed bundle was made from the sources that are here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "widgets"
+JS = ROOT / "js"
+STATIC = ROOT / "limelight_widgets" / "static"
+NODE = shutil.which("node")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js here (`node` is not on the path)")
+
+
+def test_the_bundle_was_made_from_these_sources():
+    made_from = json.loads((STATIC / "build.json").read_text(encoding="utf-8"))
+    files = [*(path for path in (JS / "src").rglob("*") if path.is_file()), JS / "build.mjs", JS / "package-lock.json"]
+    here = {path.relative_to(JS).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    assert made_from == here, "run `npm ci && npm run build` in widgets/js, and commit the bundle"
+
+
+def test_the_bundle_is_complete_and_reaches_for_nothing():
+    for name in ("engine.js", "graph.js", "cache.js", "tape.js", "devices.js", "views.css"):
+        text = (STATIC / name).read_text(encoding="utf-8")
+        assert text.strip()
+        assert "https://cdn" not in text
+        assert "@import" not in text
+        assert "sourceMappingURL" not in text
+    small = sum(
+        (STATIC / name).stat().st_size for name in ("graph.js", "cache.js", "tape.js", "devices.js", "views.css")
+    )
+    assert small < 120_000
+
+
+def test_the_lock_file_names_no_registry():
+    lock = (JS / "package-lock.json").read_text(encoding="utf-8")
+    assert '"resolved"' not in lock
+    assert json.loads(lock)["lockfileVersion"] == 3
+
+
+@needs_node
+def test_javascript():
+    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# fail 0" in done.stdout
+    assert "# tests 0" not in done.stdout
+
+
+@needs_node
+@pytest.mark.skipif(not (JS / "node_modules" / "typescript").is_dir(), reason="no node_modules (npm ci in widgets/js)")
+def test_the_types_of_the_javascript():
+    tsc = JS / "node_modules" / "typescript" / "bin" / "tsc"
+    done = subprocess.run(
+        [NODE, tsc, "-p", "jsconfig.json"], cwd=JS, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@needs_node
+@pytest.mark.skipif(not (JS / "node_modules" / "esbuild").is_dir(), reason="no node_modules (npm ci in widgets/js)")
+def test_building_again_gives_the_same_bundle():
+    names = sorted(path.name for path in STATIC.iterdir() if path.suffix in {".js", ".css", ".json"})
+    before = {name: (STATIC / name).read_bytes() for name in names}
+    try:
+        subprocess.run([NODE, "build.mjs"], cwd=JS, capture_output=True, check=True, timeout=120)
+        after = {name: (STATIC / name).read_bytes() for name in names}
+    finally:
+        for name, content in before.items():
+            (STATIC / name).write_bytes(content)
+    assert [name for name in names if after[name] != before[name]] == []
