@@ -439,8 +439,17 @@ def _output_gradient(target: Any, weight: Any) -> Tensor:
 
 def filled(value: int, like: Any) -> Tensor:
     """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
-    scalar = constant(np.array(value, like.dtype))
-    return scalar if like.shape == () else scalar.broadcast_to(like.sizes())
+    return _broadcast(value, like.shape if shapes.is_static(like.shape) else like.sizes(), like.dtype)
+
+
+def zeros(sizes: Any, dtype: Any) -> Tensor:
+    """Zeros of a shape as `Tensor.sizes` gives it."""
+    return _broadcast(0, sizes, dtype)
+
+
+def _broadcast(value: int, sizes: Any, dtype: Any) -> Tensor:
+    scalar = constant(np.array(value, dtype))
+    return scalar if type(sizes) is tuple and not sizes else scalar.broadcast_to(sizes)
 
 
 def _accumulate(grads: dict[int, Tensor], uid: int, g: Tensor) -> None:

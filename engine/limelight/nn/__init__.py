@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from limelight.nn.dense import Dense
+from limelight.nn.module import Module
 from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.drawing import dropout_mask
 from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = [
+    "Dense",
+    "Module",
     "dropout",
     "gelu",
     "log_softmax",

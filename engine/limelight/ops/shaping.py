@@ -165,7 +165,7 @@ def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
         x = as_tensor(x)
     if type(shape) is not tuple and not isinstance(shape, Tensor):
         shape = tuple(shape)
-    return x if x.shape == shape else _sum_to((x,), shape)
+    return x if isinstance(shape, tuple) and x.shape == shape else _sum_to((x,), shape)
 
 
 # expand_dims and squeeze

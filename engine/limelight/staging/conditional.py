@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from limelight import dispatch, dtypes, shapes, source
 from limelight.errors import ControlFlowError
+from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.ops.literal import constant_op
 from limelight.registry import Op, Taped, defop
 from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.branches import Traced, close, trace_branch, tracing
+from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import Pair, call, infer_outputs, pair_of, watched_mask
-from limelight.tape import filled
+from limelight.tape import zeros
 from limelight.tensor import TensorLike, as_tensor
 from limelight.trace import SymbolicTensor
 
@@ -86,17 +90,46 @@ class Pairs(NamedTuple):
     true: Pair
     false: Pair
 
-    @property
-    def n_extra(self) -> tuple[int, int]:
-        return tuple(len(p.forward.graph.outputs) - p.n_outputs for p in self)  # type: ignore[return-value]  # it is two
-
     def residuals(self, captures: Sequence[Any], outputs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        n, first = self.true.n_outputs, self.n_extra[0]
-        own = list(outputs[:n])
+        """What each branch's backward starts from; of the branch that did not run, empty places."""
+        n = self.true.n_outputs
+        first = len(self.true.forward.graph.outputs)
         return (
-            tuple(self.true.residuals(captures, own + list(outputs[n : n + first]))),
-            tuple(self.false.residuals(captures, own + list(outputs[n + first :]))),
+            tuple(self.true.residuals(captures, outputs[:first])),
+            tuple(self.false.residuals(captures, [*outputs[:n], *outputs[first:]])),
         )
+
+    def padded(self) -> tuple[GraphFunction, GraphFunction]:
+        """The forward versions with the same outputs: their own residuals, and empty places for the other's."""
+        n = self.true.n_outputs
+        extra = [pair.forward.graph.outputs[n:] for pair in self]
+        return _padded(self.true.forward.graph, n, (), extra[1]), _padded(self.false.forward.graph, n, extra[0], ())
+
+
+def _padded(graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value]) -> GraphFunction:
+    """`graph` with empty places before and after its outputs from the n-th on."""
+    blanks = {value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),)) for value in (*before, *after)}
+    outputs = [
+        *graph.outputs[:n],
+        *[blanks[value].outputs[0] for value in before],
+        *graph.outputs[n:],
+        *[blanks[value].outputs[0] for value in after],
+    ]
+    nodes = [*graph.nodes, *blanks.values()]
+    names, captures = graph.input_names, graph.n_captures
+    return GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
+
+
+def _blank(spec: Spec) -> Op:
+    return constant_op if isinstance(spec, TensorSpec) else nothing_op
+
+
+def _blank_spec(spec: Spec) -> Spec:
+    return known((0,) * spec.rank, spec.dtype) if isinstance(spec, TensorSpec) else spec
+
+
+def _blank_param(spec: Spec) -> Any:
+    return Literal(np.empty((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
 def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
@@ -105,67 +138,40 @@ def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
     if not any(pairs.true.connected + pairs.false.connected):
         return None
     n = pairs.true.n_outputs
-    return Taped(cond_forward, (pairs.true.forward, pairs.false.forward, pairs), lambda outputs: outputs[:n])
-
-
-def _infer_forward(pred: Spec, *given: Any) -> tuple[Spec, ...]:
-    *captures, true, false, pairs = given
-    first, second = infer_outputs(true.graph, captures), infer_outputs(false.graph, captures)
-    n = pairs.true.n_outputs
-    extra = [known((None,) * s.rank, s.dtype) if isinstance(s, TensorSpec) else s for s in (*first[n:], *second[n:])]
-    return (*map(merge, first[:n], second[:n]), *extra)
-
-
-def _run_forward(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
-    *captures, true, false, pairs = given
-    n = pairs.true.n_outputs
-    if bool(pred):
-        outputs = true.run(*captures)
-        return (*outputs, *_empty(false.graph.outputs[n:]))
-    outputs = false.run(*captures)
-    return (*outputs[:n], *_empty(true.graph.outputs[n:]), *outputs[n:])
-
-
-def _empty(values: Sequence[Any]) -> list[Any]:
-    return [np.empty((0,) * v.spec.rank, v.spec.dtype) if isinstance(v.spec, TensorSpec) else None for v in values]
+    return Taped(cond_forward, (*pairs.padded(), pairs), lambda outputs: outputs[:n])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     pairs: Pairs = attrs[2]
-    lopsided = [i for i, (a, b) in enumerate(zip(pairs.true.connected, pairs.false.connected, strict=True)) if a != b]
-    zeros_like = tuple([inputs[1 + i] if i in lopsided else None for i in range(len(inputs) - 1)])
-    return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), zeros_like)
+    connected = map(any, zip(pairs.true.connected, pairs.false.connected, strict=True))
+    sizes = tuple([(x.sizes(), x.dtype) if c else None for x, c in zip(inputs[1:], connected, strict=True)])
+    return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), sizes)
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    pairs, pred, true_residuals, false_residuals, zeros_like = saved
+    pairs, pred, *residuals, sizes = saved
     seeds = g[: pairs.true.n_outputs]
-    wanted = [i for i, (a, b) in enumerate(zip(pairs.true.connected, pairs.false.connected, strict=True)) if needed[1 + i] and (a or b)]
+    given = tuple(s is not None for s in seeds)
+    halves = []
+    for pair, kept in zip(pairs, residuals, strict=True):
+        wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
+        halves.append((*pair.backward(wanted, given), (*kept, *[s for s in seeds if s is not None])))
+    targets = sorted({i for _, found, _ in halves for i in found})
     results: list[Any] = [None] * len(needed)
-    if wanted and any(s is not None for s in seeds):
-        true = _branch_pull(pairs.true, true_residuals, seeds, wanted, zeros_like)
-        false = _branch_pull(pairs.false, false_residuals, seeds, wanted, zeros_like)
-        for i, value in zip(wanted, cond(pred, true, false), strict=True):
+    if targets:
+        true, false = [functools.partial(_branch_pull, *half, targets, sizes) for half in halves]
+        for i, value in zip(targets, cond(pred, true, false), strict=True):
             results[1 + i] = value
     return tuple(results)
 
 
 def _branch_pull(
-    pair: Pair, residuals: tuple[Any, ...], seeds: tuple[Any, ...], wanted: list[int], zeros_like: tuple[Any, ...]
-) -> Callable[[], tuple[Any, ...]]:
-    """The backward pass of one branch: a gradient for each wanted capture, zeros where this branch does not use it."""
-
-    def pull() -> tuple[Any, ...]:
-        needed = tuple(i in wanted and c for i, c in enumerate(pair.connected))
-        given = tuple(s is not None for s in seeds)
-        function, targets = pair.backward(needed, given)
-        found: dict[int, Any] = {}
-        if targets:
-            inputs = (*residuals, *[s for s in seeds if s is not None])
-            found = dict(zip(targets, dispatch.apply(call, inputs, (function,)), strict=True))
-        return tuple([found[i] if i in found else filled(0, zeros_like[i]) for i in wanted])
-
-    return pull
+    backward: GraphFunction, found: Sequence[int], operands: tuple[Any, ...], targets: Sequence[int], sizes: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The backward pass of one branch: a gradient for each target, zeros where this branch does not use it."""
+    values = dispatch.apply(call, operands, (backward,)) if found else ()
+    gradients = dict(zip(found, values, strict=True))
+    return tuple([gradients[i] if i in gradients else zeros(*sizes[i]) for i in targets])
 
 
 cond_op: Op = defop(
@@ -185,12 +191,21 @@ cond_forward: Op = defop(
     "cond_forward",
     inputs="*xs:any",
     attrs="true_fn false_fn pairs",
-    infer=_infer_forward,
-    kernel=_run_forward,
+    infer=lambda *given: _infer(*given[:-1]),
+    kernel=lambda *given: _run(*given[:-1]),
     multiple=True,
     higher_order=True,
+    taped=_taped,
     save=_save,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = backward of the branch taken"},
 )
 
+nothing_op: Op = defop(
+    "nothing",
+    inputs="",
+    attrs="spec",
+    infer=lambda spec: spec,
+    kernel=lambda xp, spec: None,
+    why_no_gradient="it stands where a branch that did not run would have left an opaque value",
+)

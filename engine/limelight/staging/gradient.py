@@ -47,8 +47,7 @@ class Pair:
         self.connected = tuple(g is not None for g in joint.gradients)
         self._places = _residual_places(joint)
         self.forward = self._build_forward(joint)
-        extra = {place: i for i, place in enumerate(p for p in self._places if p[0] == "node")}
-        self.sources = [("input", p[1]) if p[0] == "input" else ("output", self.n_outputs + extra[p]) for p in self._places]
+        self.sources = self._sources(joint)
 
     def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
@@ -60,6 +59,19 @@ class Pair:
     def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The handles that the backward pass starts from, out of a forward call's."""
         return [inputs[i] if where == "input" else outputs[i] for where, i in self.sources]
+
+    def _sources(self, joint: Joint) -> list[tuple[str, int]]:
+        """For each residual the input or the output of `forward` that has it."""
+        named = {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
+        extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
+        found = []
+        for place in self._places:
+            value = _at(joint, place)
+            if place[0] == "input":
+                found.append(("input", place[1]))
+            else:
+                found.append(("output", named[value] if value in named else next(extra)))
+        return found
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
@@ -84,8 +96,9 @@ class Pair:
             )
 
     def _build_forward(self, joint: Joint) -> GraphFunction:
-        extra = [_at(joint, place) for place in self._places if place[0] == "node"]
-        outputs = [*joint.outputs, *extra]
+        named = set(joint.outputs)
+        residuals = [_at(joint, place) for place in self._places if place[0] == "node"]
+        outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
         graph = extract(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
         return GraphFunction(prune(graph)[0])
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from limelight import dispatch, dtypes, nest, source
 from limelight.errors import ControlFlowError
 from limelight.registry import Op, Taped, defop
-from limelight.spec import Spec, TensorSpec, known
+from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.branches import Traced, close, trace_branch, tracing
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
 from limelight.tape import INEXACT, filled
@@ -126,89 +126,130 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
 
 # Its gradient: forward stacks what each iteration's backward needs, backward is a while_loop that walks the stacks
 
+Place = tuple[str, int]
+"""("input", i) or ("output", i) of the body: something that is stacked, one row for each iteration."""
 
-def _stacked(pair: Pair, n: int) -> list[tuple[str, int]]:
-    """The residuals that change from one iteration to the next: loop variables on entry, and intermediates."""
-    return [place for place in pair.sources if place[0] == "output" or place[1] < n]
+
+class Record(NamedTuple):
+    """What a forward loop leaves behind: the stacks that its own outputs show, and those that its backward needs."""
+
+    pair: Pair
+    observed: tuple[Place, ...]
+    needed: tuple[Place, ...]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return self.observed + self.needed
 
 
 def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
-    cond_fn, body_fn, n, limit = attrs
+    cond_fn, body_fn, n, limit = attrs[:4]
     pair = pair_of(body_fn, watched_mask(inputs))
     if not any(pair.connected):
         return None
-    return Taped(while_forward, (cond_fn, pair.forward, pair, n, limit), lambda outputs: outputs[:n])
+    changing = tuple((where, i) for where, i in pair.sources if where == "output" or i < n)
+    observed = attrs[4].places if len(attrs) > 4 else ()
+    shown = n + 1 + len(observed) if len(attrs) > 4 else n
+    record = Record(pair, observed, changing)
+    return Taped(while_forward, (cond_fn, pair.forward, n, limit, record), lambda outputs: outputs[:shown])
 
 
 def _infer_forward(*given: Any) -> tuple[Spec, ...]:
-    cond_fn, forward, pair, n, limit = given[-5:]
-    specs = [value.spec for value in forward.graph.inputs], [value.spec for value in forward.graph.outputs]
-    stacks = [specs[0 if where == "input" else 1][i] for where, i in _stacked(pair, n)]
-    return (*specs[0][:n], known((), dtypes.int32), *[known((None, *s.shape), s.dtype) for s in stacks])
+    cond_fn, body_fn, n, limit, record = given[-5:]
+    values = {"input": body_fn.graph.inputs, "output": body_fn.graph.outputs}
+    rows = [values[where][i].spec for where, i in record.places]
+    stacks = [known((None, *s.shape), s.dtype) if isinstance(s, TensorSpec) else ObjectSpec("list") for s in rows]
+    return (*[value.spec for value in body_fn.graph.inputs[:n]], known((), dtypes.int32), *stacks)
 
 
 def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, cond_fn, forward, pair, n, limit = given
+    *data, cond_fn, body_fn, n, limit, record = given
     values, captures = tuple(data[:n]), tuple(data[n:])
-    places = _stacked(pair, n)
-    history: list[list[Any]] = [[] for _ in places]
+    history: list[list[Any]] = [[] for _ in record.places]
     done = 0
     while (limit is None or done < limit) and bool(cond_fn.run(*values, *captures)[0]):
-        outputs = forward.run(*values, *captures)
-        for column, (where, i) in zip(history, places, strict=True):
+        outputs = body_fn.run(*values, *captures)
+        for column, (where, i) in zip(history, record.places, strict=True):
             column.append(values[i] if where == "input" else outputs[i])
         values = outputs[:n]
         done += 1
-    specs = _infer_forward(cond_fn, forward, pair, n, limit)[n + 1 :]
-    stacks = [xp.stack(column) if column else _no_iterations(xp, spec) for column, spec in zip(history, specs, strict=True)]
-    return (*values, np.int32(done), *stacks)
+    specs = _infer_forward(cond_fn, body_fn, n, limit, record)[n + 1 :]
+    return (*values, np.int32(done), *[_stack(xp, column, spec) for column, spec in zip(history, specs, strict=True)])
 
 
-def _no_iterations(xp: Any, spec: Any) -> Any:
-    return xp.empty(tuple(m or 0 for m in spec.shape), dtype=spec.dtype)
+def _stack(xp: Any, rows: list[Any], spec: Any) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return rows
+    if not rows:
+        return xp.empty(tuple(m or 0 for m in spec.shape), dtype=spec.dtype)
+    try:
+        return xp.stack(rows)
+    except ValueError:
+        raise ControlFlowError(
+            f"while_loop: an intermediate of shape {rows[0].shape} changes shape from one iteration to the next, which its "
+            "gradient does not support; keep shapes fixed in the body (pad), or take the gradient of an eager loop"
+        ) from None
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
-    _, _, pair, n, _ = attrs
-    invariant = {i: inputs[i] for where, i in pair.sources if where == "input" and i >= n}
-    like = tuple([x if c else None for x, c in zip(inputs, pair.connected, strict=True)])
-    return (pair, n, out[n], tuple(out[n + 1 :]), tuple(invariant.items()), like, tuple(out[:n]))
+    n, record = attrs[2], attrs[4]
+    invariant = tuple((i, inputs[i]) for where, i in record.pair.sources if where == "input" and i >= n)
+    like = tuple([x if c else None for x, c in zip(inputs, record.pair.connected, strict=True)])
+    stacks = out[n + 1 + len(record.observed) :]
+    return (record, n, out[n], tuple(stacks), invariant, like, tuple(out[:n]))
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    pair, n, count, stacks, invariant, like, finals = saved
-    carried = [i for i in range(n) if like[i] is not None or finals[i].dtype in INEXACT]
+    record, n, count, stacks, invariant, like, finals = saved
+    pair: Pair = record.pair
+    carried = [i for i in range(n) if finals[i].dtype in INEXACT]
     captured = [i for i in range(n, len(needed)) if needed[i] and pair.connected[i]]
     seeds = [g[i] if g[i] is not None else filled(0, finals[i]) for i in carried]
-    body = _backward_body(pair, n, stacks, dict(invariant), carried, captured)
+    rows = [(place, grad) for place, grad in zip(record.observed, g[n + 1 :], strict=False) if grad is not None]
+    step = Step(pair, n, stacks, dict(invariant), carried, captured, rows)
     start = (count - 1, *seeds, *[filled(0, like[i]) for i in captured])
-    shapes_ = [(), *[x.shape for x in start[1:]]]
-    end = while_loop(lambda k, *rest: k >= 0, body, start, shape_invariants=shapes_)
+    end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[x.shape for x in start])
     results: list[Any] = [None] * len(needed)
     for i, value in zip([*carried, *captured], end[1:], strict=True):
         results[i] = value if needed[i] else None
     return tuple(results)
 
 
-def _backward_body(
-    pair: Pair, n: int, stacks: tuple[Any, ...], invariant: dict[int, Any], carried: list[int], captured: list[int]
-) -> Callable[..., tuple[Any, ...]]:
-    """One step back: gradients after an iteration to gradients before it, captured inputs' gradients added up."""
-    targets = {*carried, *captured}
-    needed = tuple(i in targets and c for i, c in enumerate(pair.connected))
-    function, found_for = pair.backward(needed, tuple(i in carried for i in range(pair.n_outputs)))
+class Step(NamedTuple):
+    """One step back: gradients after an iteration to gradients before it; captured inputs' gradients are added up."""
 
-    def body(k: Any, *gradients: Any) -> tuple[Any, ...]:
-        after, totals = gradients[: len(carried)], gradients[len(carried) :]
-        rows = iter([stack[k] for stack in stacks])
-        residuals = [invariant[i] if where == "input" and i >= n else next(rows) for where, i in pair.sources]
-        values = dispatch.apply(call, (*residuals, *after), (function,)) if found_for else ()
-        found = dict(zip(found_for, values, strict=True))
-        before = [found[i] if i in found else g * 0 for i, g in zip(carried, after, strict=True)]
-        sums = [t + found[i] if i in found else t for i, t in zip(captured, totals, strict=True)]
+    pair: Pair
+    n: int
+    stacks: tuple[Any, ...]
+    invariant: dict[int, Any]
+    carried: list[int]
+    captured: list[int]
+    rows: list[tuple[Place, Any]]  # gradients of stacks that the loop itself returned
+
+    def __call__(self, k: Any, *gradients: Any) -> tuple[Any, ...]:
+        after, totals = gradients[: len(self.carried)], gradients[len(self.carried) :]
+        seeds: dict[int, Any] = dict(zip(self.carried, after, strict=True))
+        extra: dict[int, Any] = {}
+        for (where, i), grad in self.rows:
+            target = seeds if where == "output" else extra
+            target[i] = target[i] + grad[k] if i in target else grad[k]
+        found = self._pull(k, seeds)
+        for i, grad in extra.items():
+            found[i] = found[i] + grad if i in found else grad
+        before = [found[i] if i in found else x * 0 for i, x in zip(self.carried, after, strict=True)]
+        sums = [t + found[i] if i in found else t for i, t in zip(self.captured, totals, strict=True)]
         return (k - 1, *before, *sums)
 
-    return body
+    def _pull(self, k: Any, seeds: dict[int, Any]) -> dict[int, Any]:
+        pair = self.pair
+        needed = tuple((i in self.carried or i in self.captured) and c for i, c in enumerate(pair.connected))
+        function, targets = pair.backward(needed, tuple(i in seeds for i in range(pair.n_outputs)))
+        if not targets:
+            return {}
+        stacked = iter([stack[k] for stack in self.stacks])
+        residuals = [self.invariant[i] if where == "input" and i >= self.n else next(stacked) for where, i in pair.sources]
+        values = dispatch.apply(call, (*residuals, *[seeds[i] for i in sorted(seeds)]), (function,))
+        return dict(zip(targets, values, strict=True))
 
 
 while_op: Op = defop(
@@ -227,11 +268,12 @@ while_op: Op = defop(
 while_forward: Op = defop(
     "while_forward",
     inputs="*xs:any",
-    attrs="cond body pair n_vars maximum_iterations",
+    attrs="cond body n_vars maximum_iterations record",
     infer=_infer_forward,
     kernel=_run_forward,
     multiple=True,
     higher_order=True,
+    taped=_taped,
     save=_save,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
