@@ -50,9 +50,9 @@ class Part(NamedTuple):
         return self.nodes[line - _FIRST_LINE] if 0 <= line - _FIRST_LINE < len(self.nodes) else None
 
 
-def emit(graph: Graph, size: int = PART) -> list[Part]:
+def emit(graph: Graph) -> list[Part]:
     """The functions of a plan for `graph`; the first is the one to call, the others are called by it."""
-    return _Emitter(graph, size).emit()
+    return _Emitter(graph, PART).emit()
 
 
 class _Emitter:
@@ -223,7 +223,7 @@ class Scribe:
             return f"{words[0]}{how.middle}{', '.join([*words[1:], *written])}{how.end}"
         arguments = [*[self._bind(x, "xp") for x in how.first], *words] if how.first else words.copy()
         if out is not None:
-            arguments.append(out)
+            arguments.append(f"{how.out}{out}")
         return f"{self._bind(how.kernel, node.op.name)}({', '.join(arguments + written)})"
 
     # Words

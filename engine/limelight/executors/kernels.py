@@ -15,7 +15,8 @@ from limelight.registry import Op
 class Formula(NamedTuple):
     """An expression: `kernel(*first, *operands, *params)`, or without a kernel `operand middle others, params end`.
 
-    `params` stand instead of the node's. `elementwise`: a ufunc, whose result may go into an operand's buffer.
+    `params` stand instead of the node's. `elementwise`: a ufunc, whose result may go into an operand's buffer, which
+    is its last argument, after the word `out`.
     `fresh`: the result is a new array that shares nothing with the operands, which are not kept either.
     `scalar`: literals are wanted as NumPy scalars rather than as 0-d arrays.
     """
@@ -26,6 +27,7 @@ class Formula(NamedTuple):
     end: str = ""
     params: tuple[Any, ...] | None = None
     elementwise: bool = False
+    out: str = ""
     fresh: bool = False
     scalar: bool = False
 
@@ -35,6 +37,9 @@ Choice: TypeAlias = Callable[[Node], Formula | None]
 
 _NEW: Final = frozenset([np.where, np.concatenate, np.stack, np.take, np.dot])
 """Functions of NumPy, besides its ufuncs, that return new arrays."""
+
+_NAMED: Final = (np.maximum, np.minimum)
+"""Ufuncs whose third operand must be named, lest it be mistaken for another number. For the others it costs 15 ns."""
 
 
 class Formulas:
@@ -61,5 +66,6 @@ def plain(kernel: Callable[..., Any]) -> Formula:
     if type(kernel) is functools.partial and not kernel.keywords:  # xp goes in as an argument: one call less
         return Formula(kernel.func, first=kernel.args)
     if isinstance(kernel, np.ufunc):
-        return Formula(kernel, elementwise=kernel.signature is None and kernel.nout == 1, fresh=True)
+        elementwise = kernel.signature is None and kernel.nout == 1
+        return Formula(kernel, elementwise=elementwise, out="out=" if kernel in _NAMED else "", fresh=True)
     return Formula(kernel, fresh=kernel in _NEW)
