@@ -1,0 +1,187 @@
+"""Fair timing of several libraries on a shared machine.
+
+Libraries that would disturb one another (thread pools, allocators) run in processes of their own, and the processes
+take turns: in each round every library measures every row once, one after the other, so that a busy moment of the
+machine strikes all of them alike. Ratios are taken within a round, and their median is what counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import multiprocessing
+import statistics
+import time
+import timeit
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+SLICE = 0.004
+"""Seconds that one measurement takes, at least."""
+MOST = 20_000
+"""Calls in one measurement, at most."""
+
+Run = Callable[[int], float]
+"""From a number of calls to the seconds they took together."""
+
+
+class Row(NamedTuple):
+    """One line of the table: the code to time, in words that each library's namespace gives a meaning to.
+
+    The code of a `block` is the name of a function of a number of calls; other code is one call. A `once` row is what
+    happens the first time and so is not repeated within a round.
+    """
+
+    name: str
+    group: str
+    code: str
+    block: bool = False
+    once: bool = False
+    finish: bool = False  # wait for the result, where the library computes behind the caller's back
+
+
+class Library(NamedTuple):
+    """What a row's code means in one library; `words` is called in the process that measures."""
+
+    name: str
+    package: str
+    words: Callable[[], Mapping[str, Any]]
+    beside: str = ""  # the library in whose process it is measured
+    finish: str = "{}"  # how to wait for a result
+    lacks: tuple[str, ...] = ()  # rows, or groups of rows, that it has nothing for
+
+
+def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
+    """The row as something to time."""
+    if row.block or row.once:
+        whole: Callable[[int], object] = words[row.code]
+
+        def run(number: int) -> float:
+            start = time.perf_counter()
+            whole(number)
+            return time.perf_counter() - start
+
+        return run
+    code = finish.format(row.code) if row.finish else row.code
+    return timeit.Timer(code, globals=dict(words)).timeit
+
+
+def calibrate(run: Run, limit: float = SLICE) -> int:
+    """How many calls fill a slice of time; the first calls warm up caches and pools."""
+    number = 1
+    while run(number) < limit and number < MOST:
+        number = min(number * 4, MOST)
+    return max(1, min(MOST, int(number * limit / max(min(run(number), run(number)), 1e-9))))
+
+
+def _words_of(library: Library) -> Mapping[str, Any]:
+    """The library's words; where it cannot be set up, each of its rows says why."""
+    try:
+        return library.words()
+    except Exception as error:
+        raise UnreadyError(f"{type(error).__name__}: {error}") from error
+
+
+class UnreadyError(Exception):
+    """A library could not be imported or set up."""
+
+
+def _serve(module: str, pipe: Connection) -> None:
+    """The loop of a measuring process: answers (library, row) with seconds a call, or with an error's text."""
+    libraries = {
+        library.name: library for library in importlib.import_module(module).LIBRARIES if library.name in names
+    }
+    words: dict[str, Mapping[str, Any]] = {}
+    numbers: dict[tuple[str, str], tuple[Run, int]] = {}
+    gc.disable()
+    for name, row in iter(pipe.recv, None):
+        try:
+            if name not in words:
+                words[name] = _words_of(libraries[name])
+            if (name, row.name) not in numbers:
+                run = runner(row, words[name], libraries[name].finish)
+                numbers[name, row.name] = (run, 1 if row.once else calibrate(run))
+            run, number = numbers[name, row.name]
+            gc.collect(1)
+            pipe.send(run(number) / number)
+        except Exception as error:  # noqa: BLE001 # a peer that cannot do a row must not end the run
+            pipe.send(f"{type(error).__name__}: {error}".splitlines()[0][:160])
+
+
+class Worker:
+    """A process that measures the rows of some libraries, when asked."""
+
+    def __init__(self, module: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(module, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def measure(self, library: str, row: Row) -> float | str:
+        """Seconds a call, or why there is no answer."""
+        try:
+            self._pipe.send((library, row))
+            answer: float | str = self._pipe.recv()
+        except (EOFError, BrokenPipeError):
+            return "its process died"
+        return answer
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.send(None)
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+
+
+Samples = dict[tuple[str, str], list[float]]
+"""Seconds a call of each round, by (library, row)."""
+
+
+def interleave(
+    libraries: Sequence[Library], rows: Sequence[Row], rounds: int, module: str, say: Callable[[str], None]
+) -> tuple[Samples, dict[tuple[str, str], str]]:
+    """Measures everything `rounds` times, the libraries in turn; also returns the reasons for what could not be."""
+    homes = {library.name: library.beside or library.name for library in libraries}
+    workers = {
+        home: Worker([n for n, h in homes.items() if h == home], module) for home in dict.fromkeys(homes.values())
+    }
+    samples: Samples = {}
+    failed: dict[tuple[str, str], str] = {}
+    try:
+        for turn in range(rounds):
+            say(f"round {turn + 1} of {rounds}")
+            for row in rows:
+                for library in _in_turn(libraries, turn):
+                    key = (library.name, row.name)
+                    if key in failed or {row.name, row.group} & {*library.lacks} or (row.once and turn):
+                        continue
+                    answer = workers[homes[library.name]].measure(library.name, row)
+                    if isinstance(answer, str):
+                        failed[key] = answer
+                    else:
+                        samples.setdefault(key, []).append(answer)
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return samples, failed
+
+
+def _in_turn(libraries: Sequence[Library], turn: int) -> Iterable[Library]:
+    """Nobody is always first: the order turns around from round to round."""
+    return libraries if turn % 2 == 0 else list(reversed(libraries))
+
+
+def typical(samples: Samples, library: str, row: str) -> float | None:
+    """The median of the seconds a call, None where there is none."""
+    found = samples.get((library, row))
+    return statistics.median(found) if found else None
+
+
+def ratio(samples: Samples, row: str, one: str, other: str) -> float | None:
+    """The median over the rounds of `one`'s time by `other`'s."""
+    pairs = list(zip(samples.get((one, row), ()), samples.get((other, row), ()), strict=False))
+    return statistics.median([mine / theirs for mine, theirs in pairs]) if pairs else None

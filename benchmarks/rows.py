@@ -1,0 +1,234 @@
+"""What is measured: the rows of the table, and what their words mean in each library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from measure import Library, Row
+
+Words = dict[str, Any]
+
+CHAIN = 100
+"""Rounds of `x -> tanh(x * b) + a`: 300 operations in all."""
+
+ROWS = [
+    Row("add", "tiny", "a + b"),
+    Row("multiply by a scalar", "tiny", "a * 2.0"),
+    Row("tanh", "tiny", "tanh(a)"),
+    Row("matmul 2x2", "tiny", "p @ p"),
+    Row("matmul 100x100", "tiny", "q @ q"),
+    Row("sum", "tiny", "total(a)"),
+    Row("mean", "tiny", "mean(a)"),
+    Row("reshape", "tiny", "reshape(a, (2, 5))"),
+    Row("transpose", "tiny", "transpose(r)"),
+    Row("slice", "tiny", "a[2:7]"),
+    Row("where", "tiny", "where(c, a, b)"),
+    Row("softmax", "tiny", "softmax(a)"),
+    Row("add, recorded", "gradient", "recorded", block=True),
+    Row("gradient of sum(tanh(a*b)*a)", "gradient", "gradient(a, b)"),
+    Row("staged x + 1", "staged", "plus_one(a)"),
+    Row("staged chain of 300", "staged", "chain(a, b)"),
+    Row("its first call", "first call", "first_chain", once=True),
+    Row("add, large", "large", "A + B", finish=True),
+    Row("scalar, large", "large", "A * 2.0", finish=True),
+    Row("tanh, large", "large", "tanh(A)", finish=True),
+    Row("matmul, large", "large", "Q @ Q", finish=True),
+    Row("sum, large", "large", "total(A)", finish=True),
+    Row("mean, large", "large", "mean(A)", finish=True),
+    Row("reshape, large", "large views", "reshape(A, (1000, 1000))", finish=True),
+    Row("transpose, large", "large views", "transpose(Q)", finish=True),
+    Row("slice, large", "large views", "A[2:700_000]", finish=True),
+    Row("where, large", "large", "where(C, A, B)", finish=True),
+    Row("softmax, large", "large", "softmax(A)", finish=True),
+]
+
+
+def _operands(convert: Callable[[Any], Any]) -> Words:
+    """The same arrays for every library: lower case is tiny (10 elements), upper case large (a million)."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(0.1, 1.0, (2, 10)).astype(np.float32)
+    A, B = rng.uniform(0.1, 1.0, (2, 1_000_000)).astype(np.float32)
+    arrays = {"a": a, "b": b, "c": a > b, "A": A, "B": B, "C": A > B, "r": a.reshape(2, 5)}
+    arrays |= {"p": a[:4].reshape(2, 2), "q": A[:10_000].reshape(100, 100), "Q": A.reshape(1000, 1000)}
+    return {name: convert(array) for name, array in arrays.items()}
+
+
+def _chain(tanh: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A new function each time, so that staging it starts from nothing."""
+
+    def chain(x: Any, b: Any) -> Any:
+        a = x
+        for _ in range(CHAIN):
+            x = tanh(x * b) + a
+        return x
+
+    return chain
+
+
+def _staged(
+    words: Words, stage: Callable[[Callable[..., Any]], Callable[..., Any]], forget: Callable[[], object] = lambda: None
+) -> Words:
+    """The rows of staged functions: `stage` is the library's own decorator, `forget` empties its caches."""
+    a, b, tanh = words["a"], words["b"], words["tanh"]
+
+    def first_chain(number: int) -> None:
+        for _ in range(number):
+            forget()
+            stage(_chain(tanh))(a, b)
+
+    return {"plus_one": stage(lambda x: x + 1), "chain": stage(_chain(tanh)), "first_chain": first_chain}
+
+
+def _adder(tape: Callable[[Callable[[Any], Any], Any], object], a: Any, b: Any) -> Callable[[int], None]:
+    """The row of recorded additions: `tape(f, a)` records what f does with a."""
+
+    def recorded(number: int) -> None:
+        def additions(x: Any) -> Any:
+            for _ in range(number):
+                y = x + b
+            return y
+
+        tape(additions, a)
+
+    return recorded
+
+
+def _numpy() -> Words:
+    words = _operands(np.array) | {"tanh": np.tanh, "total": np.sum, "mean": np.mean, "where": np.where}
+    words |= {"reshape": np.reshape, "transpose": np.transpose, "softmax": _softmax(np)}
+
+    def gradient(a: Any, b: Any) -> Any:  # by hand: what somebody without a library would write
+        t = np.tanh(a * b)
+        g = a * (1.0 - t * t)
+        return np.sum(t * a), (t + g * b, g * a)
+
+    words["gradient"] = gradient
+    words["recorded"] = _adder(lambda f, a: f(a), words["a"], words["b"])
+    return words | _staged(words, lambda f: f)
+
+
+def _softmax(xp: Any) -> Callable[[Any], Any]:
+    """As written where a library has none of its own."""
+
+    def softmax(x: Any) -> Any:
+        e = xp.exp(x - xp.max(x))
+        return e / xp.sum(e)
+
+    return softmax
+
+
+def _limelight() -> Words:
+    import limelight as ll
+
+    words = _operands(ll.constant) | {"tanh": ll.tanh, "total": ll.sum, "mean": ll.mean, "where": ll.where}
+    words |= {"reshape": ll.reshape, "transpose": ll.matrix_transpose, "softmax": ll.nn.softmax}
+
+    def record(f: Callable[[Any], Any], a: Any) -> None:
+        with ll.GradientTape() as tape:
+            tape.watch(a)
+            f(a)
+
+    def gradient(a: Any, b: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch((a, b))
+            y = ll.sum(ll.tanh(a * b) * a)
+        return y, tape.gradient(y, (a, b))
+
+    words |= {"recorded": _adder(record, words["a"], words["b"]), "gradient": gradient}
+    return words | _staged(words, ll.function)
+
+
+def _autograd() -> Words:
+    import autograd.numpy as xp
+    from autograd.core import make_vjp
+    from autograd.differential_operators import make_vjp as of_several
+
+    words = _operands(np.array) | {"tanh": xp.tanh, "total": xp.sum, "mean": xp.mean, "where": xp.where}
+    words |= {"reshape": xp.reshape, "transpose": xp.transpose, "softmax": _softmax(xp)}
+
+    def gradient(a: Any, b: Any) -> Any:
+        pull, y = of_several(lambda a, b: xp.sum(xp.tanh(a * b) * a), (0, 1))(a, b)
+        return y, pull(1.0)
+
+    return words | {"recorded": _adder(make_vjp, words["a"], words["b"]), "gradient": gradient}
+
+
+def _jax() -> Words:
+    import jax
+    import jax.numpy as xp
+
+    words = _operands(xp.array) | {"tanh": xp.tanh, "total": xp.sum, "mean": xp.mean, "where": xp.where}
+    words |= {"reshape": xp.reshape, "transpose": xp.transpose, "softmax": jax.nn.softmax}
+    gradient = jax.value_and_grad(lambda a, b: xp.sum(xp.tanh(a * b) * a), (0, 1))
+    words |= {"recorded": _adder(jax.vjp, words["a"], words["b"]), "gradient": gradient}
+    return words | _staged(words, jax.jit)
+
+
+def _torch() -> Words:
+    import torch
+    import torch._inductor.config
+
+    words = _operands(torch.tensor) | {"tanh": torch.tanh, "total": torch.sum, "mean": torch.mean}
+    words |= {"reshape": torch.reshape, "transpose": torch.t, "where": torch.where}
+    words["softmax"] = lambda x: torch.softmax(x, 0)
+    of_a, of_b = words["a"].clone().requires_grad_(), words["b"].clone().requires_grad_()
+
+    def gradient(a: Any, b: Any) -> Any:
+        y = torch.sum(torch.tanh(of_a * of_b) * of_a)
+        return y, torch.autograd.grad(y, (of_a, of_b))
+
+    words |= {"recorded": _adder(lambda f, a: f(a), of_a, words["b"]), "gradient": gradient}
+    torch._inductor.config.force_disable_caches = True  # or a first call would find its code on the disk
+    return words | _staged(words, torch.compile, torch.compiler.reset)
+
+
+def _tensorflow(**options: Any) -> Words:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its greetings would break into the table
+    import tensorflow as tf
+
+    words = _operands(tf.constant) | {
+        "tanh": tf.tanh,
+        "total": tf.reduce_sum,
+        "mean": tf.reduce_mean,
+        "where": tf.where,
+    }
+    words |= {"reshape": tf.reshape, "transpose": tf.transpose, "softmax": tf.nn.softmax}
+
+    def record(f: Callable[[Any], Any], a: Any) -> None:
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            f(a)
+
+    def gradient(a: Any, b: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch((a, b))
+            y = tf.reduce_sum(tf.tanh(a * b) * a)
+        return y, tape.gradient(y, (a, b))
+
+    words |= {"recorded": _adder(record, words["a"], words["b"]), "gradient": gradient}
+    return words | _staged(words, lambda f: tf.function(f, autograph=False, **options))
+
+
+def _tensorflow_xla() -> Mapping[str, Any]:
+    return _tensorflow(jit_compile=True)
+
+
+EAGER = ("tiny", "gradient", "large", "large views")
+LIBRARIES = [
+    Library("numpy", "numpy", _numpy, lacks=("first call",)),
+    Library("limelight", "limelight", _limelight, beside="numpy"),
+    Library("autograd", "autograd", _autograd, lacks=("staged", "first call")),
+    Library("jax", "jax", _jax, finish="({}).block_until_ready()"),
+    Library("torch", "torch", _torch),
+    Library("tensorflow", "tensorflow", _tensorflow),
+    Library(
+        "tf (XLA)",
+        "tensorflow",
+        _tensorflow_xla,
+        beside="tensorflow",
+        lacks=EAGER,
+    ),
+]
