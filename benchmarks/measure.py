@@ -90,9 +90,7 @@ class UnreadyError(Exception):
 
 def _serve(module: str, pipe: Connection) -> None:
     """The loop of a measuring process: answers (library, row) with seconds a call, or with an error's text."""
-    libraries = {
-        library.name: library for library in importlib.import_module(module).LIBRARIES if library.name in names
-    }
+    libraries = {library.name: library for library in importlib.import_module(module).LIBRARIES}
     words: dict[str, Mapping[str, Any]] = {}
     numbers: dict[tuple[str, str], tuple[Run, int]] = {}
     gc.disable()
