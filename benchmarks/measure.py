@@ -144,9 +144,7 @@ def interleave(
 ) -> tuple[Samples, dict[tuple[str, str], str]]:
     """Measures everything `rounds` times, the libraries in turn; also returns the reasons for what could not be."""
     homes = {library.name: library.beside or library.name for library in libraries}
-    workers = {
-        home: Worker([n for n, h in homes.items() if h == home], module) for home in dict.fromkeys(homes.values())
-    }
+    workers = {home: Worker(module) for home in dict.fromkeys(homes.values())}
     samples: Samples = {}
     failed: dict[tuple[str, str], str] = {}
     try:
