@@ -67,6 +67,10 @@ class RunError(LimelightError, RuntimeError):
     """A kernel failed while a graph was running; the message names the op and the user's line. See docs/errors/RunError.md."""
 
 
+class RetracingWarning(UserWarning):
+    """A staged function traces in most of its calls; the message says which argument made it do so."""
+
+
 def mark_user_error(error: BaseException) -> None:
     """Notes that `error` was raised by the user's own Python code, which executors then pass on unchanged."""
     error.__limelight_user_error__ = True  # type: ignore[attr-defined]  # exceptions take attributes

@@ -1,0 +1,7 @@
+"""Plain answers to "why?": each function here returns records, and `str()` of it is a sentence.
+
+The magics print these answers, the views draw them, scripts call them.
+"""
+
+from limelight.explain.retrace import Retrace as Retrace
+from limelight.explain.retrace import retrace as retrace

@@ -59,7 +59,9 @@ class TraceCache:
         return self._order[index]
 
     def _drop_dead(self) -> None:
-        dead = [key for key in self._entries if any(part[0] == "object" and part[1].ref() is None for part in key.parts)]
+        dead = [
+            key for key in self._entries if any(part[0] == "object" and part[1].ref() is None for part in key.parts)
+        ]
         for key in dead:
             entry = self._entries.pop(key)
             if entry in self._order and entry not in self._entries.values():

@@ -77,7 +77,8 @@ def _segment(code: CodeType, instruction: int) -> str | None:
     if position is None or None in position:
         return None
     first, last, begin, end = position
-    assert first is not None and last is not None
+    assert first is not None
+    assert last is not None
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
     if not all(lines):
         return None

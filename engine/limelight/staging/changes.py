@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -73,6 +74,11 @@ def show(part: Part, limit: int = 60) -> str:
     """A part in at most `limit` characters."""
     text: str = part[1] if part[0] == "text" else describe_part(part)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def quoted(key: Any) -> str:
+    """A dictionary key as code; strings as this project writes them."""
+    return json.dumps(key, ensure_ascii=False) if type(key) is str else repr(key)
 
 
 def sealed(change: Change) -> Change:
@@ -165,7 +171,7 @@ class _Node(NamedTuple):
         """The keys of a dictionary, the number of values of another container."""
         keys = self.structure.keys
         if self.structure.kind is dict:
-            return ("text", f"keys {{{', '.join(map(repr, keys))}}}", dict, keys)
+            return ("text", f"keys {{{', '.join(map(quoted, keys))}}}", dict, keys)
         return ("text", f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
 
 
@@ -270,5 +276,5 @@ def _note(cause: Cause, before: Part, after: Part) -> str:
 
 
 def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
-    gone, come = [[repr(k) for k in a if k not in b] for a, b in ((before, after), (after, before))]
+    gone, come = [[quoted(k) for k in a if k not in b] for a, b in ((before, after), (after, before))]
     return ", ".join(f"{word} {' and '.join(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)

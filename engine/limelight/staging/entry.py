@@ -30,7 +30,13 @@ class ConcreteFunction:
     __limelight_leaf__ = True
 
     def __init__(
-        self, function: GraphFunction, captures: Sequence[Any], outputs: Outputs, key: Key, paths: Sequence[str], where: str
+        self,
+        function: GraphFunction,
+        captures: Sequence[Any],
+        outputs: Outputs,
+        key: Key,
+        paths: Sequence[str],
+        where: str,
     ) -> None:
         self.function = function
         self.name = function.name
@@ -71,7 +77,9 @@ class ConcreteFunction:
     @property
     def signature(self) -> str:
         """The abstract arguments on one line: "x: f32[32,784], training: True"."""
-        return ", ".join(f"{path}: {describe_part(part)}" for path, part in zip(self.paths, self.key.parts, strict=True))
+        return ", ".join(
+            f"{path}: {describe_part(part)}" for path, part in zip(self.paths, self.key.parts, strict=True)
+        )
 
     @property
     def device(self) -> str | None:

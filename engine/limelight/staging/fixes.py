@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from limelight import nest, shapes
 from limelight.nest import Structure
 from limelight.staging.callsite import CallSite
-from limelight.staging.changes import SCOPE, Cause, Change, Part
+from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
 from limelight.staging.signature import Key, Signature
 
 _MOST: Final = 12
@@ -63,7 +63,9 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
     if len(changes) > _MOST and any(change.cause is not Cause.SHAPE for change in changes):
         changes = changes[:_MOST]
-    templates = {change.path: found for change in changes if (found := _template(change)) is not None}
+    whole = (situation.signature.rest_name, situation.signature.keywords_name)
+    named = [change for change in changes if change.path not in whole]
+    templates = {change.path: found for change in named if (found := _template(change)) is not None}
     hoisted = _hoists(changes, situation)
     fixes = _for_shapes(changes, templates, situation)
     fixes += [fix for fix, _ in hoisted]
@@ -84,9 +86,10 @@ def _template(change: Change) -> str | None:
     widths = [width for part in (before, after) if (width := _dtype_of(part)) is not None]
     if len(widths) == 2 and change.cause in (Cause.NUMBER, Cause.TYPE):
         return f'll.constant({{}}, "{_DTYPES[max(widths)]}")' if change.cause is Cause.TYPE else "ll.constant({})"
-    if kinds == ("value", "tensor") and after[2] == () or kinds == ("tensor", "value") and before[2] == ():
+    if set(kinds) == {"value", "tensor"}:
         tensor, value = (after, before) if kinds[0] == "value" else (before, after)
-        return f'll.constant({{}}, "{tensor[1].name}")' if _dtype_of(value) is not None else None
+        scalar = tensor[2] == () and _dtype_of(value) is not None
+        return f'll.constant({{}}, "{tensor[1].name}")' if scalar else None
     if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
         return "{}.read_value()"
     return _container_template(change)
@@ -94,9 +97,9 @@ def _template(change: Change) -> str | None:
 
 def _tensor_template(before: Part, after: Part) -> str | None:
     text = "{}"
-    if before[2] != after[2] and shapes.is_static(before[2]) and _without_ones(before[2]) == _without_ones(after[2]):
-        if len(before[2]) != len(after[2]):
-            text = f"ll.reshape({text}, {shapes.show(before[2])})"
+    other_rank = len(before[2]) != len(after[2])
+    if other_rank and shapes.is_static(before[2]) and _without_ones(before[2]) == _without_ones(after[2]):
+        text = f"ll.reshape({text}, {shapes.show(before[2])})"
     if before[1] != after[1]:
         text = f'll.astype({text}, "{before[1].name}")'
     if before[3:] != after[3:]:
@@ -106,11 +109,14 @@ def _tensor_template(before: Part, after: Part) -> str | None:
 
 def _container_template(change: Change) -> str | None:
     before, after = change.before, change.after
-    if change.cause is Cause.CONTAINER and before[0] == after[0] == "text" and len(before) == len(after) == 4:
-        if {before[2], after[2]} == {list, tuple} and before[3] == after[3]:
-            return f"{before[2].__name__}({{}})"
-    if change.cause is Cause.KEYS and len(before) == len(after) == 4 and set(before[3]) < set(after[3]):
-        return f"{{{{name: {{}}[name] for name in {before[3]!r}}}}}"
+    if not before[0] == after[0] == "text" or len(before) < 4 or len(after) < 4:
+        return None
+    (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
+    if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
+        return f"{old_kind.__name__}({{}})"
+    if old_kind is new_kind is dict and set(old_keys) < set(new_keys):
+        keys = "".join([f"{quoted(key)}, " for key in old_keys])
+        return f"{{{{name: {{}}[name] for name in ({keys.rstrip()})}}}}"
     return None
 
 
@@ -253,7 +259,7 @@ def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:
         return None
     items = [str(item) for item in inner]
     if structure.kind is dict:
-        return "{" + ", ".join(f"{key!r}: {item}" for key, item in zip(structure.keys, items, strict=True)) + "}"
+        return "{" + ", ".join(f"{quoted(key)}: {item}" for key, item in zip(structure.keys, items, strict=True)) + "}"
     if structure.kind is list:
         return f"[{', '.join(items)}]"
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

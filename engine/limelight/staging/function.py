@@ -49,7 +49,7 @@ class Function:
         if not callable(python_function):
             raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
         self.python_function = python_function
-        self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        self.name = name or str(getattr(python_function, "__name__", type(python_function).__name__))
         self.id = next(_ids)
         self.trace_count = 0
         self._options = {
@@ -106,6 +106,11 @@ class Function:
         self._cache.clear()
         for _, bound in self._instances.values():
             bound.clear_cache()
+
+    @property
+    def instances(self) -> tuple[Function, ...]:
+        """For a method: the functions of its living instances, each with a cache of its own."""
+        return tuple([bound for reference, bound in list(self._instances.values()) if reference() is not None])
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
         """A staged method: each instance has its own cache, which goes with it."""
@@ -170,6 +175,8 @@ class Function:
         entry.reason = str(entry.miss)
         self._cache.add(call.key, entry)
         self._tell(entry)
+        if run:
+            miss.warn_if_retracing(self)
         return entry
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
@@ -178,7 +185,10 @@ class Function:
         stack = source.user_stack()
         tracer = Tracer(self.name)
         paths = self._signature.paths(call.key.structure, len(call.leaves))
-        leaves = [_add_input(tracer, leaf, part, path) for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)]
+        leaves = [
+            _add_input(tracer, leaf, part, path)
+            for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
+        ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
         lifter = functools.partial(_lift, tracer, call.leaves, lift.get())
         with on_create.override(creation.note), lift.override(lifter), tracer:
@@ -246,7 +256,9 @@ def _check_signature(given: Sequence[Any] | None, signature: Signature) -> tuple
     return tuple(given)
 
 
-def _declared_call(declared: tuple[Any, ...], signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def _declared_call(
+    declared: tuple[Any, ...], signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Call:
     """A call of a function with an input_signature: arguments are checked and cast, the key is always the same."""
     positional, keywords = signature.bind(args, kwargs)
     given, rest = positional[: len(declared)], positional[len(declared) :]

@@ -7,13 +7,14 @@ when a call finds its trace.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from limelight import dispatch
 from limelight.source import Source
-from limelight.staging import callsite, changes, fixes
+from limelight.staging import callsite, changes, fixes, retracing
 from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
 from limelight.staging.signature import Key
@@ -49,12 +50,14 @@ class Miss:
     """Why one call traced. `str()` is the whole story in a few sentences.
 
     `cause` is the slightest-to-greatest `Cause` of all `changes`, or what concerns the call as a whole. `seconds` is
-    what tracing took, None for a prediction. `note` are words about the call as a whole.
+    what tracing took, None for a prediction. `note` are words about the call as a whole. `made_at` is
+    `time.perf_counter()` in seconds.
     """
 
     function: str
     where: str
     cause: Cause
+    number: int
     changes: tuple[Change, ...] = ()
     closest: Closest | None = None
     fixes: tuple[fixes.Fix, ...] = ()
@@ -62,6 +65,7 @@ class Miss:
     inside: str = ""
     seconds: float | None = None
     created: int = 0
+    made_at: float = field(default_factory=time.perf_counter, compare=False)
 
     def with_cost(self, seconds: float, created: int = 0) -> Miss:
         """This record, with what tracing took and how many variables the function created while it did."""
@@ -112,7 +116,7 @@ class Miss:
             plural = "s" if self.created > 1 else ""
             said.append(f"Its Python code ran twice, since it created {self.created} variable{plural}.")
         if self.seconds is not None:
-            said.append(f"Cost {_duration(self.seconds)}.")
+            said.append(f"Cost {duration(self.seconds)}.")
         if self.fixes:
             said.append(f"Fix: {'; '.join(map(str, self.fixes))}")
         elif self.cause in fixes.ADVICE:
@@ -146,10 +150,8 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     where = str(stack[0]) if stack else "a library thread"
     entries = tuple(function.trace_cache)
     found = closest(entries, key, function._signature)
-    if found is None:
-        record = _without_traces(function, key, where)
-    else:
-        record = _compared(function, key, where, entries, found)
+    alone = found is None
+    record = _without_traces(function, key, where) if alone else _compared(function, key, where, entries, found)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
     return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
 
@@ -161,30 +163,45 @@ def predict(function: Any, key: Key, found: Any) -> Prediction:
     return Prediction(function.name, False, miss=diagnose(function, key, ()))
 
 
+def warn_if_retracing(function: Any) -> None:
+    """To be called once after each call that traced: warns when most calls do, with the reason of the latest."""
+    misses = function.trace_cache.history.misses
+    retracing.warn(function, str(misses[-1]) if misses else "")
+
+
 def _without_traces(function: Any, key: Key, where: str) -> Miss:
     history = function.trace_cache.history
     if history.cleared:
         return _cleared(function, key, where)
-    return Miss(function.name, where, Cause.FIRST, note="first call")
+    number = history.made + 1
+    earlier = retracing.staged_before(function)
+    if not earlier:
+        return Miss(function.name, where, Cause.FIRST, number, note="first call")
+    note = f"first call of a newly staged function; its definition ({retracing.definition(function)}) was staged"
+    return Miss(function.name, where, Cause.REMADE, number, note=f"{note} and traced {_times(earlier)} before")
 
 
 def _cleared(function: Any, key: Key, where: str) -> Miss:
     """There were traces, and the cache was cleared."""
-    ghosts = [ghost for ghost in function.trace_cache.history.ghosts if ghost.was_for(key)]
+    history = function.trace_cache.history
+    number = history.made + 1
+    ghosts = [ghost for ghost in history.ghosts if ghost.was_for(key)]
     note = "the cache was cleared"
     if ghosts:
         lost = Closest(ghosts[-1].number, ghosts[-1].where, ghosts[-1].uses)
-        return Miss(function.name, where, Cause.CLEARED, note=f"{note}; it held {lost} for these arguments")
-    return Miss(function.name, where, Cause.CLEARED, note=f"{note}, and no trace for these arguments was in it")
+        return Miss(function.name, where, Cause.CLEARED, number, note=f"{note}; it held {lost} for these arguments")
+    return Miss(function.name, where, Cause.CLEARED, number, note=f"{note}; no trace in it was for these arguments")
 
 
 def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found: Any) -> Miss:
     """There are traces, for other arguments."""
+    history = function.trace_cache.history
+    number = history.made + 1
     differing = changes.differing(found.key, key, function._signature)
     if not differing:
-        note = f"trace #{found.index + 1} is for these arguments, but captured a tensor of an enclosing trace that has ended"
-        return Miss(function.name, where, Cause.STALE, closest=_closest(found), note=note)
-    if any(ghost.was_for(key) for ghost in function.trace_cache.history.ghosts):
+        note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
+        return Miss(function.name, where, Cause.STALE, number, closest=_closest(found), note=note)
+    if any(ghost.was_for(key) for ghost in history.ghosts):
         return _cleared(function, key, where)
     cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)
     names = frozenset([function.name])
@@ -192,7 +209,7 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     situation = fixes.Situation(function.name, function._signature, function._options, entries, key, site)
     mended = tuple(fixes.find(differing, situation))
     sealed = tuple([changes.sealed(change) for change in differing])
-    return Miss(function.name, where, cause, sealed, _closest(found), mended)
+    return Miss(function.name, where, cause, number, sealed, _closest(found), mended)
 
 
 def _closest(entry: Any) -> Closest:
@@ -203,7 +220,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds as people say them: "38 ms"."""
     if seconds >= 1:
         return f"{seconds:.1f} s"
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.1f} ms"

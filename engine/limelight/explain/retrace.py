@@ -1,0 +1,114 @@
+"""Why did it trace again?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from limelight.errors import ArgumentError
+from limelight.staging.function import Function
+from limelight.staging.miss import Miss, duration
+
+_WIDTH: Final = 80
+_NARROW: Final = 21
+
+
+class Group(NamedTuple):
+    """Traces with one cause: how many, what they took in all, and the latest of them."""
+
+    argument: str
+    cause: str
+    traces: int
+    seconds: float
+    latest: Miss
+
+
+@dataclass(frozen=True)
+class Retrace:
+    """Why a function traced, each time it did: `records` are `Miss` records, the newest last.
+
+    `str()` is the story of the newest, `table()` an overview of all.
+    """
+
+    function: str
+    records: tuple[Miss, ...]
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The traces by argument and cause, the costliest group first."""
+        rows = sorted(((_argument(m), str(m.cause), m) for m in self.records), key=lambda row: row[:2])
+        groups = []
+        for (argument, cause), members in groupby(rows, key=lambda row: row[:2]):
+            misses = [miss for _, _, miss in members]
+            seconds = sum(miss.seconds or 0.0 for miss in misses)
+            groups.append(Group(argument, cause, len(misses), seconds, max(misses, key=lambda m: m.made_at)))
+        return tuple(sorted(groups, key=lambda g: -g.seconds))
+
+    def table(self) -> str:
+        """One line for each argument and cause, the costliest first, at most 80 columns wide."""
+        if not self.records:
+            return str(self)
+        head = ("traces", "cost", "argument", "cause", "latest")
+        rows = [(str(g.traces), duration(g.seconds), g.argument, g.cause, _change(g.latest)) for g in self.groups]
+        widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+        return "\n".join([_line(row, widths) for row in (head, *rows)])
+
+    def __str__(self) -> str:
+        if not self.records:
+            return f"`{self.function}` has not traced yet: call it once, and the trace is explained here."
+        newest = self.records[-1]
+        group = next(g for g in self.groups if g.latest is newest)
+        if newest.first or group.traces == 1:
+            return str(newest)
+        about = f"`{group.argument}`, {group.cause}" if group.argument else group.cause
+        return f"{newest}\n{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all."
+
+
+def retrace(F: Function) -> Retrace:
+    """Why `F`, a function made by `ll.function`, traced: each time it did, up to the thousand newest.
+
+    For a staged method of a class these are the traces of all its living instances. Raises ArgumentError for anything
+    but a staged function.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def double(x):
+    ...     return x + x
+    >>> for n in (3, 4):
+    ...     y = double(ll.ones((n,)))
+    >>> difference = retrace(double).records[-1].differences[0]
+    >>> difference.path, difference.before, difference.after
+    ('x', 'f32[3]', 'f32[4]')
+    >>> difference.fix
+    '@ll.function(input_signature=[ll.TensorSpec((None,), "float32")])'
+    """
+    if not isinstance(F, Function):
+        given = getattr(F, "__name__", "")
+        raise ArgumentError(
+            f"explain.retrace needs a staged function, got {type(F).__name__}{f' {given!r}' if given else ''}; "
+            "stage it first: F = ll.function(fn)"
+        )
+    records = [record for one in (F, *F.instances) for record in one.trace_cache.history.misses]
+    return Retrace(F.name, tuple(sorted(records, key=lambda record: record.made_at)))
+
+
+def _argument(miss: Miss) -> str:
+    """The argument that a trace is put down to: that of the greatest change."""
+    return next((change.path for change in miss.changes if change.cause is miss.cause), "")
+
+
+def _change(miss: Miss) -> str:
+    change = next((one for one in miss.differences if one.cause == miss.cause), None)
+    return f"{change.before} -> {change.after}" if change else miss.reason
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    numbers = [cell.rjust(width) for cell, width in zip(row[:2], widths, strict=False)]
+    narrow = [min(width, _NARROW) for width in widths[2:4]]
+    words = [_cut(cell, width).ljust(width) for cell, width in zip(row[2:4], narrow, strict=True)]
+    return _cut("  ".join([*numbers, *words, row[-1]]).rstrip(), _WIDTH)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,74 @@
+"""The warning for functions that trace again and again, and for staged functions that are made again and again."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import OrderedDict, deque
+from typing import Any, Final
+
+from limelight import source
+from limelight.errors import RetracingWarning
+from limelight.source import Source
+from limelight.staging.history import WINDOW, History
+
+_OFTEN: Final = 5
+_AT_MOST: Final = 2
+_CODES_KEPT: Final = 1000
+
+_staged: Final[OrderedDict[Source, deque[History]]] = OrderedDict()
+"""The latest histories of the functions staged from one definition. They outlive their functions: words and numbers."""
+
+
+def definition(function: Any) -> Source | None:
+    """Where the Python function was written; None for what has no code of its own, and for a method of one instance."""
+    code = getattr(function.python_function, "__code__", None)
+    if code is None or source.is_library(code):
+        return None
+    return Source(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
+def staged_before(function: Any) -> int:
+    """From how many other staged functions of the same definition calls have traced."""
+    where = definition(function)
+    mine = function.trace_cache.history
+    return 0 if where is None else sum([history is not mine for history in _staged.get(where, ())])
+
+
+def warn(function: Any, story: str) -> None:
+    """To be called once for each call that traced. Warns when five of the last ten did so, at most twice."""
+    history = function.trace_cache.history
+    family = _family(function)
+    traced = history.recent_traces()
+    if history.warned < _AT_MOST and traced >= _OFTEN:
+        history.warned += 1
+        calls = min(WINDOW, history.calls)
+        _warn(f"`{function.name}` traced in {traced} of its last {calls} calls, which costs more than running. {story}")
+    elif history.made == 1 and sum([other.warned for other in family]) < _AT_MOST and _remade_often(family):
+        history.warned += 1
+        _warn(f"`{function.name}` was staged anew in {_OFTEN} of its last {WINDOW} calls or fewer. {story}")
+
+
+def _family(function: Any) -> deque[History]:
+    """The histories of this definition, the function's own last."""
+    where = definition(function)
+    if where is None:
+        return deque()
+    family = _staged.setdefault(where, deque(maxlen=WINDOW))
+    _staged.move_to_end(where)
+    if len(_staged) > _CODES_KEPT:
+        _staged.popitem(last=False)
+    history = function.trace_cache.history
+    if not any(history is one for one in family):
+        family.append(history)
+    return family
+
+
+def _remade_often(family: deque[History]) -> bool:
+    """Whether the last five functions of this definition were called ten times or fewer in all."""
+    return len(family) >= _OFTEN and sum([history.calls for history in list(family)[-_OFTEN:]]) <= WINDOW
+
+
+def _warn(message: str) -> None:
+    line = source.user_line() or Source("<unknown>", 1, "")
+    warnings.warn_explicit(message, RetracingWarning, line.file, line.line, module=inspect.getmodulename(line.file))
