@@ -281,7 +281,7 @@ def _getter(op: Op, name: str) -> str:
             return values
         for fact, function in (("shape", "sizes"), ("dtype", "dtype"), ("device", "device")):
             if name == f"{operand.name}_{fact}":
-                direct = f"{values}.sizes()" if fact == "shape" else f"{values}.dtype"
+                direct = {"shape": f"{values}.sizes()", "dtype": f"{values}.dtype"}.get(fact, f"{values}._device")
                 return f"tuple([{function}(x) for x in inputs])" if op.variadic else direct
     raise AssertionError(name)
 

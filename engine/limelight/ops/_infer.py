@@ -82,5 +82,7 @@ def check_axis_size(name: str, shape: Shape, axis: int) -> int:
     """The size of `axis`, which must be known; `name` is the op's, for the message."""
     size = shape[axis]
     if size is None:
-        raise ShapeError(f"{name}: axis {axis} of {shapes.show(shape)} must have a known size; give it in the TensorSpec")
+        raise ShapeError(
+            f"{name}: axis {axis} of {shapes.show(shape)} must have a known size; give it in the TensorSpec"
+        )
     return size

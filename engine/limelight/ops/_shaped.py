@@ -19,7 +19,13 @@ from limelight.tensor import Tensor
 
 
 def shaped(
-    name: str, *, inputs: str = "", attrs: str = "", infer: Callable[..., TensorSpec], kernel: Callable[..., Any], **fields: Any
+    name: str,
+    *,
+    inputs: str = "",
+    attrs: str = "",
+    infer: Callable[..., TensorSpec],
+    kernel: Callable[..., Any],
+    **fields: Any,
 ) -> Callable[..., Tensor]:
     """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
 

@@ -29,7 +29,7 @@ _relu_grad = entry(defop(
     infer=broadcast("relu_grad"),
     kernel=lambda xp, g, y: g * (y > 0),
     accepts="floating",
-    vjp={"g": lambda g, y: _relu_grad(g, y)},
+    vjp={"g": lambda g, y: _relu_grad(g, y), "y": lambda: None},  # where it does not jump, it does not change with y
     maths={"g": "ḡ = z̄ [y > 0]"},
 ))  # fmt: skip
 

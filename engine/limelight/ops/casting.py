@@ -66,7 +66,9 @@ def stop_gradient(x: TensorLike, /) -> Tensor:
 
 def _astype_infer(x: TensorSpec, dtype: DType) -> TensorSpec:
     if dtypes.kind(x.dtype) == "complex" and dtypes.kind(dtype) in ("integer", "floating"):
-        raise DTypeError(f"astype: {x} has imaginary parts, which {dtype.name} cannot hold; write ll.real(x) or ll.abs(x)")
+        raise DTypeError(
+            f"astype: {x} has imaginary parts, which {dtype.name} cannot hold; write ll.real(x) or ll.abs(x)"
+        )
     return known(x.shape, dtype)
 
 

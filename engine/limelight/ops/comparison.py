@@ -160,7 +160,9 @@ def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 
 def _comparable(x: Any) -> bool:
-    return isinstance(x, (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)) or hasattr(x, "__as_tensor__")
+    return isinstance(x, (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)) or hasattr(
+        x, "__as_tensor__"
+    )
 
 
 def _operator(run: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:

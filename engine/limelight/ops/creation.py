@@ -145,11 +145,16 @@ def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) ->
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
 
 
+def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
+    dtype = next(x.dtype for x in bounds if hasattr(x, "dtype"))
+    return xp.arange(*map(int, bounds), dtype=dtype)
+
+
 _arange_dynamic = entry(defop(
     "arange_dynamic",
     inputs="start stop step",
     infer=lambda start, stop, step: known((None,), start.dtype),
-    kernel=lambda xp, start, stop, step: xp.arange(start.item(), stop.item(), step.item(), dtype=start.dtype),
+    kernel=_arange_dynamic_kernel,
     accepts="integer",
     why_no_gradient="it is a function of integers",
 ))  # fmt: skip
@@ -171,7 +176,7 @@ def arange(
         start, stop = 0, start
     given = (start, stop, step)
     if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in given):
-        made: Tensor = _arange_dynamic(tuple([as_tensor(x) for x in given]))
+        made: Tensor = _arange_dynamic(given)
         return made if dtype is None else made.astype(dtype)
     if step == 0:
         raise ArgumentError("arange: step must not be 0")

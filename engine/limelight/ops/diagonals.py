@@ -14,7 +14,7 @@ from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["diag", "diagonal", "trace"]
+__all__ = ["diag", "diagonal"]
 
 
 def _length(rows: int, columns: int, offset: int) -> int:
@@ -110,8 +110,9 @@ def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
 def trace(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     """The sum of the diagonal of the last two axes: shape (..., n, m) gives (...,); numeric.
 
+    >>> from limelight import linalg
     >>> import limelight as ll
-    >>> ll.trace(ll.constant([[1, 2], [3, 4]])).item()
+    >>> linalg.trace(ll.constant([[1, 2], [3, 4]])).item()
     5
     """
     return _diagonal(x, offset).sum(-1)

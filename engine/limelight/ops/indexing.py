@@ -175,7 +175,10 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
 
 def _expanded(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
     """The parts with lists made tensors, and full slices in the place of an ellipsis."""
-    found = [_as_index(part) if isinstance(part, (list, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__") else part for part in parts]
+    found = [
+        _as_index(part) if isinstance(part, (list, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__") else part
+        for part in parts
+    ]
     places = [i for i, part in enumerate(found) if part is Ellipsis]
     if len(places) > 1:
         raise ArgumentError("an index can only have a single ellipsis ('...')")
@@ -191,7 +194,9 @@ def _as_index(part: Any) -> Tensor:
         part = array.astype(np.int64) if array.size == 0 else array
     index = as_tensor(part)
     if dtypes.kind(index.dtype) not in ("integer", "bool"):
-        raise DTypeError(f"an index must be of integers or booleans, not {index.dtype.name}; write ll.astype(i, ll.int32)")
+        raise DTypeError(
+            f"an index must be of integers or booleans, not {index.dtype.name}; write ll.astype(i, ll.int32)"
+        )
     return index
 
 
@@ -251,7 +256,9 @@ class _Parser:
 
     def _take_mask(self, mask: Tensor) -> None:
         covered = self.x.shape[self.axis : self.axis + mask.ndim]
-        alike = len(covered) == mask.ndim and all(None in (m, n) or m == n for m, n in zip(mask.shape, covered, strict=True))
+        alike = len(covered) == mask.ndim and all(
+            None in (m, n) or m == n for m, n in zip(mask.shape, covered, strict=True)
+        )
         if not mask.ndim or not alike:
             raise ShapeError(
                 f"a mask of shape {shapes.show(mask.shape)} does not fit the axes of shape {shapes.show(covered)} that it is for"

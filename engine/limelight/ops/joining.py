@@ -22,16 +22,19 @@ __all__ = ["concat", "split", "stack", "unstack"]
 # concat
 
 
-def _concat_infer(*given: TensorSpec | int) -> TensorSpec:
+def _concat_infer(*given: Any) -> TensorSpec:
     *xs, axis = given
-    sizes: list[Any] = []
     for x in xs:
-        assert isinstance(x, TensorSpec)
         _check_alike("concat", xs[0], x, axis)
-        sizes.append(x.shape[axis])
-    others = [shapes.broadcast("concat", *[(x.shape[i],) for x in xs])[0] for i in range(xs[0].rank)]
-    others[axis] = None if None in sizes else sum(sizes)
-    return known(tuple(others), xs[0].dtype)
+    sizes = [x.shape[axis] for x in xs]
+    total = None if None in sizes else sum(sizes)
+    shape = [total if i == axis else _agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    return known(tuple(shape), xs[0].dtype)
+
+
+def _agreed(sizes: Sequence[int | None]) -> int | None:
+    """The size that axes share, known if it is known of one of them."""
+    return next((n for n in sizes if n is not None), None)
 
 
 def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
@@ -39,7 +42,9 @@ def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
         i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(first.shape, x.shape, strict=False))
     )
     if not same:
-        raise ShapeError(f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}")
+        raise ShapeError(
+            f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}"
+        )
 
 
 def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]) -> tuple[Tensor | None, ...]:
@@ -47,7 +52,9 @@ def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]
     ends = list(accumulate([shape[axis] for shape in xs_shape]))
     before = (slice(None),) * axis
     starts = [0, *ends[:-1]]
-    return tuple([g[(*before, slice(a, b))] if wanted else None for a, b, wanted in zip(starts, ends, needed, strict=True)])
+    return tuple(
+        [g[(*before, slice(a, b))] if wanted else None for a, b, wanted in zip(starts, ends, needed, strict=True)]
+    )
 
 
 _concat = entry(defop(
@@ -87,11 +94,11 @@ def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
 # stack and unstack
 
 
-def _stack_infer(*given: TensorSpec | int) -> TensorSpec:
+def _stack_infer(*given: Any) -> TensorSpec:
     *xs, axis = given
     for x in xs:
         _check_alike("stack", xs[0], x, None)
-    shape = list(shapes.broadcast("stack", *[x.shape for x in xs]))
+    shape = [_agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
     shape.insert(axis, len(xs))
     return known(tuple(shape), xs[0].dtype)
 
@@ -171,7 +178,9 @@ def _split_kernel(xp: Any, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[A
 
 def _split_gradient(g: tuple[Tensor | None, ...], x_shape: Any, sizes: tuple[int, ...], axis: int) -> Tensor:
     dtype = next(part.dtype for part in g if part is not None)
-    parts = [zeros(dtype, _with_size(x_shape, axis, n)) if part is None else part for part, n in zip(g, sizes, strict=True)]
+    parts = [
+        zeros(dtype, _with_size(x_shape, axis, n)) if part is None else part for part, n in zip(g, sizes, strict=True)
+    ]
     found: Tensor = _concat(tuple(parts), axis)
     return found
 
@@ -209,7 +218,9 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     if isinstance(parts, int):
         size = check_axis_size("split", x.shape, axis)
         if parts < 1 or size % parts:
-            raise ShapeError(f"split: axis {axis} of {x.spec} does not divide into {parts} equal parts; give their sizes")
+            raise ShapeError(
+                f"split: axis {axis} of {x.spec} does not divide into {parts} equal parts; give their sizes"
+            )
         parts = (size // parts,) * parts
     sizes = tuple([n.__index__() for n in parts])
     if any(n < 0 for n in sizes):

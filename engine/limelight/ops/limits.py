@@ -16,11 +16,17 @@ __all__ = ["ceil", "clip", "floor", "isfinite", "isinf", "isnan", "maximum", "mi
 
 # maximum and minimum
 
+
+def _ahead_kernel(xp: Any, x: Any, y: Any) -> Any:
+    dtype = x.dtype if hasattr(x, "dtype") else y.dtype
+    return ((x > y).astype(dtype) + (x >= y)) / 2
+
+
 _ahead = entry(defop(
     "ahead",
     inputs="x y",
     infer=broadcast("ahead"),
-    kernel=lambda xp, x, y: ((x > y).astype(x.dtype) + (x >= y)) / 2,
+    kernel=_ahead_kernel,
     accepts="floating",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
@@ -125,7 +131,9 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
         return capped
     for bound in (min, max):
         if bound is not None and not dtypes.fits(bound, x.dtype):
-            raise DTypeError(f"clip: the bound {bound!r} is not of the kind of {x.spec}; write ll.astype(x, ll.float32)")
+            raise DTypeError(
+                f"clip: the bound {bound!r} is not of the kind of {x.spec}; write ll.astype(x, ll.float32)"
+            )
     if min is None and max is None:
         return x
     return _clip(x, min, max)

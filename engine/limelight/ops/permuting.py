@@ -98,7 +98,9 @@ def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequ
 
 def _matrix_transpose_infer(x: TensorSpec) -> TensorSpec:
     if x.rank < 2:
-        raise ShapeError(f"matrix_transpose: {x} is no matrix: it needs two axes at least; use expand_dims or transpose")
+        raise ShapeError(
+            f"matrix_transpose: {x} is no matrix: it needs two axes at least; use expand_dims or transpose"
+        )
     return known((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
 
@@ -125,7 +127,9 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
 def _T(x: Tensor) -> Tensor:
     """The transpose of a matrix. Raises ShapeError for other ranks: take `.mT`, or `ll.transpose(x, axes)`."""
     if x.ndim != 2:
-        raise ShapeError(f".T is for matrices, this is {x.spec}; write x.mT for the last two axes, or ll.transpose(x, axes)")
+        raise ShapeError(
+            f".T is for matrices, this is {x.spec}; write x.mT for the last two axes, or ll.transpose(x, axes)"
+        )
     return _matrix_transpose(x)
 
 

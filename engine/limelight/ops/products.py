@@ -112,7 +112,9 @@ def _tensordot_infer(x: TensorSpec, y: TensorSpec, axes: Axes) -> TensorSpec:
     return known(left + right, x.dtype)
 
 
-def _tensordot_gradient(g: Tensor, other: Tensor, rank: int, mine: tuple[int, ...], its: tuple[int, ...], first: bool) -> Tensor:
+def _tensordot_gradient(
+    g: Tensor, other: Tensor, rank: int, mine: tuple[int, ...], its: tuple[int, ...], first: bool
+) -> Tensor:
     """Contracts `g` with the other operand over that one's free axes, and puts the axes in this operand's order."""
     free, its_free = _free(rank, mine), _free(other.ndim, its)
     at = len(free) if first else 0
@@ -160,7 +162,9 @@ def _pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[i
     mine = tuple(shapes.one_axis("tensordot", x_rank, i) for i in axes[0])
     its = tuple(shapes.one_axis("tensordot", y_rank, i) for i in axes[1])
     if len(mine) != len(its) or len(set(mine)) != len(mine) or len(set(its)) != len(its):
-        raise ArgumentError(f"tensordot: axes {axes} must pair different axes of each operand, as many of one as of the other")
+        raise ArgumentError(
+            f"tensordot: axes {axes} must pair different axes of each operand, as many of one as of the other"
+        )
     return mine, its
 
 

@@ -88,7 +88,9 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
     if None in shape:
-        raise ShapeError(f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)")
+        raise ShapeError(
+            f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)"
+        )
     return tuple([n.__index__() for n in shape])
 
 
@@ -137,7 +139,9 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    if len(shape) > x.rank or (None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape):
+    if len(shape) > x.rank or (
+        None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape
+    ):
         raise ShapeError(f"sum_to: {x} was not broadcast from {shapes.show(shape)}")
     return known(shape, x.dtype)
 

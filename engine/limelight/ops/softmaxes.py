@@ -26,7 +26,9 @@ def _wide(x: Any) -> Any:
 
 def _shifted(xp: Any, x: Any, axis: int) -> Any:
     """`x` less its largest along `axis`, so that exp cannot overflow."""
-    return x - (np.maximum.reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True))
+    return x - (
+        np.maximum.reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True)
+    )
 
 
 def _total(xp: Any, x: Any, axis: int) -> Any:
@@ -100,7 +102,9 @@ def log_softmax(x: TensorLike, /, axis: int = -1) -> Tensor:
 
 def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     shape = logits.shape[:-1]
-    alike = len(shape) == labels.rank and all(None in (m, n) or m == n for m, n in zip(shape, labels.shape, strict=True))
+    alike = len(shape) == labels.rank and all(
+        None in (m, n) or m == n for m, n in zip(shape, labels.shape, strict=True)
+    )
     if not logits.rank or not alike:
         raise ShapeError(
             f"softmax_cross_entropy: logits {logits} need one class number for each example, so labels of shape "
@@ -180,7 +184,9 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, axis: int =
     logits, labels = as_tensor(logits), as_tensor(labels)
     if dtypes.kind(labels.dtype) != "integer":
         if len(labels.shape) != len(logits.shape):
-            raise ShapeError(f"softmax_cross_entropy: labels {labels.spec} that are no class numbers need the shape of {logits.spec}")
+            raise ShapeError(
+                f"softmax_cross_entropy: labels {labels.spec} that are no class numbers need the shape of {logits.spec}"
+            )
         return -(labels * _log_softmax(logits, axis)).sum(axis)
     last = shapes.one_axis("softmax_cross_entropy", logits.ndim, axis)
     if last != logits.ndim - 1:

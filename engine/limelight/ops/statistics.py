@@ -160,8 +160,8 @@ def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdim
     """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements.
 
     >>> import limelight as ll
-    >>> ll.logsumexp(ll.constant([1000.0, 1000.0])).item()
-    1000.693115234375
+    >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()
+    1000.0
     """
     return _logsumexp(x, axis_attr(axis), keepdims)
 

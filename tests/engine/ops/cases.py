@@ -1,0 +1,11 @@
+"""Every case of every op."""
+
+from __future__ import annotations
+
+import cases_algebra
+import cases_elementwise
+import cases_reductions
+import cases_shapes
+from opcase import Case
+
+CASES: list[Case] = [*cases_elementwise.CASES, *cases_reductions.CASES, *cases_shapes.CASES, *cases_algebra.CASES]

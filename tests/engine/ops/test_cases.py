@@ -1,0 +1,227 @@
+"""Every case, multiplied by dtype, memory layout and way to run; and every gradient against central differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import CASES
+from opcase import TOLERANCE, Case, wide
+from ways import WAYS, checked
+
+import limelight as ll
+from limelight import dtypes, registry
+from limelight.tensor import wrap
+
+# --- layouts
+
+
+def strided(array):
+    """The same values with gaps between them."""
+    if not array.ndim:
+        return array
+    room = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    room[..., ::2] = array
+    return room[..., ::2]
+
+
+def backwards(array):
+    """The same values, held in the opposite order and read backwards."""
+    every = (slice(None, None, -1),) * array.ndim
+    return np.array(array[every])[every] if array.ndim else array
+
+
+LAYOUTS = {
+    "plain": np.array,
+    "column-major": lambda array: np.array(array, order="F"),
+    "strided": strided,
+    "backwards": backwards,
+}
+
+
+def tuple_of(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def runs():
+    return [pytest.param(case, dtype, id=f"{case.name} {dtype.name}") for case in CASES for dtype in case.accepted]
+
+
+@pytest.mark.parametrize(("case", "dtype"), runs())
+def test_values_dtypes_and_shapes(case: Case, dtype):
+    arrays = case.arrays(dtype)
+    if case.reference is not None:
+        with np.errstate(all="ignore"):
+            wanted = tuple_of(case.reference(*map(wide, arrays)))
+    for layout, arrange in LAYOUTS.items():
+        for way, run in WAYS.items():
+            tensors = [wrap(arrange(array)) for array in arrays]
+            found = tuple_of(run(case.call, tensors))
+            if case.reference is None:
+                assert all(part.dtype is case.out_dtype(dtype) for part in found)
+                case.check(*found, tensors)
+            else:
+                where = f"{way}, {layout}"
+                assert len(found) == len(wanted), where
+                for part, value in zip(found, wanted, strict=True):
+                    agrees(part, value, case.out_dtype(dtype), where)
+            for tensor, array in zip(tensors, arrays, strict=True):
+                np.testing.assert_array_equal(
+                    wide(tensor.numpy()), wide(array), err_msg=f"{way}, {layout}: an input was changed"
+                )
+
+
+def agrees(found, value, dtype, where):
+    assert found.dtype is dtype, f"{where}: {found.dtype}, wanted {dtype}"
+    assert found.shape == np.shape(value), f"{where}: {found.shape}, wanted {np.shape(value)}"
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(value).astype(dtype)
+    tolerance = TOLERANCE.get(dtype, 0)
+    np.testing.assert_allclose(wide(found.numpy()), wide(wanted), rtol=tolerance, atol=tolerance, err_msg=where)
+
+
+# --- gradients
+
+DIFFERENTIABLE = [case for case in CASES if case.has_gradient and case.inputs]
+
+
+def in_doubles(case):
+    kinds = {dtypes.float64, dtypes.complex128} & set(case.accepted)
+    return sorted(kinds, key=str)
+
+
+def gradient_runs(only_smooth=False):
+    cases = [case for case in DIFFERENTIABLE if case.smooth or not only_smooth]
+    return [pytest.param(case, dtype, id=f"{case.name} {dtype.name}") for case in cases for dtype in in_doubles(case)]
+
+
+def weights_like(outputs, seed=1000):
+    """Random output gradients; None where the output has none."""
+    rng = np.random.Generator(np.random.Philox(seed))
+    found = []
+    for out in outputs:
+        drawn = rng.uniform(-1, 1, out.shape)
+        drawn = drawn + 1j * rng.uniform(-1, 1, out.shape) if out.dtype.kind == "c" else drawn
+        found.append(ll.constant(np.asarray(drawn, out.dtype)))
+    return found
+
+
+def pulled_back(function, tensors, weights):
+    """The gradient of each tensor for the given output gradients."""
+    with ll.GradientTape() as tape:
+        watched = [x for x in tensors if dtypes.is_inexact(x.dtype)]
+        tape.watch(watched)
+        outputs = tuple_of(function(*tensors))
+    return tape.gradient(list(outputs), watched, output_gradients=weights)
+
+
+def differences(function, arrays, weights, step=1e-6):
+    """The same by central differences: d Re<w, f(x)> for each real and imaginary part of each element."""
+    found = []
+    for i, array in enumerate(arrays):
+        if array.dtype.kind not in "fc":
+            continue
+        slope = np.zeros(array.shape, array.dtype)
+        for place in np.ndindex(array.shape):
+            for unit in (1.0, 1j) if array.dtype.kind == "c" else (1.0,):
+                ends = []
+                for sign in (1, -1):
+                    moved = [np.array(a) for a in arrays]
+                    moved[i][place] += sign * step * unit
+                    outputs = tuple_of(function(*map(ll.constant, moved)))
+                    ends.append(
+                        sum(
+                            np.sum(np.conj(w.numpy()) * out.numpy()).real
+                            for w, out in zip(weights, outputs, strict=True)
+                        )
+                    )
+                slope[place] += unit * (ends[0] - ends[1]) / (2 * step)
+        found.append(slope)
+    return found
+
+
+def same_gradients(found, wanted, tensors):
+    watched = [x for x in tensors if dtypes.is_inexact(x.dtype)]
+    for g, slope, x in zip(found, wanted, watched, strict=True):
+        if g is None:
+            np.testing.assert_allclose(slope, 0, atol=1e-7)
+        else:
+            assert g.shape == x.shape
+            assert g.dtype is x.dtype
+            np.testing.assert_allclose(g.numpy(), slope, rtol=2e-5, atol=2e-7)
+
+
+@pytest.mark.parametrize(("case", "dtype"), gradient_runs())
+def test_gradients(case: Case, dtype):
+    arrays = case.arrays(dtype)
+    tensors = [ll.constant(array) for array in arrays]
+    weights = weights_like(tuple_of(case.call(*tensors)))
+    found = checked(lambda *xs: pulled_back(case.call, xs, weights), tensors)
+    assert any(g is not None for g in found), "nothing is connected"
+    same_gradients(found, differences(case.call, arrays, weights), tensors)
+
+
+@pytest.mark.parametrize(("case", "dtype"), gradient_runs(only_smooth=True))
+def test_second_order(case: Case, dtype):
+    arrays = case.arrays(dtype)
+    tensors = [ll.constant(array) for array in arrays]
+    weights = weights_like(tuple_of(case.call(*tensors)))
+
+    def gradient(*xs):
+        return tuple(g for g in pulled_back(case.call, xs, weights) if g is not None)
+
+    outer = weights_like(gradient(*tensors), 2000)
+    found = checked(lambda *xs: pulled_back(gradient, xs, outer), tensors)
+    same_gradients(found, differences(gradient, arrays, outer), tensors)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.complex64], ids=str)
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case.name)
+def test_gradients_have_the_dtype_and_shape_of_their_source(case: Case, dtype):
+    if dtype not in case.accepted:
+        return
+    tensors = [ll.constant(array) for array in case.arrays(dtype)]
+    weights = weights_like(tuple_of(case.call(*tensors)))
+    found = checked(lambda *xs: pulled_back(case.call, xs, weights), tensors)
+    for g, x in zip(found, [x for x in tensors if dtypes.is_inexact(x.dtype)], strict=True):
+        assert g is None or (g.dtype is x.dtype and g.shape == x.shape)
+
+
+# --- nothing is forgotten
+
+ELSEWHERE = {
+    "constant": "tests/engine/graph",
+    "read_variable": "the tests of variables",
+    "assign": "the tests of variables",
+    "assign_add": "the tests of variables",
+    "assign_sub": "the tests of variables",
+    "nothing": "the tests of py_func",
+    "py_func": "the tests of py_func",
+    "py_func_forward": "the tests of py_func",
+    "py_func_backward": "the tests of py_func",
+}
+"""Ops that are no functions of tensors alone, and where they are tested."""
+
+
+def test_every_op_has_a_case():
+    higher_order = {op.name for op in registry.all_ops().values() if op.higher_order}
+    ours = set(registry.all_ops()) - set(ELSEWHERE) - higher_order
+    missing = ours - {case.op for case in CASES}
+    assert not missing, f"ops without a case: {sorted(missing)}"
+
+
+def test_every_op_has_a_gradient_or_says_why_not():
+    silent = [op.name for op in registry.all_ops().values() if op.vjp is None and not op.why_no_gradient]
+    assert not silent
+
+
+def test_every_gradient_is_also_told_in_maths():
+    untold = [op.name for op in registry.all_ops().values() if op.vjp and not op.maths and not op.higher_order]
+    assert not untold, f"ops without maths: {untold}"
+
+
+def test_a_differentiable_op_is_checked_for_it():
+    checked_ops = {case.op for case in DIFFERENTIABLE if in_doubles(case)}
+    skipped = (
+        {op.name for op in registry.all_ops().values() if op.vjp and not op.higher_order} - checked_ops - set(ELSEWHERE)
+    )
+    assert not skipped, f"ops whose gradient no case checks: {sorted(skipped)}"
