@@ -143,7 +143,9 @@ class GradientTape(dispatch.Interpreter):
                     f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
                 )
             if x.dtype not in INEXACT:
-                warnings.warn(f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2)
+                warnings.warn(
+                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
+                )
             else:
                 self._watched.add(_uid(x))
                 if isinstance(x, Resource):
@@ -321,11 +323,12 @@ class GradientTape(dispatch.Interpreter):
     def _pull(self, grads: dict[int, Tensor], wanted: set[int]) -> None:
         """Walks the entries backwards, turning gradients of outputs into gradients of inputs."""
         entries = [Entry.of(raw) for raw in self._entries]
+        caller = source.user_stack() if dispatch.active else ()
         reached = self._reached(entries, wanted)
         for index in range(len(entries) - 1, -1, -1):
             entry = entries[index]
             if reached[index] and any(uid in grads for uid in entry.outputs):
-                pulled = _pull_at_its_line(entry, grads, reached[index], wanted)
+                pulled = _pull_at_its_line(entry, grads, reached[index], wanted, caller)
                 for uid, g in zip(entry.inputs, pulled, strict=True):
                     if g is not None and uid:
                         _accumulate(grads, uid, g)
@@ -365,7 +368,9 @@ class GradientTape(dispatch.Interpreter):
             seen |= saved.keys()
             specs |= dict(zip(entry.outputs, outputs, strict=True))
             records.append(
-                EntryRecord(i, entry.op.name, inputs, outputs, entry.recipe.names, nbytes, entry.op.rule, _source_of(entry))
+                EntryRecord(
+                    i, entry.op.name, inputs, outputs, entry.recipe.names, nbytes, entry.op.rule, _source_of(entry)
+                )
             )
         return tuple(records)
 
@@ -457,11 +462,13 @@ def _accumulate(grads: dict[int, Tensor], uid: int, g: Tensor) -> None:
     grads[uid] = g if present is None else present + g
 
 
-def _pull_at_its_line(entry: Entry, grads: dict[int, Tensor], needed: int, wanted: set[int]) -> Sequence[Any]:
-    """Gradient ops belong to the line of their forward op; nobody looks when only kernels run."""
+def _pull_at_its_line(
+    entry: Entry, grads: dict[int, Tensor], needed: int, wanted: set[int], caller: tuple[Source, ...]
+) -> Sequence[Any]:
+    """Gradient ops belong to the line of their forward op, and to the one that asks; nobody looks when only kernels run."""
     if not dispatch.active:
         return _pull_entry(entry, grads, needed, wanted)
-    with source.pretend(_stack_of(entry)):
+    with source.pretend((*_stack_of(entry), *caller)):
         return _pull_entry(entry, grads, needed, wanted)
 
 
@@ -471,7 +478,9 @@ def _pull_entry(entry: Entry, grads: dict[int, Tensor], needed: int, wanted: set
     g = tuple(gs) if entry.op.multiple else gs[0]
     if recipe.pull_all is not None:
         return recipe.pull_all(g, entry.saved, tuple([bool(needed >> i & 1) for i in range(len(entry.inputs))]))
-    return [pull(g, entry.saved) if pull is not None and needed >> i & 1 else None for i, pull in enumerate(recipe.pulls)]
+    return [
+        pull(g, entry.saved) if pull is not None and needed >> i & 1 else None for i, pull in enumerate(recipe.pulls)
+    ]
 
 
 def _finish(g: Tensor | None, wanted: Any, unconnected: str) -> Any:

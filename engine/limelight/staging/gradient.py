@@ -76,9 +76,12 @@ class Pair:
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
         with dispatch.fresh_stack(), Tracer(graph.name) as tracer:
-            inputs = [tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)]
+            inputs = [
+                tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
+            ]
             with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
-                tape.watch([x for x, wanted in zip(inputs, needed, strict=True) if wanted])
+                # always the same set: what the forward half saves, sizes for instance, must not depend on who asks
+                tape.watch([x for x, watched in zip(inputs, self._watched, strict=True) if watched])
                 outputs = replay(graph, inputs)
             n_forward = len(tracer.nodes)
             seeds = [_seed(tracer, y) if used else None for y, used in zip(outputs, given, strict=True)]
