@@ -164,6 +164,8 @@ class Scribe:
         dead = self._dead(i, node)
         buffer = self._whole.buffers.take(node, how, [v for v in dead if self._whole.last[v] == i]) if dead else None
         self._whole.buffers.note(node, how)
+        if buffer is not None:  # its variable takes the result
+            dead.append(dead.pop(dead.index(buffer)))
         expression = self._expression(node, how, words, None if buffer is None else self._words[buffer])
         spare = [self._words.pop(value) for value in dead]
         targets, parking, unused = self._targets(i, node, spare)

@@ -63,7 +63,22 @@ def test_constants_are_bound_once() -> None:
 def test_parameters_keep_their_types() -> None:
     seen: list[object] = []
     probe = custom("probe", lambda xp, x, a, b: seen.append((a, b)) or x, attrs="a b", infer=lambda x, a, b: x)
-    things = [1, True, 1.0, 0.0, -0.0, None, "word", (1, 2), (True, 1), (1.0,), (), ((1, None, 2),), slice(1), ll.float32]
+    things = [
+        1,
+        True,
+        1.0,
+        0.0,
+        -0.0,
+        None,
+        "word",
+        (1, 2),
+        (True, 1),
+        (1.0,),
+        (),
+        ((1, None, 2),),
+        slice(1),
+        ll.float32,
+    ]
     x = Value(F3)
     nodes: list[Node] = []
     for a, b in zip(things, reversed(things), strict=True):
@@ -140,7 +155,9 @@ def test_numpys_warnings_are_not_the_users() -> None:
     run = built("%1: f32[3] = log(%0)", "%2: f32[3] = divide(%0, %0)", "return %1, %2")
     with np.errstate(all="warn"), warnings.catch_warnings():
         warnings.simplefilter("error")  # as pytest has it; on top of it what importing limelight adds
-        warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
+        warnings.filterwarnings(
+            "ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)"
+        )
         logs, ratios = run(f32(0.0, -1.0, 1.0))
     assert logs[0] == -np.inf
     assert np.isnan(logs[1])

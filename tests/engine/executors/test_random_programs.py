@@ -138,14 +138,20 @@ class Program:
     def reduction(self) -> None:
         x, op = self.pick(), self.draw(st.sampled_from(sorted(REDUCTIONS)))
         rank = self.known[x].ndim
-        axis = self.draw(st.none() | st.sets(st.integers(0, rank - 1)).map(lambda s: tuple(sorted(s)))) if rank else None
+        axis = (
+            self.draw(st.none() | st.sets(st.integers(0, rank - 1)).map(lambda s: tuple(sorted(s)))) if rank else None
+        )
         keepdims = self.draw(st.booleans())
         self.emit(op, (x,), (axis, keepdims), REDUCTIONS[op](self.known[x], axis=axis, keepdims=keepdims))
 
     def matmul(self) -> None:
         x = self.pick(lambda v: self.known[v].ndim > 0)
         y = x and self.pick(
-            lambda v: self.known[v].ndim > 0 and v.spec.dtype == x.spec.dtype and self.multiplies(self.known[x], self.known[v])
+            lambda v: (
+                self.known[v].ndim > 0
+                and v.spec.dtype == x.spec.dtype
+                and self.multiplies(self.known[x], self.known[v])
+            )
         )
         if x and y:
             self.emit("matmul", (x, y), (), np.matmul(self.known[x], self.known[y]))
