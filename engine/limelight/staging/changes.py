@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,8 @@ from limelight.staging.signature import Bound, Identity, Key, Signature, describ
 
 Part = tuple[Any, ...]
 _NUMBERS: Final = (int, float, complex)
+_PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
+_SPELLED: Final = 12
 
 
 class Cause(enum.StrEnum):
@@ -82,14 +84,23 @@ def quoted(key: Any) -> str:
 
 
 def sealed(change: Change) -> Change:
-    """`change` without hold on any value: the types of tensors stay as they are, the rest becomes words."""
-    before, after = [part if part[0] == "tensor" else ("text", show(part)) for part in (change.before, change.after)]
+    """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
+    if _is_harmless(change.before) and _is_harmless(change.after):
+        return change
+    before, after = [part if _is_harmless(part) else ("text", show(part)) for part in (change.before, change.after)]
     return change._replace(before=before, after=after)
 
 
-def differing(before: Key, after: Key, signature: Signature) -> list[Change]:
-    """Every part in which two keys of one function differ, in the order of the arguments."""
-    comparison = _Comparison(_Side(before, signature), _Side(after, signature), signature)
+def _is_harmless(part: Part) -> bool:
+    return part[0] == "tensor" or (part[0] == "value" and part[1] in _PLAIN)
+
+
+def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
+    """Every part in which two keys of one function differ, in the order of the arguments.
+
+    `paths` are those of the leaves of `before`, where they are known.
+    """
+    comparison = _Comparison(_Side(before, signature, paths), _Side(after, signature), signature)
     if before.device is not after.device:
         words = [("text", "none" if d is None else d.short) for d in (before.device, after.device)]
         comparison.changes.append(Change(SCOPE, Cause.DEVICE, words[0], words[1]))
@@ -118,9 +129,10 @@ def cause_of(before: Part, after: Part) -> Cause:
 class _Side:
     """One of two keys that are compared."""
 
-    def __init__(self, key: Key, signature: Signature) -> None:
+    def __init__(self, key: Key, signature: Signature, paths: Sequence[str] = ()) -> None:
         self.key = key
         self.parts = key.parts
+        self._paths = paths
         self._signature = signature
 
     @cached_property
@@ -129,8 +141,8 @@ class _Side:
         return self.key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
 
     @cached_property
-    def paths(self) -> list[str]:
-        return self._signature.paths(self.key.structure, len(self.parts))
+    def paths(self) -> Sequence[str]:
+        return self._paths or self._signature.paths(self.key.structure, len(self.parts))
 
     @cached_property
     def _owners(self) -> dict[int, int]:
@@ -151,11 +163,12 @@ class _Node(NamedTuple):
     structure: Structure
     start: int
 
-    def children(self) -> dict[Any, _Node]:
-        found, start = {}, self.start
+    def children(self) -> list[tuple[Any, Structure, int]]:
+        """The key, the structure and the first leaf of each child."""
+        found, start = [], self.start
         for key, child in zip(self.structure.keys, self.structure.children, strict=True):
-            found[key] = _Node(child, start)
-            start += child.n_leaves
+            found.append((key, child, start))
+            start += 1 if child is nest.LEAF else child.n_leaves
         return found
 
     def summary(self, parts: tuple[Part, ...]) -> Part:
@@ -171,7 +184,8 @@ class _Node(NamedTuple):
         """The keys of a dictionary, the number of values of another container."""
         keys = self.structure.keys
         if self.structure.kind is dict:
-            return ("text", f"keys {{{', '.join(map(quoted, keys))}}}", dict, keys)
+            more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
+            return ("text", f"keys {{{', '.join([*map(quoted, keys[:_SPELLED]), *more])}}}", dict, keys)
         return ("text", f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
 
 
@@ -189,14 +203,14 @@ class _Comparison:
         if old.structure == new.structure:
             for i, (before, after) in enumerate(zip(old.parts, new.parts, strict=True)):
                 if before is not after and before != after:
-                    self._leaf(new.paths[i], i, i)
+                    self._leaf(old.paths[i], i, i)
             return
         roots = _Node(old.structure, 0), _Node(new.structure, 0)
         signature = self._signature
         if not signature.takes_keywords:
             self._children(signature.root, signature.rest_name, *roots)
             return
-        (args, keywords), (new_args, new_keywords) = (list(root.children().values()) for root in roots)
+        (args, keywords), (new_args, new_keywords) = ([_Node(*c[1:]) for c in root.children()] for root in roots)
         self._children(signature.root, signature.rest_name, args, new_args)
         self._children(str, signature.keywords_name, keywords, new_keywords)
 
@@ -222,10 +236,12 @@ class _Comparison:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
             self.changes.append(Change(path, cause, before.outline(), after.outline(), note))
-        known = before.children()
-        for key, child in after.children().items():
-            if key in known:
-                self._visit(name(key), known[key], child)
+        old, new = self.old.parts, self.new.parts
+        known = {key: (child, i) for key, child, i in before.children()}
+        for key, child, j in after.children():
+            was, i = known.get(key, (None, 0))
+            if was is not None and not (was is child is nest.LEAF and old[i] == new[j]):
+                self._visit(name(key), _Node(was, i), _Node(child, j))
 
     def _leaf(self, path: str, i: int, j: int) -> None:
         before, after = self.old.parts[i], self.new.parts[j]
@@ -276,5 +292,11 @@ def _note(cause: Cause, before: Part, after: Part) -> str:
 
 
 def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
-    gone, come = [[quoted(k) for k in a if k not in b] for a, b in ((before, after), (after, before))]
-    return ", ".join(f"{word} {' and '.join(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)
+    old, new = set(before), set(after)
+    gone, come = [k for k in before if k not in new], [k for k in after if k not in old]
+    return ", ".join(f"{word} {_some(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)
+
+
+def _some(keys: list[Any]) -> str:
+    more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
+    return " and ".join([*map(quoted, keys[:_SPELLED]), *more])

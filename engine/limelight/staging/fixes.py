@@ -61,12 +61,10 @@ class Situation(NamedTuple):
 
 def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
-    if len(changes) > _MOST and any(change.cause is not Cause.SHAPE for change in changes):
-        changes = changes[:_MOST]
     whole = (situation.signature.rest_name, situation.signature.keywords_name)
-    named = [change for change in changes if change.path not in whole]
+    named = [change for change in changes[:_MOST] if change.path not in whole]
     templates = {change.path: found for change in named if (found := _template(change)) is not None}
-    hoisted = _hoists(changes, situation)
+    hoisted = _hoists(named, situation)
     fixes = _for_shapes(changes, templates, situation)
     fixes += [fix for fix, _ in hoisted]
     fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, situation)
@@ -114,7 +112,7 @@ def _container_template(change: Change) -> str | None:
     (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
-    if old_kind is new_kind is dict and set(old_keys) < set(new_keys):
+    if old_kind is new_kind is dict and len(old_keys) <= _MOST and set(old_keys) < set(new_keys):
         keys = "".join([f"{quoted(key)}, " for key in old_keys])
         return f"{{{{name: {{}}[name] for name in ({keys.rstrip()})}}}}"
     return None
@@ -219,9 +217,14 @@ def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situa
     key = situation.key
     structure = key.structure or Structure(tuple, tuple(range(len(key.parts))), (nest.LEAF,) * len(key.parts))
     positional = structure.children[0] if situation.signature.takes_keywords else structure
+    if len(paths) > _MOST:
+        return None
     leaves = situation.signature.positional_paths(positional)
-    last = max([leaves.index(path) for path in paths if path in leaves], default=-1)
-    if last < 0 or last >= _MOST or not set(paths) <= set(leaves):
+    places = {path: i for i, path in enumerate(leaves)}
+    if not all(path in places for path in paths):
+        return None
+    last = max(places[path] for path in paths)
+    if last >= _MOST:
         return None
     specs = iter([_spec(i, leaves[i], templates, situation) for i in range(len(leaves))])
     written, first = [], 0

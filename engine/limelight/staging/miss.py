@@ -197,7 +197,7 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     """There are traces, for other arguments."""
     history = function.trace_cache.history
     number = history.made + 1
-    differing = changes.differing(found.key, key, function._signature)
+    differing = changes.differing(found.key, key, function._signature, found.paths)
     if not differing:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
         return Miss(function.name, where, Cause.STALE, number, closest=_closest(found), note=note)
