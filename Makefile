@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 
-.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test format js bench clean
+.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test format js pictures bench clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -46,6 +46,9 @@ format: $(READY) ## format, and mend what ruff can mend
 
 js: $(READY) ## rebuild the views' JavaScript (needs Node)
 	$(RUN) scripts/javascript.py build
+
+pictures: $(READY) ## take the README's pictures anew
+	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell stage=first_light --width 1100
 
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
 	$(VENV)-bench/bin/python benchmarks/eager.py

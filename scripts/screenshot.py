@@ -35,10 +35,11 @@ def main() -> None:
         shutil.copy(arguments.notebook, root)
         with (
             server.running(root, Path(folder, "state"), Path(folder, "jupyterlab.log")) as lab,
-            browser(chromium.ensure(), Path(folder, "profile")) as context,
+            browser(chromium.ensure(), Path(folder, "profile"), scale=arguments.scale) as context,
         ):
             page = open_notebook(context.new_page(), lab, arguments.notebook.name)
-            page.set_viewport_size({"width": arguments.width, "height": 1000})
+            page.set_viewport_size({"width": arguments.width, "height": 900})
+            page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
             if arguments.theme == "dark":
                 set_theme(page, DARK)
             run_all(page)
@@ -54,6 +55,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--output", action="store_true", help="the cell's output alone")
     parser.add_argument("--width", type=int, default=1280, help="of the window, in pixels")
+    parser.add_argument("--scale", type=float, default=1.5, help="pixels of the picture to a pixel of the page")
     return parser.parse_args()
 
 

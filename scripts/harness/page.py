@@ -35,6 +35,8 @@ ARGUMENTS = (
 )
 OPEN_MILLISECONDS = 60_000
 RUN_MILLISECONDS = 120_000
+BARS = 240
+"""Pixels that JupyterLab's menu, toolbar, status bar and margins take off a window's height."""
 LIGHT = "JupyterLab Light"
 DARK = "JupyterLab Dark"
 
@@ -83,8 +85,11 @@ class Watch:
 
 
 @contextlib.contextmanager
-def browser(executable: Path, profile: Path) -> Iterator[BrowserContext]:
-    """A headless Chromium whose profile is the empty folder `profile`, and which can reach this machine alone."""
+def browser(executable: Path, profile: Path, *, scale: float = 1) -> Iterator[BrowserContext]:
+    """A headless Chromium whose profile is the empty folder `profile`, and which can reach this machine alone.
+
+    `scale` is the number of a picture's pixels to a pixel of the page.
+    """
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile,
@@ -92,6 +97,7 @@ def browser(executable: Path, profile: Path) -> Iterator[BrowserContext]:
             headless=True,
             args=list(ARGUMENTS),
             viewport={"width": 1280, "height": 900},
+            device_scale_factor=scale,
         )
         try:
             yield context
@@ -186,7 +192,19 @@ def save(page: Page) -> None:
 
 
 def screenshot(target: Page | Locator, path: Path) -> Path:
-    """Write a PNG of a page, or of one element scrolled into view, to `path`."""
+    """Write a PNG to `path`: of a page as it is, or of one element, for which the window grows if it must."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(target, Locator):
+        _make_room(target)
     target.screenshot(path=path)
     return path
+
+
+def _make_room(element: Locator) -> None:
+    """Heighten the window until `element` fits between JupyterLab's bars, which would cover it otherwise."""
+    box, window = element.bounding_box(), element.page.viewport_size
+    if box is None or window is None:
+        return
+    needed = int(box["height"]) + BARS
+    if needed > window["height"]:
+        element.page.set_viewport_size({"width": window["width"], "height": needed})
