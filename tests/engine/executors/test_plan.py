@@ -171,9 +171,7 @@ def test_threads_do_not_share_values() -> None:
     wrong: list[int] = []
 
     def work(i: int) -> None:
-        for _ in range(200):
-            if not np.array_equal(run(X * i)[0], expected[i]):
-                wrong.append(i)
+        wrong.extend(i for _ in range(200) if not np.array_equal(run(X * i)[0], expected[i]))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

@@ -226,10 +226,11 @@ class Program:
         return Graph("random", [*self.inputs, *self.variables], self.nodes, outputs, n_captures=len(self.variables))
 
 
-STEPS = (
-    "unary unary unary binary binary binary binary constant where reduction matmul reshape transpose broadcast_to sum_to "
-    "astype slice concat read write"
-).split()
+STEPS = [
+    *(["unary"] * 3 + ["binary"] * 4),
+    *["constant", "where", "reduction", "matmul", "reshape", "transpose", "broadcast_to", "sum_to", "astype", "slice"],
+    *["concat", "read", "write"],
+]
 
 
 @st.composite
