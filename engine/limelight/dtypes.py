@@ -68,7 +68,7 @@ _PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, co
 
 def short(of: DType) -> str:
     """The two- or three-letter name used in graphs and views: "f32"."""
-    return _SHORT.get(of, of.name)
+    return _SHORT.get(of) or of.name  # NumPy takes microseconds to say a dtype's name
 
 
 def kind(of: DType) -> str:
