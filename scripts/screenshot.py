@@ -1,10 +1,10 @@
 """Run a notebook in a real JupyterLab and write pictures of its cells: how the pictures in `docs/images` are made.
 
-    python scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell stage=first_light --theme dark
+    python scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=stage' --theme dark
 
-`--cell TAG=NAME` takes the cell that carries the tag TAG (or, if TAG is a number, the cell of that index) with its
-output, and writes `NAME.png`, or `NAME-dark.png` with `--theme dark`; `--output` leaves the source out. A notebook cell
-is tagged in its metadata: `{"tags": ["stage"]}`.
+`--cell START=NAME` takes the first cell whose source begins with START (or, if START is a number, the cell of that
+index, text cells counted), with its output, and writes `NAME.png`, or `NAME-dark.png` with `--theme dark`; `--output`
+leaves the source out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("notebook", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--cell", action="append", required=True, metavar="TAG=NAME")
+    parser.add_argument("--cell", action="append", required=True, metavar="START=NAME")
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--output", action="store_true", help="the cell's output alone")
     parser.add_argument("--width", type=int, default=1280, help="of the window, in pixels")
@@ -60,15 +60,15 @@ def _parse() -> argparse.Namespace:
 
 
 def _split(pair: str, notebook: Path) -> tuple[int, str]:
-    """`TAG=NAME` as the cell's index and the picture's name."""
-    tag, _, name = pair.partition("=")
-    if tag.isdigit():
-        return int(tag), name
+    """`START=NAME` as the cell's index and the picture's name."""
+    start, _, name = pair.rpartition("=")
+    if start.isdigit():
+        return int(start), name
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    tagged = [index for index, one in enumerate(cells) if tag in one["metadata"].get("tags", ())]
-    if len(tagged) != 1:
-        sys.exit(f"{notebook} has {len(tagged)} cells tagged {tag!r}; --cell needs exactly one")
-    return tagged[0], name
+    for index, one in enumerate(cells):
+        if "".join(one["source"]).startswith(start):
+            return index, name
+    sys.exit(f"{notebook} has no cell that begins with {start!r}")
 
 
 def _write(page: Page, wanted: list[tuple[int, str]], arguments: argparse.Namespace) -> None:
