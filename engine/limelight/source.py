@@ -25,6 +25,7 @@ GENERATED_PREFIX = "<limelight "
 library_files: dict[str, bool] = {}
 """Whether a file is the library's, as far as asked: by name, since hashing a code object costs more than walking the stack."""
 _hidden_roots: list[str] = [_ENGINE_ROOT]
+_floors: set[str] = set()
 _cell_namer: CellNamer | None = None
 
 
@@ -64,6 +65,11 @@ def hide(folder: str) -> None:
     """Treats the code under `folder` as part of the library: its frames are not the user's."""
     _hidden_roots.append(os.path.join(os.path.abspath(folder), ""))
     library_files.clear()
+
+
+def end_stacks_at(file: str) -> None:
+    """Ends the user's stack at frames of `file`: what called them (an event loop, a shell) is not the user's program."""
+    _floors.add(file)
 
 
 def is_library(code: CodeType) -> bool:
@@ -130,6 +136,8 @@ def user_stack(limit: int = 8) -> tuple[Source, ...]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(found) < limit:
         code = frame.f_code
+        if code.co_filename in _floors:
+            break
         if not is_library(code):
             found.append(Source(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
