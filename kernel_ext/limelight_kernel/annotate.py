@@ -1,0 +1,134 @@
+"""What became of each line of a staged cell.
+
+A line's mark follows from the graph alone: which nodes carry that line in their stack, whether their values reach an
+output or an effect, whether they depend on anything but literals, and whether they are still there after optimisation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from limelight.graph import Graph, Node
+    from limelight_kernel.cell import Cell
+
+STAGED, CONSTANT, DEAD, MERGED, TRACE_TIME = "staged", "constant", "dead", "merged", "trace-time only"
+
+GLYPHS = {STAGED: "●", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", "": " "}
+MEANING = {
+    STAGED: "runs in the graph on every call",
+    CONSTANT: "computed once, its value is part of the graph",
+    DEAD: "nothing uses what it computes, so it was dropped",
+    MERGED: "another line computes the same, or it was simplified away",
+    TRACE_TIME: "Python ran it while tracing, and does not on a cache hit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a cell: its number, its text, its mark ("" for blank lines, comments and continuations).
+
+    `nodes` counts the ops of the traced graph that come from it, literals left out.
+    """
+
+    number: int
+    text: str
+    mark: str
+    nodes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"number": self.number, "text": self.text, "mark": self.mark, "nodes": self.nodes}
+
+
+def annotate(cell: Cell, traced: Graph | None, optimised: Graph | None) -> tuple[Line, ...]:
+    """The lines of `cell`, each with its mark; without a graph every statement is trace-time only."""
+    made = _by_line(traced, cell.filename)
+    kept = _by_line(optimised, cell.filename)
+    live = _live(traced) if traced is not None else set()
+    fixed = _constant(traced) if traced is not None else set()
+    marks = {line: _mark(nodes, kept.get(line, []), live, fixed) for line, nodes in made.items()}
+    for first, last in _statements(cell.tree.body):
+        if not any(line in marks for line in range(first, last + 1)):
+            marks[first] = TRACE_TIME
+    return tuple(
+        Line(number, text, marks.get(number, ""), sum(map(_is_op, made.get(number, []))))
+        for number, text in enumerate(cell.lines, start=cell.header + 1)
+    )
+
+
+def _mark(made: list[Node], kept: list[Node], live: set[Node], fixed: set[Node]) -> str:
+    ops = [node for node in made if _is_op(node)]
+    if all(node in fixed for node in ops):
+        return CONSTANT
+    if any(_is_op(node) for node in kept):
+        return STAGED
+    return MERGED if any(node in live for node in ops) else DEAD
+
+
+def _by_line(graph: Graph | None, filename: str) -> dict[int, list[Node]]:
+    """Nodes under every line of the cell in their stack, so that a line that calls a helper has the helper's."""
+    found: dict[int, list[Node]] = {}
+    for node in _nodes(graph):
+        for line in {source.line for source in node.stack if source.file == filename}:
+            found.setdefault(line, []).append(node)
+    return found
+
+
+def _nodes(graph: Graph | None) -> Iterator[Node]:
+    """The nodes of a graph and of the functions that it calls, each graph once."""
+    waiting = [] if graph is None else [graph]
+    seen: set[int] = set()
+    while waiting:
+        graph = waiting.pop()
+        if id(graph) not in seen:
+            seen.add(id(graph))
+            yield from graph.nodes
+            waiting += [function.graph for function in graph.functions()]
+
+
+def _is_op(node: Node) -> bool:
+    return node.op.name != "constant"
+
+
+def _live(graph: Graph) -> set[Node]:
+    """Nodes whose values reach an output, or that do something besides computing a value."""
+    waiting = [value.node for value in graph.outputs if value.node is not None]
+    waiting += [node for node in graph.nodes if node.op.effect not in (None, "read", "random")]
+    found: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [value.node for value in node.inputs if value.node is not None]
+    return found
+
+
+def _constant(graph: Graph) -> set[Node]:
+    """Nodes that depend on literals alone."""
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.op.effect is None and all(value.node in found for value in node.inputs):
+            found.add(node)
+    return found
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
+    """The first and last line of every simple statement, and of the head of every compound one."""
+    for statement in body:
+        blocks = [inner for inner in _blocks(statement) if inner]
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+        last = statement.end_lineno or statement.lineno
+        yield first, max(min([last, *(inner[0].lineno - 1 for inner in blocks)]), first)
+        for inner in blocks:
+            yield from _statements(inner)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, [])
+    for name in ("handlers", "cases"):
+        for part in getattr(statement, name, []):
+            yield part.body

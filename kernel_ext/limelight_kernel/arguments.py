@@ -1,0 +1,99 @@
+"""Arguments of the magics: reusable groups, checked values, one-line errors that suggest what was meant."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, parse_argstring
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def keep_argument(magic: F) -> F:
+    """`-o NAME`: keep what the magic made."""
+    argument("-o", "--output", metavar="NAME", help="keep the object shown, under this name")(magic)
+    return magic
+
+
+def form_arguments(magic: F) -> F:
+    """`--static` and `--text`: which form of a view to show."""
+    argument("--text", action="store_true", help="plain text only")(magic)
+    argument("--static", action="store_true", help="a picture and a table instead of the live view")(magic)
+    return magic
+
+
+def parse(magic: Callable[..., Any], line: str) -> Namespace:
+    """The arguments in `line`, for a method decorated with `magic_arguments`.
+
+    Raises UsageError, one sentence, for what does not fit; an unknown flag comes with the closest known one.
+    """
+    name = getattr(magic, "__name__", "magic")
+    try:
+        given: Namespace = parse_argstring(magic, line.strip().removesuffix(";"))
+    except ValueError as error:  # an unclosed quote
+        raise UsageError(f"%{name}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
+    except UsageError as error:
+        raise UsageError(f"%{name}: {error}{_suggestion(magic, line)}; see %{name}?") from None
+    output = getattr(given, "output", None)
+    if output is not None:
+        identifier(output, f"%{name} -o")
+    return given
+
+
+def flags(magic: Callable[..., Any]) -> dict[str, str]:
+    """The flags of `magic`, each with its help."""
+    parser = magic.parser  # type: ignore[attr-defined]  # set by magic_arguments
+    return {flag: action.help or "" for action in parser._actions for flag in action.option_strings}
+
+
+def choices(magic: Callable[..., Any], flag: str) -> tuple[str, ...]:
+    """The values that `flag` takes, where they are listed; empty otherwise."""
+    action = magic.parser._option_string_actions.get(flag)  # type: ignore[attr-defined]
+    return tuple(map(str, action.choices)) if action is not None and action.choices else ()
+
+
+def takes_value(magic: Callable[..., Any], flag: str) -> bool:
+    """Whether a value follows `flag`."""
+    action = magic.parser._option_string_actions.get(flag)  # type: ignore[attr-defined]
+    return action is not None and action.nargs != 0
+
+
+def identifier(name: str, where: str) -> str:
+    """`name`, if Python can bind it; raises UsageError otherwise."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UsageError(f"{where}: {name!r} is not a name that Python can bind; write letters, digits and _")
+    return name
+
+
+def names(text: str | None, where: str) -> tuple[str, ...] | None:
+    """The names in "a, b,c"."""
+    if text is None:
+        return None
+    return tuple(identifier(part.strip(), where) for part in unquoted(text).split(",") if part.strip())
+
+
+def unquoted(text: str) -> str:
+    """`text` without one pair of quotes around it: IPython splits a line but leaves the quotes on."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """A clause that offers the closest known name, or nothing when none is close."""
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _suggestion(magic: Callable[..., Any], line: str) -> str:
+    known = flags(magic)
+    for word in line.split():
+        flag = word.partition("=")[0]
+        if flag.startswith("-") and flag not in known:
+            return did_you_mean(flag, known) or f"; its flags are {', '.join(sorted(known))}"
+    return ""

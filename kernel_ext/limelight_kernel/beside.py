@@ -1,0 +1,21 @@
+"""An annotated cell and a live graph view, side by side in one widget where a front end can show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+import limelight_widgets as views
+from limelight_widgets.frontend import has_front_end
+
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+
+def widget_bundle(html: str, graph: views.GraphView) -> dict[str, Any]:
+    """The widget's part of a MIME bundle: `html` above the live graph; empty where no widget can run."""
+    if not has_front_end():
+        return {}
+    listing = ipywidgets.HTML(html)
+    box = ipywidgets.VBox([listing, graph.widget])
+    return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": box.model_id}}

@@ -1,0 +1,63 @@
+"""Runs the body of a cell in the notebook's namespace, and leaves the namespace as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight_kernel.cell import Cell
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a run of a body made: the names it assigned, those it deleted, the value of its last expression."""
+
+    assigned: dict[str, Any]
+    deleted: frozenset[str]
+    result: Any
+
+
+def execute(
+    shell: InteractiveShell, cell: Cell, inputs: Mapping[str, Any], writes: Collection[str], deletes: Collection[str]
+) -> Made:
+    """Runs `cell` with `inputs` under their names, as if they stood in the notebook.
+
+    Helper functions see them as well, as they would if the cell ran unstaged. Names in `writes` that are no inputs do
+    not exist before the cell assigns them, whatever they meant before. Afterwards, and after an exception, every name
+    means again what it meant. The engine lets one thread trace at a time, so no two share the notebook.
+    """
+    __tracebackhide__ = True
+    namespace = shell.user_ns
+    with _borrowed(namespace, {*inputs, *writes}):
+        for name in writes:
+            namespace.pop(name, None)
+        namespace.update(inputs)
+        exec(cell.body, shell.user_global_ns, namespace)
+        result = None if cell.result is None else eval(cell.result, shell.user_global_ns, namespace)
+        assigned = {
+            name: namespace[name]
+            for name in writes
+            if name in namespace and namespace[name] is not inputs.get(name, _ABSENT)
+        }
+        deleted = frozenset(name for name in deletes if name not in namespace)
+    return Made(assigned, deleted, result)
+
+
+@contextmanager
+def _borrowed(namespace: dict[str, Any], names: Collection[str]) -> Iterator[None]:
+    """Puts `names` back to what they mean now."""
+    saved = {name: namespace.get(name, _ABSENT) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is _ABSENT:
+                namespace.pop(name, None)
+            else:
+                namespace[name] = value

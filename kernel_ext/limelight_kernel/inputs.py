@@ -1,0 +1,125 @@
+"""The inputs of a staged cell: which names of the notebook they are, and how each one travels.
+
+Tensors, arrays and variables travel into the graph. Everything else is part of the key under which the trace is kept:
+plain values by value, other objects by identity.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight import nest
+from limelight.spec import TensorSpec
+from limelight.tensor import Tensor, constant
+from limelight.variables import Resource
+from limelight_kernel.analysis import Names, analyse
+from limelight_kernel.arguments import did_you_mean, unquoted
+from limelight_kernel.cell import Cell
+from limelight_kernel.helpers import reads_of
+
+_ARRAYS = (Tensor, Resource, np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)
+
+
+class Pinned:
+    """Stands for a value that a cell reads but that is no argument of its graph: it is keyed by identity."""
+
+    __limelight_leaf__ = True
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"this {type(self.value).__name__}"
+
+
+class Pins:
+    """Hands out one `Pinned` for each name, and a new one when the name means another object."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Pinned] = {}
+
+    def pin(self, name: str, value: object) -> Pinned:
+        known = self._by_name.get(name)
+        if known is None or known.value is not value:
+            known = self._by_name[name] = Pinned(value)
+        return known
+
+
+def names_read(shell: InteractiveShell, cell: Cell) -> Names:
+    """What `cell` reads and writes, through the notebook's helper functions as they are now."""
+    namespace = shell.user_ns
+
+    def indirect(name: str) -> Iterable[str]:
+        if name not in namespace or name in shell.user_ns_hidden:
+            return ()
+        return reads_of(namespace[name], namespace)
+
+    return analyse(cell.tree, indirect)
+
+
+def travels(value: object) -> bool:
+    """Whether `value` is, or holds, something that goes into the graph."""
+    return any(isinstance(leaf, _ARRAYS) for leaf in nest.leaves_of(value))
+
+
+def keyed(name: str, value: Any, pins: Pins) -> Any:
+    """`value` as an argument that the engine can key: a set by its elements, what has no weak references by a pin."""
+    if isinstance(value, set | frozenset):
+        return (type(value).__name__, *sorted(map(repr, value)))
+    for leaf in nest.leaves_of(value):
+        if not isinstance(leaf, (*_ARRAYS, *_NUMBERS, str, bytes, range, slice, type(None))) and not _weakly(leaf):
+            return pins.pin(name, value)
+    return value
+
+
+def by_type(value: object, spec: TensorSpec | None) -> object:
+    """`value` with its plain numbers as tensors, so that new values find the same trace."""
+    dtype = None if spec is None else spec.dtype
+    return nest.map_structure(lambda x: constant(x, dtype) if isinstance(x, _NUMBERS) else x, value)
+
+
+def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str, TensorSpec], ...]:
+    """The specs in "x=ll.TensorSpec([None, 64])", evaluated in the notebook.
+
+    Raises UsageError, one line, for what is no such expression.
+    """
+    found: dict[str, TensorSpec] = {}
+    for text in map(unquoted, texts):
+        try:
+            given = eval(f"dict({text})", shell.user_global_ns, shell.user_ns)
+        except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
+            problem = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise UsageError(f"%%stage --spec {text!r}: {problem}; write x=ll.TensorSpec([None, 64])") from None
+        for name, spec in given.items():
+            if not isinstance(spec, TensorSpec):
+                kind = type(spec).__name__
+                raise UsageError(
+                    f"%%stage --spec: {name} is a {kind}, not a spec; write {name}=ll.TensorSpec([None, 64])"
+                )
+            found[name] = spec
+    return tuple(found.items())
+
+
+def check_known(names: Iterable[str], known: Iterable[str], flag: str) -> None:
+    """Raises UsageError for names that are no inputs of the cell."""
+    known = sorted(known)
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; its inputs are {', '.join(known) or 'none'}"
+            raise UsageError(f"%%stage {flag}: the cell reads no {name!r}{hint}")
+
+
+def _weakly(value: object) -> bool:
+    try:
+        weakref.ref(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,183 @@
+"""The magics. Each is a few lines over a function that scripts can call as well."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand, output_can_be_silenced
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+import limelight_widgets as views
+from limelight import explain
+from limelight_kernel import arguments
+from limelight_kernel.arguments import form_arguments, keep_argument
+from limelight_kernel.cell import cell_number
+from limelight_kernel.inputs import specs_from
+from limelight_kernel.result import PlainText
+from limelight_kernel.run import run_cell, staged_table
+from limelight_kernel.session import Session, plain
+from limelight_kernel.staged import Options
+
+
+@magics_class
+class LimelightMagics(Magics):
+    """`%%stage`, and the magics that show graphs, trace caches, tapes and devices."""
+
+    shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+        super().__init__(shell)
+        self.session = session
+        self._shown: tuple[int, str] | None = None
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="bind the staged cell, as a callable, to this name")
+    @argument(
+        "-i", "--inputs", metavar="a,b", help="the graph's arguments, instead of every tensor that the cell reads"
+    )
+    @argument("-s", "--spec", metavar="x=SPEC", action="append", default=[], help="trace for this spec of an input")
+    @argument("-d", "--device", metavar="DEVICE", help="run on this device")
+    @argument("--no-run", action="store_true", help="trace and show, but neither run nor assign")
+    @argument("-q", "--quiet", action="store_true", help="show nothing but the result")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @no_var_expand
+    @line_cell_magic
+    def stage(self, line: str, cell: str | None = None) -> Any:
+        """Compile the cell to a graph and run it.
+
+        Names that the cell reads before it assigns them are the graph's inputs: tensors and arrays by type, plain
+        Python values by value, variables by reference, everything else by identity. Names that it assigns are
+        written back, and its last expression is its result. What is no tensor is made once, while tracing.
+        Shows the cell, line by line: staged, constant, dead, or run by Python while tracing only.
+
+        %stage lists the staged cells; %stage NAME shows one.
+
+            import limelight as ll
+            x = ll.constant([1.0, 2.0])
+
+            %%stage double
+            y = x + x
+            y
+        """
+        given = arguments.parse(self.stage, line)
+        if cell is None:
+            return self._staged(given)
+        options = Options(
+            None if given.name is None else arguments.identifier(given.name, "%%stage"),
+            arguments.names(given.inputs, "%%stage -i"),
+            specs_from(self.shell, given.spec),
+            given.device,
+        )
+        result = run_cell(self.session, cell, line, options, run=not given.no_run)
+        self._keep(given, result)
+        if not given.quiet and self._shown != (cell_number(self.shell), result.name):
+            # %%timeit runs a cell many times, and shows it once
+            self._shown = (cell_number(self.shell), result.name)
+            display(_form(given, result))
+        return result.result
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="a staged function; default: the last staged cell")
+    @argument("--which", choices=("traced", "optimised"), default="optimised", help="the version shown first")
+    @argument("--trace", type=int, metavar="N", default=-1, help="the trace's index; default: the newest")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @line_magic
+    def graph(self, line: str) -> Any:
+        """Show the graph of a staged function.
+
+        %graph double --which traced
+        """
+        given = arguments.parse(self.graph, line)
+        function = self.session.function(given.name)
+        if function is None:
+            return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
+        count = len(function.trace_cache)
+        if count and not -count <= given.trace < count:
+            raise UsageError(f"%graph --trace {given.trace}: {function.name} has {count} traces, numbered from 0")
+        return self._show(given, views.graph(function, which=given.which, trace=given.trace))
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="a staged function; default: all that are alive")
+    @argument("--why", action="store_true", help="say why it was traced again")
+    @argument("--clear", action="store_true", help="forget its traces")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @line_magic
+    def trace_cache(self, line: str) -> Any:
+        """Show the traces of a staged function: for what arguments, how often used, and why there is more than one.
+
+        %trace_cache double --why
+        """
+        given = arguments.parse(self.trace_cache, line)
+        if given.name is None and not (given.why or given.clear):
+            return self._show(given, views.trace_cache())
+        function = self.session.function(given.name)
+        if function is None:
+            return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
+        if given.clear:
+            function.clear_cache()
+        if given.why:
+            return self._keep(given, PlainText(explain.retrace(function)))
+        return self._show(given, views.trace_cache(function))
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @line_magic
+    def tape(self, line: str) -> Any:
+        """Show what a gradient tape has recorded, and the bytes that it keeps alive.
+
+        %tape
+        """
+        given = arguments.parse(self.tape, line)
+        tape = self.session.tape(given.name)
+        if tape is None:
+            return self._nothing(given, "No tape is here yet: with ll.GradientTape() as tape: ...")
+        return self._show(given, views.tape(tape))
+
+    @magic_arguments()
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @line_magic
+    def devices(self, line: str) -> Any:
+        """Show the devices, the bytes alive on each, and the copies between them.
+
+        %devices
+        """
+        given = arguments.parse(self.devices, line)
+        return self._show(given, views.devices())
+
+    def _staged(self, given: Namespace) -> Any:
+        if given.name is None:
+            return self._keep(given, PlainText(staged_table(self.session.cells)))
+        return self._show(given, views.graph(plain(self.session.function(given.name))))
+
+    def _show(self, given: Namespace, view: Any) -> Any:
+        return _form(given, self._keep(given, view))
+
+    def _nothing(self, given: Namespace, sentence: str) -> Any:
+        return self._keep(given, PlainText(sentence))
+
+    def _keep(self, given: Namespace, made: Any) -> Any:
+        if given.output is not None:
+            self.shell.push({given.output: made})
+        return made
+
+
+def _form(given: Namespace, view: Any) -> Any:
+    """The view in the form that was asked for."""
+    if given.text:
+        return PlainText(view)
+    return view.static() if given.static else view

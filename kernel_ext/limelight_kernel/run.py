@@ -1,0 +1,98 @@
+"""Runs a staged cell for the notebook: traces, runs, writes back, and says what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from limelight_kernel.result import StageResult
+from limelight_kernel.session import Session
+from limelight_kernel.staged import Options, Run, StagedCell
+from limelight_kernel.tracebacks import trim
+from limelight_widgets.figures.static import Table, text_table
+from limelight_widgets.units import counted, seconds_text
+
+
+def run_cell(session: Session, text: str, line: str, options: Options, run: bool = True) -> StageResult:
+    """Stages `text`, the body of a notebook cell, and runs it on the notebook's values.
+
+    The names that it assigns are written back, and `options.name` is bound to the staged cell, once all has gone well;
+    until then the notebook is as it was. Errors show the user's frames only.
+    """
+    staged = None
+    try:
+        staged, known = session.cell(text, line, options)
+        done = staged.call({}, run)
+    except BaseException as error:
+        trim(session.shell, error, None if staged is None else staged.cell.filename)
+        raise
+    finally:
+        if staged is not None and len(staged.function.trace_cache):
+            session.keep(text, options, staged)
+    _write_back(session, staged, done)
+    return _result(staged, done, known)
+
+
+def _write_back(session: Session, staged: StagedCell, done: Run) -> None:
+    shell = session.shell
+    if done.made is not None:
+        shell.push(done.made.assigned)
+        for name in done.made.deleted:
+            shell.user_ns.pop(name, None)
+    if staged.options.name is not None:
+        shell.push({staged.options.name: staged})
+
+
+def _result(staged: StagedCell, done: Run, known: bool) -> StageResult:
+    made = done.made
+    return StageResult(
+        name=staged.name,
+        headline=headline(staged, done, known),
+        hit=done.hit,
+        ran=made is not None,
+        outputs={} if made is None else made.assigned,
+        result=None if made is None else made.result,
+        seconds=done.seconds,
+        entry=done.entry,
+        function=staged.function,
+        cell=staged.cell,
+    )
+
+
+def headline(staged: StagedCell, done: Run, known: bool) -> str:
+    """What happened: a cache hit, a first trace, or a trace again and why."""
+    entry = done.entry
+    took = seconds_text(done.seconds)
+    if done.hit:
+        same = "unchanged cell, " if known else ""
+        return f"{staged.name}: {same}cache hit on trace {entry.index}, used {counted(entry.hits, 'time')}; {took}"
+    if not entry.miss.first:
+        through = [
+            f"`{name}` is read by `{helper}`."
+            for name, helper in sorted(staged.helpers.items())
+            if name in _paths(entry)
+        ]
+        return " ".join([entry.reason, *through])
+    sizes = f"{counted(len(entry.graph.nodes), 'op')}, {len(entry.optimised.nodes)} after optimisation"
+    ran = f"; {took} in all" if done.made is not None else "; not run"
+    return f"{staged.name}: traced ({sizes}) in {seconds_text(entry.trace_seconds)}{ran}"
+
+
+def _paths(entry: Any) -> set[str]:
+    """The names of the inputs that differed from the closest trace."""
+    return {difference.path.partition("[")[0].partition(".")[0] for difference in entry.miss.differences}
+
+
+def staged_table(cells: Iterable[StagedCell]) -> str:
+    """The staged cells as a table of text."""
+    rows = [
+        (staged.name, str(len(staged.cell.lines)), str(len(staged.function.trace_cache)), str(_hits(staged)))
+        for staged in cells
+    ]
+    if not rows:
+        return "No cell is staged yet: write %%stage on the first line of one."
+    return text_table(Table(("name", "lines", "traces", "hits"), rows, frozenset({"lines", "traces", "hits"})))
+
+
+def _hits(staged: StagedCell) -> int:
+    return sum(int(entry.hits) for entry in staged.function.trace_cache)

@@ -1,0 +1,116 @@
+"""What the extension knows of one shell: its staged cells, and how to find functions and tapes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight.tape import GradientTape
+from limelight_kernel import cell as cells
+from limelight_kernel.arguments import did_you_mean
+from limelight_kernel.staged import Options, StagedCell
+
+MOST_CELLS = 64  # staged cells kept for a re-run; the least recently run one is let go
+
+
+class Session:
+    """The staged cells of a shell, the most recently run last."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self._cells: dict[tuple[str, Options], StagedCell] = {}
+
+    @property
+    def cells(self) -> tuple[StagedCell, ...]:
+        return tuple(self._cells.values())
+
+    @property
+    def last(self) -> StagedCell | None:
+        return next(reversed(self._cells.values()), None)
+
+    def cell(self, text: str, line: str, options: Options) -> tuple[StagedCell, bool]:
+        """The staged cell of this text and these options, and whether it was known.
+
+        Raises StagedSyntaxError for a text that cannot be staged.
+        """
+        known = self._cells.get((text, options))
+        if known is not None:
+            cells.renumber(self.shell, known.cell.filename)
+            return known, True
+        above = cells.lines_above(self.shell, line, text)
+        return StagedCell(self.shell, cells.compile_cell(self.shell, text, above), options), False
+
+    def keep(self, text: str, options: Options, staged: StagedCell) -> None:
+        """Remembers a staged cell that has run."""
+        self._cells.pop((text, options), None)
+        self._cells[text, options] = staged
+        while len(self._cells) > MOST_CELLS:
+            del self._cells[next(iter(self._cells))]
+
+    def value(self, path: str) -> Any:
+        """The object that a dotted name of the notebook means; raises UsageError with the closest name."""
+        first, *rest = path.split(".")
+        if first not in self.shell.user_ns:
+            raise UsageError(f"nothing is called {first!r} here{did_you_mean(first, self._visible())}")
+        found = self.shell.user_ns[first]
+        for name in rest:
+            if not hasattr(found, name):
+                raise UsageError(f"{path!r}: a {type(found).__name__} has no {name!r}{did_you_mean(name, dir(found))}")
+            found = getattr(found, name)
+        return found
+
+    def function(self, path: str | None) -> Any:
+        """The staged function of that name; without a name the last staged cell's, else the only one alive, else None.
+
+        Raises UsageError where the name means something else, or several functions could be meant.
+        """
+        if path is not None:
+            found = self.value(path)
+            if not is_function(found):
+                raise UsageError(
+                    f"{path!r} is a {type(found).__name__}, not a staged function: "
+                    f"stage it with ll.function({path}), or name a cell with %%stage NAME"
+                )
+            return plain(found)
+        if self.last is not None:
+            return self.last.function
+        alive = self.function_names()
+        if len(alive) > 1:
+            raise UsageError(f"which function? {', '.join(alive)}")
+        return plain(self.shell.user_ns[alive[0]]) if alive else None
+
+    def tape(self, path: str | None) -> Any:
+        """The tape of that name; without a name the notebook's newest, or None."""
+        if path is not None:
+            found = self.value(path)
+            if not isinstance(found, GradientTape):
+                raise UsageError(
+                    f"{path!r} is a {type(found).__name__}, not a tape: with ll.GradientTape() as tape: ..."
+                )
+            return found
+        tapes = [value for value in self.shell.user_ns.values() if isinstance(value, GradientTape)]
+        return max(tapes, key=lambda tape: tape.id, default=None)
+
+    def function_names(self) -> list[str]:
+        """The notebook's names for staged functions."""
+        return [name for name in self._visible() if is_function(self.shell.user_ns[name])]
+
+    def tape_names(self) -> list[str]:
+        return [name for name in self._visible() if isinstance(self.shell.user_ns[name], GradientTape)]
+
+    def _visible(self) -> Iterable[str]:
+        hidden = self.shell.user_ns_hidden
+        return [name for name in self.shell.user_ns if name not in hidden and not name.startswith("_")]
+
+
+def is_function(value: object) -> bool:
+    """Whether `value` is a staged function or a staged cell."""
+    return isinstance(value, StagedCell) or hasattr(type(value), "trace_cache")
+
+
+def plain(value: Any) -> Any:
+    """The staged function itself: that of a staged cell, or `value`."""
+    return value.function if isinstance(value, StagedCell) else value

@@ -1,0 +1,99 @@
+"""Tracebacks that show the user's frames only.
+
+Frames of limelight and of IPython's own machinery are left out, so that an error in a staged cell points at the cell's
+line as an error in an ordinary cell does. `%xmode --show` brings them back, as it does for everything IPython hides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import IPython
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight import source
+from limelight.errors import LimelightError
+from limelight_kernel.cell import StagedSyntaxError
+
+_IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
+MOST_CAUSES = 20
+HANDLED: tuple[type[BaseException], ...] = (LimelightError, StagedSyntaxError)
+
+
+def user_frames(tb: TracebackType | None, cell: str | None = None) -> TracebackType | None:
+    """`tb` without the frames of limelight and of IPython, and without those above the code of the file `cell`."""
+    kept: list[TracebackType] = []
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not source.is_library(code) and not code.co_filename.startswith(_IPYTHON):
+            kept.append(tb)
+        tb = tb.tb_next
+    inside = [i for i, link in enumerate(kept) if link.tb_frame.f_code.co_filename == cell]
+    kept = kept[inside[0] :] if inside else kept
+    chain: TracebackType | None = None
+    for link in reversed(kept):
+        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
+    return chain
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError."""
+    tb = error.__traceback__
+    if tb is None or isinstance(error, LimelightError | KeyboardInterrupt):
+        return False
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return source.is_library(tb.tb_frame.f_code)
+
+
+def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None) -> None:
+    """Makes IPython show `error` with the user's frames alone; a failure of limelight itself is shown whole.
+
+    `cell` is the file name of the staged cell that raised it: the call of its magic is not shown.
+    """
+    if isinstance(error, UsageError | SyntaxError) or is_ours(error) or "_render_traceback_" in vars(error):
+        return
+    if user_frames(error.__traceback__) is None:
+        return
+
+    def render() -> list[str]:
+        formatter = shell.InteractiveTB
+        shown = _as_the_user_sees(error, cell) if getattr(formatter, "skip_hidden", True) else contextlib.nullcontext()
+        with shown:
+            return list(formatter.structured_traceback(type(error), error, error.__traceback__, tb_offset=0))
+
+    error._render_traceback_ = render  # type: ignore[attr-defined]  # IPython's hook
+
+
+@contextlib.contextmanager
+def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
+    """Within its block, `error` and what caused it have only the user's frames; causes without any are left out."""
+    saved: list[tuple[BaseException, TracebackType | None, BaseException | None, bool]] = []
+    current: BaseException | None = error
+    while current is not None and len(saved) < MOST_CAUSES:
+        cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        saved.append((current, current.__traceback__, current.__cause__, current.__suppress_context__))
+        current.__traceback__ = user_frames(current.__traceback__, cell)
+        if cause is not None and user_frames(cause.__traceback__) is None:
+            current.__cause__, current.__suppress_context__, cause = None, True, None
+        current = cause
+    try:
+        yield
+    finally:
+        for changed, tb, cause, suppressed in saved:
+            changed.__traceback__, changed.__cause__, changed.__suppress_context__ = tb, cause, suppressed
+
+
+def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseException, tb: Any, tb_offset: Any) -> Any:
+    """IPython's custom handler for the errors in `HANDLED`, wherever a cell raises them."""
+    if isinstance(error, SyntaxError):
+        shell.showsyntaxerror()
+        return None
+    trim(shell, error)
+    shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
+    return None

@@ -1,0 +1,81 @@
+"""The Python function behind a staged cell, and what its traces make besides graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight import nest
+from limelight.tensor import Tensor
+from limelight_kernel.cell import Cell
+from limelight_kernel.execution import Made, execute
+from limelight_kernel.inputs import Pinned, travels
+
+_HOLE = object()  # where a tensor of the graph goes
+_RESULT = "the result"  # no identifier, so no name of the cell's
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Mould:
+    """What one trace made: for each name (and the result) a structure, and its leaves with holes for tensors.
+
+    A graph returns tensors alone. Functions, strings and numbers that a cell assigns exist from the trace on.
+    """
+
+    structures: dict[str, nest.Structure]
+    leaves: dict[str, list[Any]]
+    deleted: frozenset[str]
+
+    def filled(self, tensors: tuple[Tensor, ...]) -> Made:
+        """What the body made, with these tensors in the holes."""
+        feed = iter(tensors)
+        values = {
+            name: nest.unflatten(structure, [next(feed) if leaf is _HOLE else leaf for leaf in self.leaves[name]])
+            for name, structure in self.structures.items()
+        }
+        result = values.pop(_RESULT)
+        return Made(values, self.deleted, result)
+
+
+def mould(made: Made) -> tuple[Mould, tuple[Tensor, ...]]:
+    """Splits what a body made into what only the trace knows, and the tensors that the graph computes."""
+    structures: dict[str, nest.Structure] = {}
+    leaves: dict[str, list[Any]] = {}
+    tensors: list[Tensor] = []
+    for name, value in {**made.assigned, _RESULT: made.result}.items():
+        flat, structure = nest.flatten(value)
+        if not any(isinstance(leaf, Tensor) for leaf in flat):
+            flat, structure = [value], nest.LEAF  # a container without tensors stays the object that it is
+        structures[name] = structure
+        leaves[name] = [_HOLE if isinstance(leaf, Tensor) else leaf for leaf in flat]
+        tensors += [leaf for leaf in flat if isinstance(leaf, Tensor)]
+    return Mould(structures, leaves, made.deleted), tuple(tensors)
+
+
+class Body:
+    """Runs a cell's Python code for the tracer.
+
+    Before a call, `originals` says what each input means in the notebook: what does not travel into the graph reaches
+    the code as it is. After a trace, `last` is its mould.
+    """
+
+    def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
+        self._shell = shell
+        self._cell = cell
+        self.writes: tuple[str, ...] = ()
+        self.deletes: frozenset[str] = frozenset()
+        self.originals: Mapping[str, Any] = {}
+        self.last: Mould | None = None
+
+    def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
+        """The cell's tensors, from its inputs as the tracer passes them."""
+        __tracebackhide__ = True
+        values = {
+            name: value if travels(value) and not isinstance(value, Pinned) else self.originals[name]
+            for name, value in inputs.items()
+        }
+        self.last, tensors = mould(execute(self._shell, self._cell, values, self.writes, self.deletes))
+        return tensors
