@@ -13,6 +13,7 @@ from limelight.devices import Device
 from limelight.executors.blame import explain
 from limelight.executors.emit import Part, emit
 from limelight.executors.place import place
+from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
 from limelight.source import GENERATED_PREFIX
 
@@ -42,14 +43,19 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     The plan raises RunError when a kernel fails: its message names the graph, the op, the operands and the user's
     line, that of each call included. Errors of limelight keep their class; KeyboardInterrupt passes unchanged.
     """
-    placed = place(graph, devices, deliver, build)
-    parts = emit(placed.graph)
-    blame = _Blame(placed.graph)
+    with collector_paused():
+        placed = place(graph, devices, deliver, build)
+        return _compile(placed.graph, placed.outputs)
+
+
+def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
+    parts = emit(graph)
+    blame = _Blame(graph)
     namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
     for part in reversed(parts):  # the first one calls the others
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
     run = cast(Any, namespace.pop("run"))  # or it would hold itself
-    run.output_devices = placed.outputs
+    run.output_devices = output_devices
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False

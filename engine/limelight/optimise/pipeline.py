@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from limelight import events
 from limelight.errors import ArgumentError
+from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
 from limelight.graph.verify import verify
 from limelight.optimise.fold import fold
@@ -34,11 +35,16 @@ def optimise(graph: Graph, level: int = 2, *, check: bool = False) -> Optimised:
     """
     if level not in range(len(LEVELS)):
         raise ArgumentError(f"optimisation levels are 0 to {len(LEVELS) - 1}, got {level!r}")
+    with collector_paused():
+        return _run(graph, LEVELS[level], check)
+
+
+def _run(graph: Graph, passes: tuple[Pass, ...], check: bool) -> Optimised:
     records: list[PassRecord] = []
     results: dict[Pass, Graph] = {}  # passes find nothing in what they have just made
     for _ in range(ROUNDS):
         before = graph
-        for step in LEVELS[level]:
+        for step in passes:
             if results.get(step) is graph:
                 continue
             graph, record = step(graph)
