@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.staging.changes import SEVERITY, cause_of, differing
+from limelight.staging.changes import SEVERITY, Cause, Part, cause_of, differing
 from limelight.staging.signature import Key, Signature
 
 _LOOKED_AT: Final = 16
@@ -63,10 +63,17 @@ def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tup
     ]
 
 
-def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> int:
+def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
     places = np.flatnonzero(differs)[:_LOOKED_AT].tolist()
     pairs = [(before.parts[i], after.parts[i]) for i in places]
-    return max([SEVERITY[cause_of(a, b)] for a, b in pairs if a != b], default=0)
+    return max([_weight(a, b) for a, b in pairs if a != b], default=0)
+
+
+def _weight(before: Part, after: Part) -> float:
+    cause = cause_of(before, after)
+    if cause is Cause.SHAPE:  # one axis is less than two
+        return SEVERITY[cause] + sum([m != n for m, n in zip(before[2], after[2], strict=True)]) / 100
+    return SEVERITY[cause]
 
 
 def _likeliest(entries: Sequence[Any], leaves: int) -> list[Any]:

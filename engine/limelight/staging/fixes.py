@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from limelight.staging.signature import Key, Signature
 
 _MOST: Final = 12
 """A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
+_TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _WIDTH: Final = {bool: 0, int: 1, float: 2, complex: 3}
 _DTYPES: Final = ("bool", "int32", "float32", "complex64")
 
@@ -89,7 +91,7 @@ def _template(change: Change) -> str | None:
         scalar = tensor[2] == () and _dtype_of(value) is not None
         return f'll.constant({{}}, "{tensor[1].name}")' if scalar else None
     if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
-        return "{}.read_value()"
+        return "ll.constant({})"
     return _container_template(change)
 
 
@@ -113,8 +115,7 @@ def _container_template(change: Change) -> str | None:
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
     if old_kind is new_kind is dict and len(old_keys) <= _MOST and set(old_keys) < set(new_keys):
-        keys = "".join([f"{quoted(key)}, " for key in old_keys])
-        return f"{{{{name: {{}}[name] for name in ({keys.rstrip()})}}}}"
+        return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 
 
@@ -133,7 +134,7 @@ def _at_the_call(templates: dict[str, str], hoisted: dict[str, str], situation: 
         parameter = _parameter(path, situation.signature)
         given = site.expression(parameter) if site else None
         if given is not None and parameter == path:
-            mended[path] = template.format(given)
+            mended[path] = _filled(template, given)
         else:
             fixes.append(_elsewhere(path, template, parameter, given))
     if site is not None and mended:
@@ -145,8 +146,15 @@ def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> F
     """For a part of a container: an assignment before the call, in the caller's words where they are known."""
     target = f"{given or parameter}{path[len(parameter) :]}"
     if path.endswith('"]') and (given is None or _is_lasting(given)):
-        return Fix(f"{target} = {template.format(target)}", "before the call", (path,))
-    return Fix(template.format(target), f"for `{path}` pass", (path,))
+        return Fix(f"{target} = {_filled(template, target)}", "before the call", (path,))
+    return Fix(_filled(template, target), f"for `{path}` pass", (path,))
+
+
+def _filled(template: str, expression: str) -> str:
+    """`template` with an expression, in parentheses where what follows it would bind more tightly."""
+    bound = "{}." in template or "{}[" in template
+    loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
+    return template.format(f"({expression})" if loose else expression)
 
 
 def _parameter(path: str, signature: Signature) -> str:

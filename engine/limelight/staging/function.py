@@ -150,7 +150,7 @@ class Function:
         """Traces for `call`, unless another thread has done so in the meantime."""
         with _tracing:
             found = self._find(call.key)
-            return found if found is not None else self._trace(self._relax(call), run)
+            return found if found is not None else self._trace(self._relax(call), call.key, run)
 
     def _relax(self, call: Call) -> Call:
         """With `reduce_retracing`, a call that differs from an earlier one in sizes only is traced for all such sizes."""
@@ -161,8 +161,9 @@ class Function:
                     return Call(call.leaves, wider)
         return call
 
-    def _trace(self, call: Call, run: bool) -> ConcreteFunction:
-        record = miss.diagnose(self, call.key, source.user_stack())
+    def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
+        """Traces and stores a call whose key was `asked` before it was relaxed."""
+        record = miss.diagnose(self, asked, source.user_stack())
         start = time.perf_counter()
         first = len(self._cache) == 0 and not self._created_state
         creation = Creation(self.name, allowed=first)

@@ -1,0 +1,147 @@
+"""For each cause of a retrace: what the explanation says, and that its fix does what it promises."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+
+class Case(NamedTuple):
+    """A loop that retraces: of the newest trace the differing part, its fix, and how many traces are left with it."""
+
+    setting: str  # before the function
+    head: str  # its parameters
+    call: str  # in a loop over i
+    path: str
+    before: str
+    after: str
+    cause: str
+    fix: str
+    left: int = 1
+    detail: str = ""
+    body: str = "x"
+
+
+SHAPE = "ll.TensorSpec((None, 3), \"float32\")"
+
+CASES = {
+    "shape": Case(
+        "", "x", "f(ll.ones((i + 2, 3)))", "x", "f32[4,3]", "f32[5,3]", "shape",
+        f"@ll.function(input_signature=[{SHAPE}])", detail="axis 0: 4 -> 5",
+    ),
+    "shape in a dictionary": Case(
+        "", "batch", 'f({"x": ll.ones((i, 3)), "y": ll.ones((2,))})', 'batch["x"]', "f32[2,3]", "f32[3,3]", "shape",
+        f'@ll.function(input_signature=[{{"x": {SHAPE}, "y": ll.TensorSpec((2,), "float32")}}])',
+        detail="axis 0: 2 -> 3", body='ll.sum(batch["x"]) + batch["y"]',
+    ),
+    "shape in a list and a tuple": Case(
+        "", "pairs", "f([(ll.ones((i, 3)),), ll.ones((i,))])", "pairs[0][0]", "f32[2,3]", "f32[3,3]", "shape",
+        f'@ll.function(input_signature=[[({SHAPE},), ll.TensorSpec((None,), "float32")]])', detail="axis 0: 2 -> 3",
+        body="pairs[1] * ll.sum(pairs[0][0])",
+    ),
+    "only the sizes that vary are left open": Case(
+        "", "x, y", "f(ll.ones((2, i + 1, 3)), ll.ones((4,)))", "x", "f32[2,3,3]", "f32[2,4,3]", "shape",
+        '@ll.function(input_signature=[ll.TensorSpec((2, None, 3), "float32")])', detail="axis 1: 3 -> 4",
+    ),
+    "sizes that varied in earlier traces": Case(
+        "shapes = [(2, 3), (2, 4), (2, 3), (5, 4)]", "x", "f(ll.ones(shapes[i]))", "x", "f32[2,4]", "f32[5,4]", "shape",
+        '@ll.function(input_signature=[ll.TensorSpec((None, None), "float32")])', detail="axis 0: 2 -> 5",
+    ),
+    "shape after an argument that is no tensor": Case(
+        "", "flag, x", "f(True, ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
+        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
+    ),
+    "shape of a keyword": Case(
+        "", "*, x", "f(x=ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
+        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
+    ),
+    "shape among any number of arguments": Case(
+        "", "*xs", "f(ll.ones((2,)), ll.ones((i,)))", "xs[1]", "f32[2]", "f32[3]", "shape",
+        '@ll.function(input_signature=[ll.TensorSpec((2,), "float32"), ll.TensorSpec((None,), "float32")])',
+        detail="axis 0: 2 -> 3", body="ll.sum(xs[0]) + xs[1]",
+    ),
+    "rank": Case(
+        "shapes = [(3,), (1, 3)]", "x", "f(ll.ones(shapes[i % 2]))", "x", "f32[3]", "f32[1,3]", "rank",
+        "f(ll.reshape(ll.ones(shapes[i % 2]), (3,)))", detail="rank 1 -> 2",
+    ),
+    "dtype": Case(
+        'kinds = ["float32", "int32"]', "x", "f(ll.ones((3,), dtype=kinds[i % 2]))", "x", "f32[3]", "i32[3]", "dtype",
+        'f(ll.astype(ll.ones((3,), dtype=kinds[i % 2]), "float32"))',
+    ),
+    "whole number": Case(
+        "x = ll.ones((2,))", "x, n", "f(x, i)", "n", "2", "3", "Python number", "f(x, ll.constant(i))",
+        body="x * ll.astype(n, x.dtype)",
+    ),
+    "number by keyword": Case(
+        "x = ll.ones((2,))", "x, *, rate", "f(x, rate=0.5 * i)", "rate", "1.0", "1.5", "Python number",
+        "f(x, rate=ll.constant(0.5 * i))", body="x * rate",
+    ),
+    "number among any keywords": Case(
+        "x = ll.ones((2,))", "x, **options", "f(x, rate=0.5 * i)", "rate", "1.0", "1.5", "Python number",
+        "f(x, rate=ll.constant(0.5 * i))", body='x * options["rate"]',
+    ),
+    "number in a dictionary": Case(
+        "", "batch", 'batch = {"step": i}\n    f(batch)', 'batch["step"]', "2", "3", "Python number",
+        'batch["step"] = ll.constant(batch["step"])', body='batch["step"] + 1',
+    ),
+    "type of a number": Case(
+        "numbers = [1, 1.0, True, 1]", "x", "f(numbers[i])", "x", "1.0", "True", "type of value",
+        'f(ll.constant(numbers[i], "float32"))', detail="float -> bool",
+    ),
+    "number or tensor": Case(
+        "numbers = [2, ll.constant(2)]", "x", "f(numbers[i % 2])", "x", "2", "i32[]", "type of value",
+        'f(ll.constant(numbers[i % 2], "int32"))',
+    ),
+    "tensor or variable": Case(
+        "both = [ll.ones((2,)), ll.Variable(ll.ones((2,)))]", "x", "f(both[i])" , "x", "f32[2]", "var f32[2] #0",
+        "type of value", "f(ll.constant(both[i]))",
+    ),
+    "list or tuple": Case(
+        "x = ll.ones((2,))", "pair", "f([x, x] if i % 2 == 0 else (x, x))", "pair", "list of 2", "tuple of 2",
+        "container", "f(list([x, x] if i % 2 == 0 else (x, x)))", body="pair[0] + pair[1]",
+    ),
+    "more keys": Case(
+        'whole = {"x": ll.ones((2,)), "y": ll.ones((2,)), "id": "a"}\npart = {"x": whole["x"], "y": whole["y"]}',
+        "batch", "f(whole if i % 2 else part)", "batch", 'keys {"x", "y"}', 'keys {"id", "x", "y"}', "dictionary keys",
+        'f({name: (whole if i % 2 else part)[name] for name in ["x", "y"]})',
+        detail='with "id"', body='batch["x"] + batch["y"]',
+    ),
+    "new function in a loop": Case(
+        "x = ll.ones((2,))", "x, g", "f(x, lambda v: v * 2)", "g", "function <lambda> (deleted)", "function <lambda>",
+        "new function object", "g = lambda v: v * 2\nf(x, g)", detail="a new function object",
+        body="g(x)",
+    ),
+    "new object in a loop": Case(
+        "x = ll.ones((2,))\nclass Config:\n    rate = 2.0", "x, config", "f(x, Config())", "config",
+        "Config object (deleted)", "Config object", "another object", "config = Config()\nf(x, config)",
+        detail="another object",
+    ),
+    "device scope": Case(
+        "ll.config.set_virtual_devices(CPU=2)\nx = ll.ones((2,))", "x",
+        "with ll.device(['CPU:0', 'CPU:1'][i % 2]):\n        f(x)", "ll.device", "CPU:0", "CPU:1", "device",
+        'with ll.device("CPU:0"): f(x)',
+    ),
+    "device of a tensor": Case(
+        "ll.config.set_virtual_devices(CPU=2)\nboth = [ll.ones((2,)), ll.ones((2,)).to('CPU:1')]", "x",
+        "f(both[i % 2])", "x", "f32[2]", "f32[2] on CPU:1", "device", "f(both[i % 2].to('CPU:0'))",
+    ),
+}  # fmt: skip
+
+
+def written(case: Case) -> str:
+    rounds = 2 if "both[i]" in case.call else 4
+    loop = f"for i in range({rounds}):\n    {case.call}\n"
+    return f"{case.setting}\n@ll.function\ndef f({case.head}):\n    return {case.body}\n{loop}"
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_part_that_differs_is_named_and_the_fix_works(program, case):
+    retracing = program(written(case))
+    difference = retracing.miss.differences[0]
+    assert difference == (case.path, case.before, case.after, case.cause, case.detail, difference.fix)
+    assert retracing.miss.fix == case.fix
+    assert difference.fix in case.fix.splitlines()
+
+    mended = program(retracing.mended())
+    assert mended.f.trace_count == case.left < retracing.f.trace_count
