@@ -1,14 +1,28 @@
 """Every exception that limelight raises on purpose.
 
 Each class also derives from the built-in exception that Python programmers would catch. A message says what was given,
-what was needed and what to write instead; `docs/errors/` has a page for each class.
+what was needed, what to write instead, and on which line of the user's; `docs/errors/` has a page for each class.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from limelight import source
+
+_LOCATED: Final = re.compile(r"\(\S.* line \d+")
+
 
 class LimelightError(Exception):
-    """Base class of all errors raised by limelight."""
+    """Base class of all errors raised by limelight.
+
+    A message that names no line of the user's yet gets the one that is being executed; `bare` is the message without it.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        self.bare = message
+        super().__init__(message if _LOCATED.search(message) else message + source.at(source.user_line()))
 
 
 class ShapeError(LimelightError, ValueError):
@@ -27,7 +41,7 @@ class DeviceError(LimelightError, ValueError):
     """An unknown or malformed device name, or a device used wrongly. See docs/errors/DeviceError.md."""
 
 
-class TapeError(LimelightError, RuntimeError):
+class TapeError(LimelightError, RuntimeError, ValueError):
     """A gradient tape used out of order: twice, re-entered, or outside its scope. See docs/errors/TapeError.md."""
 
 

@@ -199,12 +199,14 @@ class Tracer(dispatch.Interpreter):
     # Ops
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-        values = tuple([x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs) for x in inputs])
+        values = tuple(
+            [
+                x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs)
+                for x in inputs
+            ]
+        )
         stack = source.user_stack()
-        try:
-            found = op.infer(*[value.spec for value in values], *attrs)
-        except LimelightError as error:
-            raise type(error)(f"{error}{source.at(stack[0] if stack else None)}") from None
+        found = op.infer(*[value.spec for value in values], *attrs)
         specs = found if isinstance(found, tuple) else (found,)
         device = dispatch.requested_device() if dispatch.scopes else None
         node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
@@ -335,5 +337,3 @@ def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = disp
         results = result if node.op.multiple else (result,)
         handles.update(zip(node.outputs, results, strict=True))
     return [handles[value] for value in graph.outputs]
-
-

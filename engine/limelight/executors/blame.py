@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight import dtypes, source
-from limelight.errors import LimelightError, RunError
+from limelight.errors import LimelightError, RunError, is_user_error
 from limelight.graph.ir import Graph, Node
 from limelight.spec import Spec, TensorSpec, known
 
@@ -14,23 +14,29 @@ _TOLD = "_limelight_told"
 """Marks an error whose message says where it happened, so that callers further out add only their own line."""
 
 
-def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> LimelightError:
+def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> Exception:
     """The error to raise instead of `error`, which running `node` on `payloads` raised; `error` itself if it is ours.
 
     Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
-    and staged. A call whose function has explained the error adds its own line to the message.
+    and staged. A call whose function has explained the error adds its own line to the message. What the user's own code
+    raised (in a py_func) stays as it is, with a note of the way to it.
     """
     line = source.at(node.stack[0] if node.stack else None)
+    if is_user_error(error):
+        note = f"in {_call(node, payloads)} of {graph.name}{line}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        return error
     if isinstance(error, LimelightError):
         if getattr(error, _TOLD, False):
             error.args = (f"{error}\n  called by {graph.name}{line}",)
             return error
-        error.args = (f"{error}; in {_call(node, payloads)} of {graph.name}{line}",)
+        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}",)
         return _told(error)
     try:
         node.op.infer(*_specs(node, payloads), *node.params)
     except LimelightError as better:
-        return _told(type(better)(f"{better}; in {_call(node, payloads)} of {graph.name}{line}"))
+        return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}"))
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
     what = f"{type(error).__name__}: {error}".rstrip(": ")
