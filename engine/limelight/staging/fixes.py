@@ -45,7 +45,6 @@ ADVICE: Final = {
     Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
     Cause.DEVICE: "Each device needs a trace of its own.",
     Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
-    Cause.REMADE: "Stage the function once, before the loop, and call that one.",
     Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
 }
 

@@ -177,8 +177,9 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
     earlier = retracing.staged_before(function)
     if not earlier:
         return Miss(function.name, where, Cause.FIRST, number, note="first call")
+    advice = ". Stage the function once, before the loop, and call that one" if earlier > 1 else ""
     note = f"first call of a newly staged function; its definition ({retracing.definition(function)}) was staged"
-    return Miss(function.name, where, Cause.REMADE, number, note=f"{note} and traced {_times(earlier)} before")
+    return Miss(function.name, where, Cause.REMADE, number, note=f"{note} and traced {_times(earlier)} before{advice}")
 
 
 def _cleared(function: Any, key: Key, where: str) -> Miss:

@@ -1,0 +1,125 @@
+"""The retracing warning (behaviour 147): when most calls trace, at most twice, with the reason."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import limelight as ll
+from limelight.errors import RetracingWarning
+
+
+def heard(run):
+    """The retracing warnings that `run` brings, as text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run()
+    assert all(one.category is RetracingWarning for one in caught)
+    return [str(one.message) for one in caught]
+
+
+def test_five_of_ten_calls_bring_a_warning_with_argument_and_values():
+    f = ll.function(lambda x, step: x, name="train")
+    x = ll.ones((2,))
+    assert heard(lambda: [f(x, step) for step in range(4)]) == []
+    (message,) = heard(lambda: f(x, 4))
+    assert message.startswith("`train` traced in 5 of its last 5 calls, which costs more than running. `train` traced")
+    assert "argument `step` 3 -> 4" in message
+    assert "Fix: call with f(x, ll.constant(4))" in message or "Fix: for `step` pass ll.constant(step)" in message
+
+
+def test_it_warns_at_most_twice():
+    f = ll.function(lambda x: x)
+    assert len(heard(lambda: [f(ll.ones((n,))) for n in range(30)])) == 2
+
+
+def test_hits_between_the_traces_count_as_calls():
+    f = ll.function(lambda n: 1.0 * n)
+
+    def run():
+        for n in range(20):
+            for _ in range(3):
+                f(n)
+
+    assert heard(run) == []
+    often = ll.function(lambda n: 1.0 * n)
+    assert len(heard(lambda: [often(n // 2) for n in range(20)])) == 2  # every other call
+
+
+def test_hits_of_cleared_traces_count_too():
+    f = ll.function(lambda n: 1.0 * n)
+
+    def run():
+        for _ in range(6):
+            for _ in range(10):
+                f(1)
+            f.clear_cache()
+
+    assert heard(run) == []
+
+
+def test_traces_asked_for_by_spec_do_not_count():
+    f = ll.function(lambda x: x)
+    assert heard(lambda: [f.get_concrete_function(ll.TensorSpec((n,))) for n in range(12)]) == []
+
+
+def test_a_nested_function_that_retraces_is_named():
+    inner = ll.function(lambda x: x * 2.0, name="inner")
+    outer = ll.function(lambda x: inner(x) + 1.0, name="outer")
+    messages = heard(lambda: [outer(ll.ones((n,))) for n in range(6)])
+    assert [m.split("`")[1] for m in messages] == ["inner", "outer", "inner", "outer"]
+    assert "while tracing `outer`" in messages[0]
+
+
+def test_a_function_staged_anew_in_a_loop():
+    def run():
+        for _ in range(12):
+            f = ll.function(lambda x: x + 1.0, name="f")
+            f(ll.ones((2,)))
+
+    messages = heard(run)
+    assert len(messages) == 2
+    assert messages[0].startswith("`f` was staged anew in 5 of its last 10 calls or fewer.")
+    assert "Stage the function once, before the loop" in messages[0]
+
+
+def test_a_function_staged_anew_and_used_well_is_nobodys_fault():
+    def run():
+        for _ in range(12):
+            f = ll.function(lambda x: x - 1.0)
+            for _ in range(4):
+                f(ll.ones((2,)))
+
+    assert heard(run) == []
+
+
+def test_the_methods_of_many_instances_are_no_retracing():
+    class Model:
+        @ll.function
+        def step(self, x):
+            return x
+
+    models = [Model() for _ in range(12)]
+    assert heard(lambda: [model.step(ll.ones((2,))) for model in models]) == []
+
+
+def test_the_warning_points_to_the_call():
+    f = ll.function(lambda x: x)
+    for n in range(4):
+        f(ll.ones((n,)))
+    with pytest.warns(RetracingWarning) as caught:
+        f(ll.ones((4,)))  # here
+    assert caught[0].filename == __file__
+    with open(__file__) as text:
+        assert "# here" in text.read().splitlines()[caught[0].lineno - 1]
+
+
+def test_a_warning_made_an_error_leaves_the_trace_in_place():
+    f = ll.function(lambda n: 1.0 * n)
+    with pytest.raises(RetracingWarning):
+        for n in range(10):
+            f(n)
+    assert len(f.trace_cache) == 5
+    assert f(4).item() == 4.0
+    assert f.trace_count == 5
