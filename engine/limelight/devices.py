@@ -12,7 +12,9 @@ from limelight.errors import ArgumentError, DeviceError
 
 _BACKEND: Final = {"CPU": "numpy", "GPU": "cupy", "XLA": "jax"}
 _NAME = re.compile(
-    r"^/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:task:(?P<task>\d+))?/?(?:device:)?(?P<kind>[A-Za-z]+)?(?::(?P<index>\d+))?$"
+    r"/?(?:job:(?P<job>[A-Za-z_]\w*))?(?:(?:^|/)task:(?P<task>\d+))?"
+    r"(?:(?:^|/)(?:device:)?(?P<kind>[A-Za-z]+)(?::(?P<index>\d+))?)?",
+    re.ASCII,
 )
 
 
@@ -75,6 +77,13 @@ class DeviceName:
             and self.index in (None, device.index)
         )
 
+    def __str__(self) -> str:
+        parts = [f"job:{self.job}"] if self.job is not None else []
+        parts += [f"task:{self.task}"] if self.task is not None else []
+        index = "" if self.index is None else f":{self.index}"
+        parts += [f"device:{self.kind}{index}"] if self.kind is not None else []
+        return "/" + "/".join(parts)
+
 
 CPU0: Final = Device("CPU", 0)
 _local: list[Device] = [CPU0]
@@ -87,8 +96,10 @@ def parse(name: str) -> DeviceName:
 
     Raises DeviceError for a malformed name or an unknown kind.
     """
-    match = _NAME.match(name.strip())
-    if not match or not name.strip().strip("/"):
+    if not isinstance(name, str):
+        raise DeviceError(_unknown(name, "is not a device name, which is a string"))
+    match = _NAME.fullmatch(name.strip())
+    if not match or not any(match.groups()):
         raise DeviceError(_unknown(name, "is not a device name"))
     parts = match.groupdict()
     kind = parts["kind"].upper() if parts["kind"] else None
@@ -119,23 +130,23 @@ def find(name: str | Device | DeviceName) -> Device:
     """
     if isinstance(name, Device):
         return name
-    wanted = parse(name) if isinstance(name, str) else name
+    wanted = name if isinstance(name, DeviceName) else parse(name)
     _detect()
     chosen = [device for device in _local if replace(wanted, index=wanted.index or 0).matches(device)]
     if not chosen:
-        raise DeviceError(_unknown(name, "does not exist here"))
+        raise DeviceError(_unknown(name, "does not exist here", wanted))
     return chosen[0]
 
 
 def set_virtual_devices(CPU: int) -> None:
     """Splits the CPU into `CPU` logical devices with separate accounting and real copies between them.
 
-    Must be called before limelight has computed anything; raises DeviceError afterwards when the number changes.
+    More may be added at any time. Fewer are refused with a DeviceError once tensors have been on any but the first.
 
     >>> set_virtual_devices(CPU=len([d for d in list_devices() if d.kind == "CPU"]))
     """
-    if CPU < 1:
-        raise ArgumentError(f"set_virtual_devices needs at least one CPU, got {CPU}")
+    if not isinstance(CPU, int) or isinstance(CPU, bool) or CPU < 1:
+        raise ArgumentError(f"set_virtual_devices needs a number of CPU devices, at least 1, got {CPU!r}")
     cpus = [device for device in _local if device.kind == "CPU"]
     if CPU == len(cpus):
         return
@@ -168,9 +179,11 @@ def _detect() -> None:
         _local.append(Device("XLA", 0))
 
 
-def _unknown(name: object, problem: str) -> str:
+def _unknown(name: object, problem: str, wanted: DeviceName | None = None) -> str:
     existing = [device.short for device in _local]
     close = difflib.get_close_matches(str(name).upper().strip("/"), existing, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    virtual = " (ll.config.set_virtual_devices(CPU=n) makes more CPU devices)" if "CPU" in str(name).upper() else ""
-    return f"{str(name)!r} {problem}; devices here: {', '.join(existing)}{hint}{virtual}"
+    hint = f"; did you mean {close[0]!r}?" if close and wanted is None else ""
+    local_cpu = wanted is not None and replace(wanted, index=0).matches(CPU0)
+    virtual = " (ll.config.set_virtual_devices(CPU=n) makes more CPU devices)" if local_cpu else ""
+    shown = repr(str(name)) if isinstance(name, DeviceName) else repr(name)
+    return f"{shown} {problem}; devices here: {', '.join(existing)}{hint}{virtual}"

@@ -22,6 +22,7 @@ active: Final[list[object]] = []
 
 
 Observe: TypeAlias = Callable[[Any, tuple[Any, ...], tuple[Any, ...], Any], None]
+ObserveTwo: TypeAlias = Callable[[Any, Any, Any, Any], None]
 
 scopes: Final[list[object]] = []
 """The part of `active` that is not an interpreter: device scopes and listeners. Empty means CPU:0, unobserved."""
@@ -34,6 +35,8 @@ class Interpreter:
     observe: Observe | None = None
     """Set by an interpreter that only takes note of what eager execution does: while it alone stands above it, entry
     points run simple kernels themselves and then call `observe(op, inputs, attrs, output)`."""
+    observe_two: ObserveTwo | None = None
+    """The same for two tensors and no parameters, `observe_two(op, x, y, output)`: what most ops are."""
 
     def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Handles one op: `inputs` are tensors, variables or Python scalars, `attrs` hashable static parameters.
@@ -55,6 +58,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.stack: list[Interpreter] = list(_base)
         self.observe: Observe | None = None
+        self.observe_two: ObserveTwo | None = None
 
 
 local: Final = _Local()
@@ -100,14 +104,17 @@ def remove(interpreter: Interpreter) -> None:
 
 
 def _choose_observer() -> None:
-    local.observe = local.stack[1].observe if len(local.stack) == 2 else None
+    """Whom entry points tell: the one interpreter above the eager one, if it is an observer."""
+    stack = local.stack
+    alone = stack[-1] if len(stack) == 2 else stack[0]
+    local.observe, local.observe_two = alone.observe, alone.observe_two
 
 
 @contextmanager
 def fresh_stack() -> Iterator[None]:
     """Runs its block eagerly, outside every tape and trace of this thread."""
     outer, local.stack = local.stack, list(_base)
-    local.observe = None
+    _choose_observer()
     try:
         yield
     finally:
@@ -115,12 +122,14 @@ def fresh_stack() -> Iterator[None]:
         _choose_observer()
 
 
-_requested: Final[Scoped[DeviceName | None]] = Scoped("device", None)
+_requested: Final[Scoped[tuple[tuple[device, DeviceName | None], ...]]] = Scoped("device", ())
+"""The device scopes entered in this context, outermost first, each with the name that it came to with those around it."""
 
 
 def requested_device() -> Device | None:
     """The device asked for by the scopes around this line, None when none is."""
-    name = _requested.get()
+    entered = _requested.get()
+    name = entered[-1][1] if entered else None
     return None if name is None else devices.find(name)
 
 
@@ -137,34 +146,30 @@ class device:
     """
 
     def __init__(self, name: str | Device | None) -> None:
-        if name is None:
-            self._name = None
-        elif isinstance(name, Device):
-            self._name = devices.parse(name.name)
-        else:
-            self._name = devices.parse(name)
+        self._name = None if name is None else devices.parse(name.name if isinstance(name, Device) else name)
         if self._name is not None and self._name.kind is not None:
-            devices.find(self._name)
-        self._entered: list[tuple[Any, DeviceName | None]] = []
+            devices.find(name if isinstance(name, str) else self._name)
 
     def __enter__(self) -> Device | None:
-        outer = _requested.get()
+        entered = _requested.get()
+        outer = entered[-1][1] if entered else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
-        scope = _requested.override(merged)
-        scope.__enter__()
-        self._entered.append((scope, merged))
+        _requested.replace((*entered, (self, merged)))
         scopes.append(self)
         active.append(self)
         return chosen
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        scope, merged = self._entered.pop()
+        if self not in scopes:
+            raise DeviceError("this device scope is not entered; use a `with` block")
         scopes.remove(self)
         active.remove(self)
-        in_order = _requested.get() is merged
-        scope.__exit__(None, None, None)
-        if not in_order and error is None:
+        entered = _requested.get()
+        places = [i for i, (scope, _) in enumerate(entered) if scope is self]
+        if places:  # not so in a generator that another thread closes
+            _requested.replace(entered[: places[-1]] + entered[places[-1] + 1 :])
+        if error is None and (not places or places[-1] != len(entered) - 1):
             raise DeviceError("device scopes must be left in the reverse order of entering; use `with` blocks")
 
 

@@ -38,6 +38,10 @@ class Scoped(Generic[T]):
         previous, self._value = self._value, value
         return previous
 
+    def replace(self, value: T) -> None:
+        """Overrides the value in this context from now on; the caller sees to it that it is put back."""
+        self._override.set(value)
+
     @contextmanager
     def override(self, value: T) -> Iterator[T]:
         token = self._override.set(value)
