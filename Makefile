@@ -48,7 +48,7 @@ js: $(READY) ## rebuild the views' JavaScript (needs Node)
 	$(RUN) scripts/javascript.py build
 
 pictures: $(READY) ## take the README's pictures anew
-	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=first_light' --width 1000
+	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=first_light' --width 1120
 
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
 	$(VENV)-bench/bin/python benchmarks/eager.py

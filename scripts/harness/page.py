@@ -37,6 +37,8 @@ OPEN_MILLISECONDS = 60_000
 RUN_MILLISECONDS = 120_000
 BARS = 240
 """Pixels that JupyterLab's menu, toolbar, status bar and margins take off a window's height."""
+SETTLE_MILLISECONDS, SETTLE_TRIES = 100, 30
+"""JupyterLab gives cells out of sight a guessed height: scrolling to one moves it, until the guesses are made good."""
 LIGHT = "JupyterLab Light"
 DARK = "JupyterLab Dark"
 
@@ -201,10 +203,15 @@ def screenshot(target: Page | Locator, path: Path) -> Path:
 
 
 def _make_room(element: Locator) -> None:
-    """Heighten the window until `element` fits between JupyterLab's bars, which would cover it otherwise."""
-    box, window = element.bounding_box(), element.page.viewport_size
-    if box is None or window is None:
-        return
-    needed = int(box["height"]) + BARS
-    if needed > window["height"]:
-        element.page.set_viewport_size({"width": window["width"], "height": needed})
+    """Bring `element` to the top, in a window so high that none of JupyterLab's bars covers it."""
+    page = element.page
+    previous = None
+    for _ in range(SETTLE_TRIES):
+        element.evaluate("one => one.scrollIntoView({block: 'start', behavior: 'instant'})")
+        page.wait_for_timeout(SETTLE_MILLISECONDS)
+        box, window = element.bounding_box(), page.viewport_size
+        if box == previous or box is None or window is None:
+            return
+        previous = box
+        if box["height"] + BARS > window["height"]:
+            page.set_viewport_size({"width": window["width"], "height": int(box["height"]) + BARS})
