@@ -154,7 +154,7 @@ def figures(network, staged, fake_tape):
     tape = fake_tape(40, 80)
     staged.add(network, reason="first call")
     staged.add(network, signature="x: f32[17,3]", reason="argument `x` f32[2,3] -> f32[17,3]", hits=3)
-    devices = DevicesFold([("/job:localhost/task:0/device:CPU:0", "CPU", 31_360, 62_720)])
+    devices = DevicesFold([("CPU:0", "/job:localhost/task:0/device:CPU:0", 31_360, 62_720)])
     return {
         "graph": graph_figure(GraphFold(staged).state(), "optimised"),
         "cache": cache_figure(CacheFold((staged,), only=True).state()),
@@ -190,7 +190,7 @@ def test_pictures_are_well_formed_described_and_bring_their_backdrop(figures, na
 
 def test_the_graph_as_text(figures):
     assert figures["graph"].text.splitlines() == [
-        "Graph of step: optimised, trace 1 of 2, 5 ops, 3 inputs, 1 output",
+        "Graph of step: optimised, trace #2 of 2, 5 ops, 3 inputs, 1 output",
         "",
         "value  op         of      gives     line",
         "─────  ─────────  ──────  ────────  ─────────",

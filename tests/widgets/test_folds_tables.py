@@ -13,8 +13,8 @@ from limelight_widgets.folds import CacheFold, DevicesFold, TapeFold
 from limelight_widgets.folds.devices import SAMPLES, History
 from limelight_widgets.folds.tape import MOST_ROWS
 
-CPU = "/job:localhost/task:0/device:CPU:0"
-CPU1 = "/job:localhost/task:0/device:CPU:1"
+CPU, CPU1 = "CPU:0", "CPU:1"
+FULL = "/job:localhost/task:0/device:"
 LINE = Source("cell.py", 4, "f")
 
 # --- trace caches
@@ -190,7 +190,7 @@ def freed(nbytes, device=CPU, at=0.0):
 
 
 def test_live_bytes_peak_and_ops_of_each_device():
-    fold = DevicesFold([(CPU, "CPU", 100, 150), (CPU1, "CPU", 0, 0)])
+    fold = DevicesFold([(CPU, FULL + CPU, 100, 150), (CPU1, FULL + CPU1, 0, 0)])
     for event in [allocated(80), freed(30), allocated(8, CPU1), freed(8, CPU1)]:
         assert fold.apply(event)
     fold.apply(events.OpRan("add", CPU, ("f32[2]",), ("f32[2]",), 8, 0.25, LINE))
@@ -200,7 +200,7 @@ def test_live_bytes_peak_and_ops_of_each_device():
 
 
 def test_totals_follow_every_event_exactly():
-    fold = DevicesFold([(CPU, "CPU", 0, 0)])
+    fold = DevicesFold([(CPU, FULL + CPU, 0, 0)])
     live = peak = 0
     for step in range(200):
         nbytes = (step * 37) % 101
@@ -212,11 +212,11 @@ def test_totals_follow_every_event_exactly():
 
 
 def test_the_devices_own_account_wins():
-    fold = DevicesFold([(CPU, "CPU", 10, 10)])
+    fold = DevicesFold([(CPU, FULL + CPU, 10, 10)])
     _, mark = fold.since(0)
-    fold.reconcile(CPU, 10, 10, 1.0)
+    fold.reconcile(CPU, FULL + CPU, 10, 10, 1.0)
     assert fold.since(mark) == ({}, mark)
-    fold.reconcile(CPU, 70, 90, 1.0)
+    fold.reconcile(CPU, FULL + CPU, 70, 90, 1.0)
     (device,) = fold.since(mark)[0]["devices"]
     assert (device["live"], device["peak"]) == (70, 90)
 
@@ -256,7 +256,7 @@ def test_a_quiet_time_keeps_the_last_value():
 
 
 def test_states_survive_the_wire():
-    fold = DevicesFold([(CPU, "CPU", 10, 10)])
+    fold = DevicesFold([(CPU, FULL + CPU, 10, 10)])
     parts = wire.pack(fold.state())
     assert len(parts) == 2
     assert wire.unpack(parts)["devices"][0]["history"] == [10.0]

@@ -24,11 +24,13 @@ class Pulse:
 
     Args:
         beat: does the work; returns the seconds to wait before the next beat.
+        settle: called when there has been no work for a while, before the thread ends.
         pending: whether there is work.
     """
 
-    def __init__(self, beat: Callable[[], float], pending: Callable[[], bool]) -> None:
+    def __init__(self, beat: Callable[[], float], settle: Callable[[], object], pending: Callable[[], bool]) -> None:
         self._beat = beat
+        self._settle = settle
         self._pending = pending
         self._lock = threading.Lock()
         self._hurried = threading.Event()
@@ -52,6 +54,7 @@ class Pulse:
             self._hurried.wait(wait)
             self._hurried.clear()
             idle = 0 if self._pending() else idle + 1
+        self._settle()
         self.running = False
         # What came before the line above found the thread running and started no other.
         if self._pending():
@@ -65,14 +68,15 @@ class Feed:
         fold: used by one thread at a time.
         publish: called with the fold on the feed's thread (or on that of `flush`); returns the seconds to wait before
             it wants to be called again.
-        refresh: called before each publication, to compare the fold with the engine's own accounts.
+        refresh: called before each publication, to compare the fold with the engine's own accounts; its second argument
+            says whether there is time for it, because nothing is going on or somebody asked.
     """
 
     def __init__(
         self,
         fold: Fold,
         publish: Callable[[Fold], float],
-        refresh: Callable[[Fold], None] | None = None,
+        refresh: Callable[[Fold, bool], None] | None = None,
     ) -> None:
         self.fold = fold
         self._publish = publish
@@ -81,7 +85,7 @@ class Feed:
         self._dirty = False
         self._lock = threading.RLock()
         self._subscription: events.Subscription | None = None
-        self._pulse = Pulse(self._beat, self._has_work)
+        self._pulse = Pulse(self._beat, lambda: self._beat(settled=True), self._has_work)
 
     @property
     def is_open(self) -> bool:
@@ -112,7 +116,7 @@ class Feed:
         with self._lock:
             self._fold_queue()
             if self._refresh is not None:
-                self._refresh(self.fold)
+                self._refresh(self.fold, True)
             return self.fold.state()
 
     def _on_event(self, event: events.Event) -> None:
@@ -123,13 +127,13 @@ class Feed:
     def _has_work(self) -> bool:
         return self._dirty or bool(self._queue)
 
-    def _beat(self) -> float:
+    def _beat(self, settled: bool = False) -> float:
         with self._lock:
             self._dirty = False
             try:
                 self._fold_queue()
                 if self._refresh is not None:
-                    self._refresh(self.fold)
+                    self._refresh(self.fold, settled)
                 return self._publish(self.fold)
             except Exception as error:  # noqa: BLE001  a view that fails must not fail silently, nor again and again
                 self._queue.clear()

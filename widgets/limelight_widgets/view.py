@@ -83,7 +83,7 @@ class View:
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError
 
-    def _refresh(self, fold: Fold) -> None:
+    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
         """Compares the fold with the engine's own accounts, where it has some."""
 
     def _publish(self, fold: Fold) -> float:
@@ -116,8 +116,8 @@ class View:
                 self._wake()
         elif kind == "seen":
             self._seen = max(self._seen, int(message.get("number", 0)))
+            self._lookers.add(looker)
             if not self._feed.is_open:
-                self._lookers.add(looker)
                 self._wake()
         elif kind == "closed":
             self._lookers.discard(looker)

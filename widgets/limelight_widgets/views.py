@@ -14,6 +14,8 @@ from limelight_widgets.folds.graph import Which
 from limelight_widgets.view import View
 from limelight_widgets.widget import CacheWidget, DevicesWidget, GraphWidget, TapeWidget
 
+ASK_AFTER = 2.0  # seconds between two looks at the engine's own count of live bytes, while ops run
+
 
 class GraphView(View):
     """A graph: its ops and values, name scopes and nested functions, and the lines of code that made them."""
@@ -59,21 +61,24 @@ class DevicesView(View):
 
     def __init__(self) -> None:
         super().__init__(DevicesFold(_accounts()))
+        self._asked = time.perf_counter()
 
     def _figure(self, state: State) -> Figure:
         return devices_figure(state)
 
-    def _refresh(self, fold: Fold) -> None:
+    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+        """Asks the engine what lives where; it counts only when asked, which takes a while, so not at every update."""
         now = time.perf_counter()
-        for name, _, live, peak in _accounts():
-            if isinstance(fold, DevicesFold):
-                fold.reconcile(name, live, peak, now)
+        if isinstance(fold, DevicesFold) and (at_leisure or now - self._asked > ASK_AFTER):
+            self._asked = now
+            for name, full, live, peak in _accounts():
+                fold.reconcile(name, full, live, peak, now)
 
 
 def _accounts() -> list[tuple[str, str, int, int]]:
-    """Name, kind, live bytes and peak of every device, as its allocator counts them."""
+    """Short and full name, live bytes and peak of every device, as the engine counts them."""
     found = []
     for device in limelight.list_devices():
         memory = limelight.memory_info(device)
-        found.append((device.name, device.kind, memory.current, memory.peak))
+        found.append((device.short, device.name, memory.current, memory.peak))
     return found

@@ -45,7 +45,7 @@ function build(root) {
 function announcement({ functions, newest }) {
   if (!newest) return "";
   const found = functions.find((/** @type {Cached} */ f) => f.id === newest[0]);
-  return found ? `new: trace ${newest[1]} of ${found.name}` : "";
+  return found ? `new: trace #${newest[1] + 1} of ${found.name}` : "";
 }
 
 /** @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll */
@@ -74,7 +74,7 @@ function row(entry, most, newest) {
   return h(
     "tr",
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
-    h("th", { scope: "row" }, newest ? "▸ " : "", entry.index, " ", badge),
+    h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
     h("td", { class: "ll-arguments" }, h("code", {}, entry.signature || "–"), tracing),
     h("td", { class: "ll-reason" }, entry.reason, " ", lineCell(entry.line)),
     numeric(bar(entry.hits / most, number(entry.hits))),

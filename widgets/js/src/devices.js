@@ -7,7 +7,7 @@ import { lineCell, widget } from "./widget.js";
 
 /**
  * @typedef {object} Device
- * @property {string} name @property {string} full @property {string} kind @property {number} live @property {number} peak
+ * @property {string} name @property {string} full @property {number} live @property {number} peak
  * @property {number} ops @property {number} seconds @property {Float32Array} history @property {number} history_seconds
  *
  * @typedef {object} Copy

@@ -4,7 +4,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * @typedef {Record<string, any>} Properties attributes; `class`, `dataset`, `style` (custom properties), and `onclick`,
- *   `onkeydown` ... for listeners; null, undefined and false are left out
+ *   `onkeydown` ... for listeners; null, undefined and false are left out,
+ *   but for `aria-*`, which say "false"
  * @typedef {Node | string | number | null | undefined | false} Child
  */
 
@@ -30,8 +31,9 @@ export function button(label, action, properties = {}, ...children) {
  */
 function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    if (key.startsWith("aria-") && typeof value === "boolean") element.setAttribute(key, String(value));
+    else if (value === null || value === undefined || value === false) continue;
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "dataset") Object.assign(element.dataset, value);
     else if (key === "style") for (const [name, text] of Object.entries(value)) element.style.setProperty(name, String(text));
     else element.setAttribute(key, value === true ? "" : String(value));

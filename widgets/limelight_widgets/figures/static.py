@@ -7,8 +7,9 @@ The HTML holds no script, no style and no inline SVG: a notebook that is not tru
 from __future__ import annotations
 
 import base64
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -24,12 +25,16 @@ CELL_WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out."""
+    """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out.
+
+    `sentences` are what plain text says of each row below the table: they would not fit into a column.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     numbers: frozenset[str] = frozenset()
     note: str = ""
+    sentences: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +56,19 @@ class Figure:
         return self.text
 
 
-def figure(heading: str, summary: str, picture: str | None, table: Table | None) -> Figure:
+def figure(heading: str, summary: str, picture: str | None, table: Table | None, text: Table | None = None) -> Figure:
     """Puts the static forms together. Without a picture, the heading and the summary are drawn as one.
+
+    Plain text shows `text` instead of `table`, if it is given.
 
     A table that makes the output larger than 200 kB is cut, and says so.
     """
     drawn = picture if picture is not None else _message(heading, summary)
     while table is not None and _size(drawn, table) > MOST_BYTES and len(table.rows) > 10:
         kept = table.rows[: len(table.rows) // 2]
-        table = Table(table.columns, kept, table.numbers, f"the first {len(kept)} rows; more would not fit here")
-    return Figure(_text(heading, summary, table), _html(heading, summary, drawn, table), drawn)
+        cut = f"the first {len(kept)} rows; more would not fit here"
+        table = replace(table, rows=kept, note=cut)
+    return Figure(_text(heading, summary, text or table), _html(heading, summary, drawn, table), drawn)
 
 
 def _size(drawn: str, table: Table) -> int:
@@ -68,18 +76,14 @@ def _size(drawn: str, table: Table) -> int:
 
 
 def _text(heading: str, summary: str, table: Table | None) -> str:
-    head = _wrapped(f"{heading}: {summary}")
-    return head if table is None or not table.rows else f"{head}\n\n{text_table(table)}"
+    parts = [_wrapped(f"{heading}: {summary}")]
+    if table is not None and table.rows:
+        parts += [text_table(table), *(_wrapped(sentence) for sentence in table.sentences[:TEXT_ROWS])]
+    return "\n\n".join(parts)
 
 
 def _wrapped(sentence: str) -> str:
-    lines, line = [], ""
-    for word in sentence.split():
-        if line and len(line) + 1 + len(word) > TEXT_WIDTH:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}" if line else shortened(word, TEXT_WIDTH)
-    return "\n".join([*lines, line])
+    return textwrap.fill(sentence, TEXT_WIDTH)
 
 
 def text_table(table: Table) -> str:

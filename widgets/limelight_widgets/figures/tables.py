@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from limelight_widgets.figures.rows import Column, drawn_table
@@ -23,18 +24,23 @@ def cache_figure(state: State) -> Figure:
     entries = [(function, entry) for function in functions for entry in function["entries"]]
     summary = f"{counted(len(entries), 'trace')}, {counted(sum(f['hits'] for f in functions), 'hit')}"
     several = len(functions) > 1
+    numbers = [f"{f['name']} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
     columns = [
-        Column("trace", [f"{f['name']} {e['index']}" if several else str(e["index"]) for f, e in entries]),
+        Column("trace", numbers),
         Column("arguments", [e["signature"] for _, e in entries]),
         Column("hits", [f"{e['hits']:,}" for _, e in entries], True, _shares([e["hits"] for _, e in entries])),
         Column("traced in", [seconds_text(e["seconds"]) for _, e in entries], True),
         Column("size", [_size(e["nbytes"]) for _, e in entries], True),
         Column("device", [e["device"] for _, e in entries]),
         Column("runs on", [e["tier"] for _, e in entries]),
-        Column("why it was traced", [e["reason"] for _, e in entries], widest=90),
     ]
     newest = [i for i, (f, e) in enumerate(entries) if [f["id"], e["index"]] == state["newest"]]
-    return _of_columns(heading, summary, columns, newest[0] if newest else -1)
+    reasons = [e["reason"] for _, e in entries]
+    picture = drawn_table(heading, summary, columns, reasons, newest[0] if newest else -1)
+    sentences = [f"{number}: {reason}" for number, reason in zip(numbers, reasons, strict=True) if reason]
+    table = _table([*columns, Column("why it was traced", reasons)])
+    in_text = replace(_table(columns), sentences=sentences)
+    return figure(heading, summary, picture, table, in_text)
 
 
 def tape_figure(state: State) -> Figure:
@@ -53,7 +59,8 @@ def tape_figure(state: State) -> Figure:
         Column("saved", [bytes_text(row[5]) for row in rows], True, _shares([row[5] for row in rows])),
         Column("rule", [row[6] for row in rows], widest=60),
     ]
-    return _of_columns("Gradient tape", summary, columns, hidden=state["entries"] - len(rows))
+    picture = drawn_table("Gradient tape", summary, columns)
+    return figure("Gradient tape", summary, picture, _table(columns, state["entries"] - len(rows)))
 
 
 def devices_figure(state: State) -> Figure:
@@ -88,12 +95,11 @@ def line_text(line: Sequence[Any] | None) -> str:
     return f"{line[0]}:{line[1]}" if line else ""
 
 
-def _of_columns(heading: str, summary: str, columns: Sequence[Column], marked: int = -1, hidden: int = 0) -> Figure:
+def _table(columns: Sequence[Column], hidden: int = 0) -> Table:
     rows = list(zip(*(column.cells for column in columns), strict=True))
     numbers = frozenset(column.name for column in columns if column.number)
     note = f"and {hidden:,} more rows" if hidden > 0 else ""
-    table = Table([column.name for column in columns], rows[:MOST_ROWS], numbers, note)
-    return figure(heading, summary, drawn_table(heading, summary, columns, marked), table)
+    return Table([column.name for column in columns], rows[:MOST_ROWS], numbers, note)
 
 
 def _shares(numbers: Sequence[float]) -> list[float]:

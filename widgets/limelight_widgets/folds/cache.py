@@ -104,7 +104,11 @@ def _new(name: str) -> State:
 
 def _described(entry: Any, before: State | None) -> State:
     """All that does not change about an entry."""
-    facts = {"signature": str(entry.signature), "device": short_device(entry.device), "seconds": entry.trace_seconds}
+    facts = {
+        "signature": str(entry.signature),
+        "device": short_device(entry.device) or "any",
+        "seconds": entry.trace_seconds,
+    }
     facts |= {"nbytes": entry.nbytes, "nodes": len(entry.graph.nodes)}
     base = before or _blank(entry.index)
     return base | facts | {"reason": entry.reason or base["reason"]}

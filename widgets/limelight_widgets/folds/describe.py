@@ -15,6 +15,7 @@ from limelight_widgets.units import short_device, shortened
 
 ATTRIBUTE_WIDTH = 160
 NAME_WIDTH = 200
+LOOKED_AT = 100_000  # elements of a literal up to which it is worth a look whether all are equal
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generic)
 _KIND_OF_EFFECT = {"read": "variable", "write": "variable", "random": "random", "io": "effect"}
 
@@ -131,6 +132,8 @@ def _array_text(array: np.ndarray) -> str:
         return shortened(str(array.reshape(-1)[0]), ATTRIBUTE_WIDTH)
     if array.size <= 8:
         return shortened(str(array.tolist()), ATTRIBUTE_WIDTH)
+    if array.size <= LOOKED_AT and (array == array.flat[0]).all():
+        return f"all {array.flat[0]}"
     return f"{array.dtype}{list(array.shape)}"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from limelight import events
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.sources import line_state
-from limelight_widgets.units import short_device
 
 SAMPLES = 240  # points of a sparkline at most
 FIRST_STEP = 0.05  # seconds between two samples, until the history is full
@@ -54,7 +53,7 @@ class DevicesFold:
     """Follows every device.
 
     Args:
-        devices: name, kind, live bytes and peak of each device when the view is opened.
+        devices: short name (events use it), full name, live bytes and peak of each device when the view is opened.
     """
 
     kinds: tuple[type[events.Event], ...] = (events.OpRan, events.Allocated, events.Freed, events.Copied)
@@ -65,8 +64,8 @@ class DevicesFold:
         self._copies: dict[tuple[object, ...], State] = {}
         self._copied = [0, 0]  # copies, bytes
         self._unlisted = 0
-        for name, kind, live, peak in devices:
-            self._devices[name] = _device(name, kind, live, peak)
+        for name, full, live, peak in devices:
+            self._devices[name] = _device(name, full, live, peak)
 
     def apply(self, event: events.Event) -> bool:
         if isinstance(event, events.OpRan):
@@ -87,9 +86,9 @@ class DevicesFold:
     def catch_up(self) -> None:
         """Nothing to do: `reconcile` is called before each look."""
 
-    def reconcile(self, name: str, live: int, peak: int, time: float) -> None:
-        """Takes over what the device's own accounting says: it is right, and events may have been missed."""
-        device = self._device(name)
+    def reconcile(self, name: str, full: str, live: int, peak: int, time: float) -> None:
+        """Takes over the engine's own count, which is right; events may be missed, and count a buffer for each view."""
+        device = self._device(name, full)
         if (device["live"], device["peak"]) != (live, peak):
             device["live"], device["peak"] = live, peak
             device["history"].add(time, live)
@@ -107,10 +106,10 @@ class DevicesFold:
     def since(self, mark: int) -> tuple[State, int]:
         return ({} if mark == self._version else self.state()), self._version
 
-    def _device(self, name: str) -> State:
+    def _device(self, name: str, full: str = "") -> State:
         device = self._devices.get(name)
         if device is None:
-            device = self._devices[name] = _device(name, "", 0, 0)
+            device = self._devices[name] = _device(name, full or name, 0, 0)
         return device
 
     def _move(self, name: str, nbytes: int, time: float) -> None:
@@ -134,11 +133,11 @@ class DevicesFold:
         copy["last"] = self._copied[0]
 
 
-def _device(name: str, kind: str, live: int, peak: int) -> State:
-    device: State = {"name": short_device(name), "full": name, "kind": kind, "live": live, "peak": peak}
+def _device(name: str, full: str, live: int, peak: int) -> State:
+    device: State = {"name": name, "full": full, "live": live, "peak": peak}
     return device | {"ops": 0, "seconds": 0.0, "history": History(live)}
 
 
 def _copies_of(event: events.Copied) -> State:
-    ends = {"from": short_device(event.source_device), "to": short_device(event.target_device)}
+    ends = {"from": event.source_device, "to": event.target_device}
     return ends | {"cause": event.cause, "line": line_state(event.source), "count": 0, "nbytes": 0, "last": 0}

@@ -106,7 +106,7 @@ export class GraphView {
     const keys = state.variants.map(({ key }) => key);
     if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
     this.forget();
-    if (!first && state.trace !== undefined) this.say(`trace ${state.trace} is shown`);
+    if (!first && state.trace !== undefined) this.say(`trace #${state.trace + 1} is shown`);
     this.redraw();
   }
 
@@ -166,7 +166,7 @@ export class GraphView {
 
   /** @param {GraphState} state */
   drawHead(state) {
-    const trace = state.trace === undefined ? "" : `trace ${state.trace} of ${state.traces}`;
+    const trace = state.trace === undefined ? "" : `trace #${state.trace + 1} of ${state.traces}`;
     const signature = state.signature ?? "";
     this.title?.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
     this.title?.setAttribute("title", signature);
@@ -213,12 +213,15 @@ export class GraphView {
     this.fitted = true;
   }
 
-  /** Chooses a box (null for none), and shows where it comes from. @param {string | null} name */
-  choose(name) {
+  /**
+   * Chooses a box, and shows where it comes from.
+   * @param {string | null} name null for none @param {boolean} [reveal] whether to move the picture if need be
+   */
+  choose(name, reveal = true) {
     this.chosen = name;
     this.line = null;
     this.highlight();
-    const place = name ? this.placeOf(name) : null;
+    const place = name && reveal ? this.placeOf(name) : null;
     if (place) this.camera?.reveal(place);
   }
 
@@ -258,10 +261,8 @@ export class GraphView {
     this.opened.set(name, open);
     const focused = this.canvas?.contains(document.activeElement);
     await this.redraw(name);
-    const place = this.placeOf(name);
-    if (place) this.camera?.reveal(place);
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
-    this.choose(open ? (inside?.name ?? null) : name);
+    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing moves
     if (focused) focusPicture(this);
   }
 

@@ -1,0 +1,281 @@
+"""The views as people meet them: a real notebook, a real engine, a real browser."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from harness.page import DARK, output, run_all, run_cell, set_theme, wait_idle
+from playwright.sync_api import expect
+
+PROGRAM = """\
+%load_ext limelight
+import numpy as np
+import limelight as ll
+
+rng = np.random.default_rng(0)
+w1 = ll.Variable(rng.normal(size=(64, 32)).astype("float32") * 0.1, name="w1")
+b1 = ll.Variable(np.zeros(32, "float32"), name="b1")
+w2 = ll.Variable(rng.normal(size=(32, 10)).astype("float32") * 0.1, name="w2")
+
+@ll.function
+def dense(x, w, b):
+    return ll.tanh(x @ w + b)
+
+@ll.function
+def predict(x):
+    hidden = dense(x, w1, b1)
+    scores = hidden @ w2
+    return scores * 2.0
+
+def batch(n):
+    return ll.constant(rng.normal(size=(n, 64)).astype("float32"))
+
+predict(batch(32))
+predict(batch(32));"""
+
+LINE = ".ll-line.ll-chosen"
+
+
+def graph(page, index=1):
+    view = output(page, index).locator(".ll-graph-view")
+    view.locator(".ll-box").first.wait_for()
+    return view
+
+
+def box(view, title):
+    return view.locator(".ll-box", has=view.page.locator(f'text="{title}"')).first
+
+
+def line(view, code):
+    return view.locator(".ll-line", has_text=code).first
+
+
+def test_a_node_shows_its_line_and_a_line_its_nodes(open_cells, picture):
+    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
+    run_all(page)
+    view = graph(page)
+    box(view, "matmul").click()
+    expect(view.locator(LINE)).to_have_count(1)
+    expect(view.locator(LINE)).to_contain_text("scores = hidden @ w2")
+    details = view.locator(".ll-details")
+    expect(details).to_contain_text("f32[32,10]")
+    expect(details).to_contain_text("gradient")
+    picture(view, "graph-node-light")
+    line(view, "return scores * 2.0").click()
+    expect(view.locator(".ll-lit")).not_to_have_count(0)
+    expect(box(view, "multiply")).to_have_class(re.compile("ll-lit"))
+    expect(box(view, "matmul")).not_to_have_class(re.compile("ll-lit"))
+    set_theme(page, DARK)
+    picture(view, "graph-line-dark")
+
+
+def test_a_nested_function_opens_and_closes_in_place(open_cells, picture):
+    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
+    run_all(page)
+    view = graph(page)
+    call = box(view, "ƒ call dense")
+    before = call.locator(".ll-outline").bounding_box()
+    call.locator(".ll-opener").click()
+    expect(view.locator(".ll-frame")).to_have_count(1)
+    expect(box(view, "tanh")).to_be_visible()
+    frame = view.locator(".ll-frame-outline").bounding_box()
+    assert abs(frame["x"] - before["x"]) < 2
+    assert abs(frame["y"] - before["y"]) < 2
+    box(view, "tanh").click()
+    expect(view.locator(LINE)).to_contain_text("return ll.tanh(x @ w + b)")
+    picture(view, "graph-open-light")
+    view.locator(".ll-close").click()
+    expect(view.locator(".ll-frame")).to_have_count(0)
+
+
+def test_both_versions_of_the_graph(open_cells):
+    page = open_cells(
+        PROGRAM,
+        "@ll.function\ndef wasteful(x):\n    unused = ll.exp(x)\n    return (x + 1.0) * (x + 1.0)\nwasteful(batch(4));",
+        "ll.widgets.graph(wasteful)",
+    )
+    run_all(page)
+    view = graph(page, 2)
+    expect(view.get_by_role("button", name="Show the optimised graph")).to_have_attribute("aria-pressed", "true")
+    expect(box(view, "exp")).to_have_count(0)
+    expect(view.locator(".ll-passes")).to_contain_text("prune")
+    view.get_by_role("button", name="Show the traced graph").click()
+    expect(box(view, "exp")).to_be_visible()
+
+
+def test_everything_by_keyboard(open_cells):
+    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
+    run_all(page)
+    view = graph(page)
+    view.locator(".ll-box[tabindex='0']").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("call dense")
+    expect(view.get_by_role("status")).to_have_text("1 match")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    focused = page.locator(":focus")
+    expect(focused).to_have_attribute("aria-label", re.compile("nested function, call dense.*Enter opens it"))
+    page.keyboard.press("Enter")
+    expect(view.locator(".ll-frame")).to_have_count(1)
+    expect(focused).to_have_attribute("aria-label", re.compile("^input"))
+    page.keyboard.press("ArrowDown")
+    expect(focused).to_have_attribute("aria-label", re.compile("matmul"))
+    expect(view.locator(LINE)).to_contain_text("return ll.tanh(x @ w + b)")
+    page.keyboard.press("Escape")
+    expect(view.locator(".ll-frame")).to_have_count(0)
+    expect(focused).to_have_attribute("aria-label", re.compile("call dense"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(view.locator(":focus")).to_have_count(0)
+    view.locator(".ll-choosable[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(":focus")).to_have_attribute("aria-pressed", "true")
+    expect(view.locator(".ll-lit")).not_to_have_count(0)
+    view.locator(".ll-outline-pane summary").click()
+    tree = view.get_by_role("tree")
+    expect(tree.get_by_role("treeitem")).to_have_count(view.locator(".ll-box").count())
+
+
+def test_views_move_while_a_cell_is_running(open_cells, picture):
+    page = open_cells(
+        PROGRAM,
+        "ll.widgets.trace_cache(predict)",
+        "ll.config.set_virtual_devices(CPU=2)\nll.widgets.devices()",
+        "tape = ll.GradientTape(persistent=True)\nll.widgets.tape(tape)",
+        "import time\n"
+        "for n in range(200):\n"
+        "    with tape:\n"
+        "        loss = ll.sum(w1 * w1)\n"
+        "    x = batch(8)\n"
+        "    with ll.device('cpu:1'):\n"
+        "        copied = x + 1.0\n"
+        "    predict(batch(32 if n < 60 else 17))\n"
+        "    time.sleep(0.02)\n"
+        "print('finished')",
+    )
+    run_all(page, wait=False)
+    cache, devices, tape = (
+        output(page, i).locator(f".ll-{name}-view") for i, name in [(1, "cache"), (2, "devices"), (3, "tape")]
+    )
+    expect(devices.locator(".ll-card")).to_have_count(2, timeout=30_000)
+    rows = cache.locator("tbody tr[data-entry]")
+    expect(rows).to_have_count(1)
+    expect(rows).to_have_count(2, timeout=20_000)
+    ops = devices.locator(".ll-figures dd").nth(2)
+    first = ops.inner_text()
+    expect(ops).not_to_have_text(first)
+    entries = tape.locator(".ll-title")
+    seen = entries.inner_text()
+    expect(entries).not_to_have_text(seen)
+    expect(devices.locator(".ll-table tbody tr").first).to_contain_text("CPU:0 → CPU:1")
+    assert page.get_by_text("finished", exact=True).count() == 0, "the cell had ended: nothing was seen while it ran"
+    expect(rows.last).to_contain_text("newest")
+    expect(rows.last).to_contain_text("f32[17,64]")
+    wait_idle(page)
+    expect(page.get_by_text("finished", exact=True)).to_have_count(1)
+    expect(cache.locator(".ll-title")).to_contain_text("2 traces")
+    expect(rows.first.locator("td").nth(2)).to_have_text("61")
+    expect(rows.last.locator("td").nth(2)).to_have_text("139")
+    expect(entries).to_contain_text("entries")
+    for name, view in [("cache", cache), ("devices", devices), ("tape", tape)]:
+        picture(view, f"{name}-light")
+    set_theme(page, DARK)
+    for name, view in [("cache", cache), ("devices", devices), ("tape", tape)]:
+        picture(view, f"{name}-dark")
+
+
+def test_the_kernel_hears_a_view_while_a_cell_is_running(open_cells):
+    """ipykernel 7.4 needs `limelight_widgets.widget.Responsive` for this."""
+    page = open_cells(
+        PROGRAM,
+        "import time, ipykernel\n"
+        "view = ll.widgets.trace_cache(predict)\n"
+        "display(view)\n"
+        "end = time.monotonic() + 20\n"
+        "while not view._lookers and time.monotonic() < end:\n"
+        "    predict(batch(32))\n"
+        "    time.sleep(0.05)\n"
+        "print('heard' if view._lookers else 'deaf', ipykernel.version_info[0])",
+    )
+    run_all(page)
+    text = output(page, 1).inner_text()
+    if text.split()[-1] == "6":
+        pytest.skip("ipykernel 6 has no subshells: messages wait for the end of the cell")
+    assert "heard" in text
+
+
+def test_a_view_whose_output_is_gone_costs_nothing(open_cells):
+    page = open_cells(
+        PROGRAM,
+        "view = ll.widgets.trace_cache(predict)\nview",
+        "print(view.is_live, ll.events.wanted(ll.events.CacheHit))",
+    )
+    run_all(page)
+    expect(output(page, 2)).to_contain_text("True True")
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    page.locator(".ll-cache-view").wait_for(state="detached")
+    run_cell(page, 2)
+    expect(output(page, 2)).to_contain_text("False False")
+
+
+def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
+    page = open_cells(PROGRAM, "ll.widgets.trace_cache(predict)", "predict(batch(5));")
+    run_all(page)
+    expect(page.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(2)
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_timeout(1_000)
+    page.reload()
+    rows = page.locator(".ll-cache-view tbody tr[data-entry]")
+    expect(rows).to_have_count(2, timeout=60_000)
+    run_cell(page, 2)
+    expect(rows.last.locator("td").nth(2)).to_have_text("1")
+
+
+def test_without_web_workers_graphs_are_still_drawn(open_cells, picture):
+    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
+    page.evaluate("() => { window.Worker = class { constructor() { throw new Error('no workers here'); } }; }")
+    run_all(page)
+    view = graph(page)
+    expect(box(view, "matmul")).to_be_visible()
+    picture(view, "graph-without-worker-light")
+
+
+def test_names_are_never_markup(open_cells):
+    page = open_cells(
+        "import limelight as ll\nevil = '<img src=x onerror=\"document.title=`broken in`\"><script>document.title=`broken in`</script>'\n"
+        "v = ll.Variable(1.0, name=evil)\nF = ll.function(lambda x: x * v, name=evil)\n"
+        "with ll.GradientTape() as tape:\n    tape.watch(v)\n    F(ll.constant(2.0))\n",
+        "display(ll.widgets.graph(F), ll.widgets.trace_cache(F), ll.widgets.tape(tape), ll.widgets.devices())",
+        "display(ll.widgets.graph(F).static(), ll.widgets.trace_cache(F).static(), ll.widgets.tape(tape).static())",
+    )
+    run_all(page)
+    graph(page)
+    expect(page.locator(".ll-tape-view")).to_be_visible()
+    assert page.title() != "broken in"
+    assert page.locator("img[src='x']").count() == 0
+    expect(page.locator(".ll-graph-view .ll-title")).to_contain_text("<script>")
+
+
+def test_a_large_graph_is_drawn_at_once_with_its_groups_closed(open_cells, picture):
+    page = open_cells(
+        "import limelight as ll\n"
+        "def f(x):\n    for n in range(5000):\n        x = x * 0.5\n        x = x + 1.0\n    return x\n"
+        "F = ll.function(f)\nF(ll.constant(1.0));",
+        "view = ll.widgets.graph(F, which='traced')\nview",
+    )
+    run_cell(page, 0)
+    start = time.perf_counter()
+    run_cell(page, 1, wait=False)
+    view = graph(page)
+    seconds = time.perf_counter() - start
+    shown = view.locator(".ll-box").count()
+    print(f"10,000 ops: {shown} boxes after {seconds:.2f} s")
+    assert 10 < shown < 80
+    assert seconds < 10
+    wait_idle(page)
+    view.locator(".ll-opener").first.click()
+    expect(view.locator(".ll-frame")).to_have_count(1)
+    picture(view, "graph-large-light")
