@@ -23,7 +23,8 @@ FRONT_ENDS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
 def open_lab() -> int:
     """Run JupyterLab until the user ends it; its exit status."""
     as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # in a container, say
-    return subprocess.run([sys.executable, "-m", "jupyterlab", *as_root, LESSON], cwd=ROOT, check=False).returncode
+    at_lesson = f"--LabApp.default_url=/lab/tree/{LESSON}"  # also in the link that it prints, for lack of a browser
+    return subprocess.run([sys.executable, "-m", "jupyterlab", *as_root, at_lesson], cwd=ROOT, check=False).returncode
 
 
 def check_lab() -> None:
