@@ -63,13 +63,23 @@ def _prod_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return np.multiply.reduce(x, axis, TOTAL[x.dtype], None, keepdims)
 
 
-def _prod_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    """The gradient times the product of the other elements, which needs no division where the sizes are known."""
+def _others_by_division(x: Tensor, axis: Axis) -> Tensor:
+    """For each element the product of the others, which is not 0 only for a single zero or where there is none."""
+    zero = x == 0
+    rest = zero.where(1, x)
+    zeros = zero.astype(dtypes.int32).sum(axis, True)
+    total = rest.prod(axis, True)
+    return (zeros == 0).where(total / rest, ((zeros == 1) & zero).where(total, 0))
+
+
+def _prod_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    """The gradient times the product of the other elements: without division, so that second derivatives are right
+    at zeros too, where the sizes are known."""
     g, shape = restore(g, axis, keepdims), x.shape
     over = shapes.axes("prod", len(shape), axis)
     n = shapes.size([shape[i] for i in over])
     if n is None:
-        return g * conj(restore(out, axis, keepdims) / x)
+        return g * conj(_others_by_division(x, axis))
     if n <= 1:
         return g.broadcast_to(x.sizes())
     kept = [i for i in range(len(shape)) if i not in over]

@@ -115,7 +115,8 @@ class Case:
 
     `call(*tensors)` and `reference(*arrays)` compute the same, the second in 64 bits; without a reference,
     `check(outputs, inputs)` asserts what can be said. `out` is the dtype of the result: "same", "real", "total" (of a
-    sum), or a dtype. `smooth` cases are checked for second order as well; `dtypes` narrows what the op accepts.
+    sum), or a dtype. `smooth` cases are checked for second order as well; `dtypes` narrows what the op accepts. With
+    `needs_sizes` the op cannot be traced without knowing sizes.
     """
 
     op: str
@@ -128,6 +129,7 @@ class Case:
     dtypes: frozenset[DType] | None = None
     check: Callable[..., None] | None = None
     differentiable: bool | None = None
+    needs_sizes: bool = False
 
     @property
     def name(self) -> str:

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from cases import CASES
 from opcase import TOLERANCE, Case, wide
-from ways import WAYS, checked
+from ways import STAGED_WAYS, WAYS, checked, of_unknown_sizes, staged
 
 import limelight as ll
 from limelight import dtypes, registry
 from limelight.tensor import wrap
+
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 
 # --- layouts
 
@@ -42,32 +44,42 @@ def tuple_of(result):
     return result if isinstance(result, tuple) else (result,)
 
 
-def runs():
-    return [pytest.param(case, dtype, id=f"{case.name} {dtype.name}") for case in CASES for dtype in case.accepted]
+EACH_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-@pytest.mark.parametrize(("case", "dtype"), runs())
-def test_values_dtypes_and_shapes(case: Case, dtype):
+@EACH_CASE
+def test_values_dtypes_and_shapes(case: Case):
+    for dtype in case.accepted:
+        for layout, arrange in LAYOUTS.items():
+            for way, run in WAYS.items():
+                agrees_with_reference(case, dtype, run, arrange, f"{dtype.name}, {way}, {layout}")
+
+
+@EACH_CASE
+def test_staged_as_eager(case: Case):
+    for dtype in case.accepted:
+        for way, run in STAGED_WAYS.items():
+            if way != "of unknown sizes" or not case.needs_sizes:
+                agrees_with_reference(case, dtype, run, strided, f"{dtype.name}, {way}")
+
+
+def agrees_with_reference(case, dtype, run, arrange, where):
+    """Runs a case in one way on arrays laid out in one way, and compares with NumPy; the inputs must stay as they are."""
+    ll.random.seed(3)
     arrays = case.arrays(dtype)
-    if case.reference is not None:
+    tensors = [wrap(arrange(array)) for array in arrays]
+    found = tuple_of(run(case.call, tensors))
+    if case.reference is None:
+        assert all(part.dtype is case.out_dtype(dtype) for part in found), where
+        case.check(*found, tensors)
+    else:
         with np.errstate(all="ignore"):
             wanted = tuple_of(case.reference(*map(wide, arrays)))
-    for layout, arrange in LAYOUTS.items():
-        for way, run in WAYS.items():
-            tensors = [wrap(arrange(array)) for array in arrays]
-            found = tuple_of(run(case.call, tensors))
-            if case.reference is None:
-                assert all(part.dtype is case.out_dtype(dtype) for part in found)
-                case.check(*found, tensors)
-            else:
-                where = f"{way}, {layout}"
-                assert len(found) == len(wanted), where
-                for part, value in zip(found, wanted, strict=True):
-                    agrees(part, value, case.out_dtype(dtype), where)
-            for tensor, array in zip(tensors, arrays, strict=True):
-                np.testing.assert_array_equal(
-                    wide(tensor.numpy()), wide(array), err_msg=f"{way}, {layout}: an input was changed"
-                )
+        assert len(found) == len(wanted), where
+        for part, value in zip(found, wanted, strict=True):
+            agrees(part, value, case.out_dtype(dtype), where)
+    for tensor, array in zip(tensors, arrays, strict=True):
+        np.testing.assert_array_equal(wide(tensor.numpy()), wide(array), err_msg=f"{where}: an input was changed")
 
 
 def agrees(found, value, dtype, where):
@@ -174,16 +186,38 @@ def test_second_order(case: Case, dtype):
     same_gradients(found, differences(gradient, arrays, outer), tensors)
 
 
-@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.complex64], ids=str)
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case.name)
-def test_gradients_have_the_dtype_and_shape_of_their_source(case: Case, dtype):
-    if dtype not in case.accepted:
-        return
+@pytest.mark.parametrize(("case", "dtype"), gradient_runs())
+def test_staged_gradients(case: Case, dtype):
+    """A tape inside a staged function, and one around it, with sizes known and unknown."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]
     weights = weights_like(tuple_of(case.call(*tensors)))
-    found = checked(lambda *xs: pulled_back(case.call, xs, weights), tensors)
-    for g, x in zip(found, [x for x in tensors if dtypes.is_inexact(x.dtype)], strict=True):
-        assert g is None or (g.dtype is x.dtype and g.shape == x.shape)
+
+    def inside(*xs):
+        return tuple(g for g in pulled_back(case.call, xs, weights) if g is not None)
+
+    wanted = [g.numpy() for g in inside(*tensors)]
+    ways = {"inside": staged(inside, tensors), "around": around(ll.function(case.call), tensors, weights)}
+    if not case.needs_sizes:
+        signature = [ll.TensorSpec((None,) * x.ndim, x.dtype) for x in tensors]
+        ways["inside, of unknown sizes"] = of_unknown_sizes(inside, tensors)
+        ways["around, of unknown sizes"] = around(ll.function(case.call, input_signature=signature), tensors, weights)
+    for way, found in ways.items():
+        for g, value in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(g.numpy(), value, rtol=1e-10, atol=1e-12, err_msg=way)
+
+
+def around(F, tensors, weights):
+    return [g for g in pulled_back(F, tensors, weights) if g is not None]
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case.name)
+def test_gradients_have_the_dtype_and_shape_of_their_source(case: Case):
+    for dtype in {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.complex64} & set(case.accepted):
+        tensors = [ll.constant(array) for array in case.arrays(dtype)]
+        weights = weights_like(tuple_of(case.call(*tensors)))
+        found = checked(lambda *xs, weights=weights: pulled_back(case.call, xs, weights), tensors)
+        for g, x in zip(found, [x for x in tensors if dtypes.is_inexact(x.dtype)], strict=True):
+            assert g is None or (g.dtype is x.dtype and g.shape == x.shape), dtype.name
 
 
 # --- nothing is forgotten

@@ -7,8 +7,10 @@ from typing import Any
 
 import limelight as ll
 from limelight import dispatch, dtypes, shapes
+from limelight.executors import plan, step
 from limelight.spec import TensorSpec
-from limelight.tensor import Tensor
+from limelight.tensor import Tensor, wrap
+from limelight.trace import Tracer
 
 Way = Callable[[Callable[..., Any], Sequence[Tensor]], Any]
 
@@ -59,3 +61,48 @@ def taped(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
 
 
 WAYS: dict[str, Way] = {"eager": eager, "checked": checked, "taped": taped}
+
+
+def staged(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+    """As a staged function: traced, optimised, run by the plan; the second call, from the cache, counts."""
+    F = ll.function(function)
+    F(*tensors)
+    result = F(*tensors)
+    assert F.trace_count == 1
+    return result
+
+
+def of_unknown_sizes(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+    """As a staged function that was traced without knowing any size."""
+    signature = [TensorSpec((None,) * x.ndim, x.dtype) for x in tensors]
+    return ll.function(function, input_signature=signature)(*tensors)
+
+
+def unoptimised(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+    """The graph as traced, run by the plan."""
+    graph, again = _traced(function, tensors)
+    return again(plan.build(graph)(*[x._data for x in tensors]))
+
+
+def stepped(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+    """The graph as traced, run one node at a time."""
+    graph, again = _traced(function, tensors)
+    return again(step.run(graph, [x._data for x in tensors]).outputs)
+
+
+def _traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, Callable[[Any], Any]]:
+    """The graph of `function`, without captures, and what turns its outputs into tensors."""
+    with Tracer("case") as tracer:
+        result = function(*[tracer.add_input(x.spec) for x in tensors])
+        many = isinstance(result, tuple)
+        graph = tracer.finish(result if many else (result,))
+    assert not graph.captures
+    return graph, lambda payloads: tuple(map(wrap, payloads)) if many else wrap(payloads[0])
+
+
+STAGED_WAYS: dict[str, Way] = {
+    "staged": staged,
+    "of unknown sizes": of_unknown_sizes,
+    "unoptimised": unoptimised,
+    "stepped": stepped,
+}
