@@ -145,7 +145,7 @@ def set_virtual_devices(CPU: int) -> None:
 
     >>> set_virtual_devices(CPU=len([d for d in list_devices() if d.kind == "CPU"]))
     """
-    if not isinstance(CPU, int) or isinstance(CPU, bool) or CPU < 1:
+    if type(CPU) is not int or CPU < 1:
         raise ArgumentError(f"set_virtual_devices needs a number of CPU devices, at least 1, got {CPU!r}")
     cpus = [device for device in _local if device.kind == "CPU"]
     if CPU == len(cpus):

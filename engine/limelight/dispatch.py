@@ -123,7 +123,7 @@ def fresh_stack() -> Iterator[None]:
 
 
 _requested: Final[Scoped[tuple[tuple[device, DeviceName | None], ...]]] = Scoped("device", ())
-"""The device scopes entered in this context, outermost first, each with the name that it came to with those around it."""
+"""The device scopes entered in this context, outermost first, each with its name as completed by those around it."""
 
 
 def requested_device() -> Device | None:
@@ -137,7 +137,8 @@ class device:
     """Runs the ops of its block on the device `name`, copying operands there as needed (paper section 4.4).
 
     Scopes nest: parts that an inner name leaves open come from the outer one, and `device(None)` clears. The same
-    object may be entered again. Raises DeviceError for a device that does not exist, and on leaving scopes out of order.
+    object may be entered again. Raises DeviceError for a device that does not exist, and on leaving scopes out of
+    order.
 
     >>> import limelight as ll
     >>> with ll.device("cpu:0"):

@@ -88,6 +88,12 @@ def is_inexact(of: DType) -> bool:
     return kind(of) in ("floating", "complex")
 
 
+def holds(wide: DType, narrow: DType) -> bool:
+    """Whether values of `narrow` keep their kind in `wide`: booleans fit everywhere, complex numbers in complex alone."""
+    order = ("bool", "integer", "floating", "complex")
+    return order.index(kind(narrow)) <= order.index(kind(wide))
+
+
 def default_for(value: Any) -> DType:
     """The dtype that a Python scalar becomes: bool, int32 (int64 beyond 32 bits), float32, complex64."""
     if isinstance(value, bool):
@@ -120,6 +126,14 @@ def _promote_pair(a: DType, b: DType) -> DType:
     if bfloat16 in (a, b):
         return b if a == bfloat16 else a
     return np.promote_types(a, b)
+
+
+def in_range(value: int, target: DType) -> bool:
+    """Whether an int fits into a dtype; any int fits into one that is not an integer type."""
+    if kind(target) != "integer":
+        return True
+    limits = np.iinfo(target)
+    return int(limits.min) <= value <= int(limits.max)
 
 
 def fits(scalar: object, target: DType) -> bool:

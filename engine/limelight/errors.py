@@ -17,7 +17,7 @@ _LOCATED: Final = re.compile(r"\(\S.* line \d+")
 class LimelightError(Exception):
     """Base class of all errors raised by limelight.
 
-    A message that names no line of the user's yet gets the one that is being executed; `bare` is the message without it.
+    A message that names no line of the user's gets the one that is being executed; `bare` is the message without it.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -66,7 +66,10 @@ class DeadVariableError(LimelightError, RuntimeError):
 
 
 class SignatureError(LimelightError, TypeError):
-    """Arguments that a staged function cannot be keyed by, or that its signature forbids. See docs/errors/SignatureError.md."""
+    """Arguments that a staged function cannot be keyed by, or that its signature forbids.
+
+    See docs/errors/SignatureError.md.
+    """
 
 
 class ControlFlowError(LimelightError, TypeError):
@@ -78,7 +81,7 @@ class GraphError(LimelightError, ValueError):
 
 
 class RunError(LimelightError, RuntimeError):
-    """A kernel failed while a graph was running; the message names the op and the user's line. See docs/errors/RunError.md."""
+    """A kernel failed; the message names the op and the user's line. See docs/errors/RunError.md."""
 
 
 class RetracingWarning(UserWarning):

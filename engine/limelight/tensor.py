@@ -114,7 +114,9 @@ class Tensor:
         return np.array(self._data).__dlpack__(**options)  # a copy: the other library may write to it
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        found: tuple[int, int] = np.asarray(self._data).__dlpack_device__() if self._on_host() else self._data.__dlpack_device__()
+        found: tuple[int, int] = (
+            np.asarray(self._data).__dlpack_device__() if self._on_host() else self._data.__dlpack_device__()
+        )
         return found
 
     def __bool__(self) -> bool:
@@ -165,7 +167,9 @@ class Tensor:
 
     def _only_element(self, what: str) -> np.ndarray[Any, Any]:
         if self.size != 1:
-            raise ShapeError(f"{what} needs a tensor with one element, this one is {self.spec}; reduce or index it first")
+            raise ShapeError(
+                f"{what} needs a tensor with one element, this one is {self.spec}; reduce or index it first"
+            )
         return self.numpy().reshape(())
 
     def _on_host(self) -> bool:
@@ -315,14 +319,14 @@ def as_array(value: TensorLike, dtype: DTypeLike | None = None) -> np.ndarray[An
         array = np.array(value)
     except ValueError as error:
         raise ShapeError(f"a tensor must be rectangular: {error}") from None
+    if array.dtype.kind in "OSUMm":
+        raise DTypeError(f"cannot make a tensor of {array.dtype} values; give booleans, or numbers of at most 64 bits")
     wanted = dtypes.dtype(dtype) if dtype is not None else dtypes.dtype(array.dtype) if keeps else _default(array)
     _check_conversion(array, wanted)
     return array.astype(wanted, copy=False)
 
 
 def _default(array: np.ndarray[Any, Any]) -> DType:
-    if array.dtype.kind not in "biufc":
-        raise DTypeError(f"cannot make a tensor of {array.dtype} values; give numbers or booleans")
     if array.size == 0 or array.dtype.kind == "f":
         return dtypes.float32
     if array.dtype.kind in "iu":
@@ -332,9 +336,13 @@ def _default(array: np.ndarray[Any, Any]) -> DType:
 
 
 def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
-    order = ("bool", "integer", "floating", "complex")
-    if array.size and order.index(dtypes.kind(dtypes.dtype(array.dtype))) > order.index(dtypes.kind(wanted)):
+    if array.size and not dtypes.holds(wanted, dtypes.dtype(array.dtype)):
         raise DTypeError(f"{array.dtype} values would lose information as {wanted.name}; convert them explicitly first")
+    if array.size and dtypes.kind(wanted) == "integer" and array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]
+        if outside:
+            raise DTypeError(f"{outside[0]} does not fit into {wanted.name}; give a wider dtype, such as ll.int64")
 
 
 def _refuse_tensors_inside(value: Sequence[Any]) -> None:
@@ -350,7 +358,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
     `value`: a Python number, nested lists of numbers, a NumPy array, a tensor. Python floats become float32 and ints
     int32 (int64 beyond 32 bits); arrays keep their dtype. Raises DTypeError when `dtype` cannot hold the values
-    without loss of kind, ShapeError for ragged lists.
+    without loss of kind or range, ShapeError for ragged lists.
 
     >>> import limelight as ll
     >>> ll.constant([[1, 2], [3, 4]], dtype="float32")

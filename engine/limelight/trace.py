@@ -54,7 +54,9 @@ class SymbolicTensor(Tensor):
 
     @property
     def name(self) -> str:
-        return f"the result of {self._value.node.op}" if self._value.node else "an argument"
+        """What to call it in a message: the op that makes it, or the argument that it is."""
+        node = self._value.node
+        return f"the result of {node.op}" if node else f"the argument `{self._tracer.name_of(self._value)}`"
 
     def sizes(self) -> Any:
         return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
@@ -87,6 +89,8 @@ class SymbolicTensor(Tensor):
         raise _no_value(self, "use as a Python index")
 
     def __format__(self, form: str) -> str:
+        if form:
+            raise _no_value(self, f"format(..., {form!r})")
         return repr(self)
 
     def __repr__(self) -> str:
@@ -95,7 +99,7 @@ class SymbolicTensor(Tensor):
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
-def _no_value(x: SymbolicTensor, asked: str = "its value") -> LimelightError:
+def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on."""
     node = x._value.node
     made = source.at(node.stack[0] if node and node.stack else None)
@@ -105,6 +109,12 @@ def _no_value(x: SymbolicTensor, asked: str = "its value") -> LimelightError:
             f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: {x.name}, {x.spec}{made}. "
             f"It has no value outside{here}. Return it from the function instead of storing it in a global, list or attribute; "
             "to keep a value between calls use ll.Variable"
+        )
+    if x._tracer not in dispatch.stack():
+        return SymbolicValueError(
+            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of {x._tracer.name!r}, "
+            "which this code has left (ll.init_scope does, and so do other threads and the function given to ll.py_func). "
+            "Compute it from values that exist now, or move it into the traced code"
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
@@ -195,6 +205,11 @@ class Tracer(dispatch.Interpreter):
     def captures(self) -> list[Any]:
         """The handles captured so far, in the order of the graph's last inputs."""
         return [handle for handle, _ in self.captured.values()]
+
+    def name_of(self, value: Value) -> str:
+        """The name of an argument; empty for any other value."""
+        names = zip(self.inputs, self.input_names, strict=True)
+        return next((name for known, name in names if known is value), "")
 
     # Ops
 

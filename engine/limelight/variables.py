@@ -17,7 +17,7 @@ from limelight.registry import Op, defop
 from limelight.scoped import Scoped
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, VariableSpec
-from limelight.tensor import Tensor, TensorLike, TensorRef, as_tensor, new_uid, wrap
+from limelight.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant, new_uid, wrap
 
 
 class Storage:
@@ -79,7 +79,7 @@ def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     if not shapes.compatible(value.shape, variable.shape) and None not in value.shape:
         raise ShapeError(
             f"assign: a value of shape {shapes.show(value.shape)} does not fit a variable of shape "
-            f"{shapes.show(variable.shape)}; a variable keeps its shape (create it with shape=None sizes to change them)"
+            f"{shapes.show(variable.shape)}; a variable keeps its shape (to change sizes, create it with None for them: shape=(None, ...))"
         )
     return value
 
@@ -104,7 +104,9 @@ read: Final[Op] = defop(
     maths={"variable": "v̄ = ȳ"},
 )
 
-_CUT: Final = "assignment is not differentiable: the connection is cut here (keep the assigned value and differentiate that)"
+_CUT: Final = (
+    "assignment is not differentiable: the connection is cut here (keep the assigned value and differentiate that)"
+)
 
 assign_op: Final[Op] = defop(
     "assign",
@@ -164,12 +166,19 @@ class Variable(Resource):
         if hook is not None:
             hook(self)
         value = _initial(initial_value, dtype)
-        spec = VariableSpec(value.shape if shape is None else shapes.as_shape(shape), value.dtype, trainable)
+        sizes = value.shape if shape is None else shapes.as_shape(shape)
+        if not shapes.compatible(value.shape, sizes):
+            raise ShapeError(
+                f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
+            )
+        spec = VariableSpec(sizes, value.dtype, trainable)
         self.name = name or "variable"
         self.spec = spec
         self._uid = new_uid()
         self._device = value._device
-        self._data = Storage(np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid)
+        self._data = Storage(
+            np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid
+        )
 
     @property
     def device(self) -> Device:
@@ -197,11 +206,9 @@ class Variable(Resource):
         return self._write(assign_sub_op, delta)
 
     def _write(self, op: Op, value: TensorLike) -> Tensor:
-        if not isinstance(value, (Tensor, Resource, np.ndarray)) and dtypes.is_inexact(self.dtype):
-            value = as_tensor(np.asarray(value, dtype=self.dtype)) if not hasattr(value, "dtype") else as_tensor(value)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            value = as_tensor(np.asarray(value, dtype=self.dtype))
-        operands = prepare(op, (self, value))
+        if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
+            value = constant(value, self.dtype)
+        operands = prepare(op, (self, as_tensor(value)))
         op.infer(self.spec, operands[1].spec)
         result: Tensor = dispatch.apply(op, operands)
         return result
@@ -254,13 +261,24 @@ def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
     if isinstance(given, Tensor) and type(given) is not Tensor and lifter is not None:
         given = lifter(given)
     with dispatch.fresh_stack():
-        value = as_tensor(given() if callable(given) else given)
-        value = value if dtype is None else value.astype(dtypes.dtype(dtype))
+        value = _converted(given() if callable(given) else given, dtype)
         requested = dispatch.requested_device()
         if requested is None or requested is value._device:
             return value
         devices.mark_in_use()
         return _on(value, requested)
+
+
+def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
+    """`given` as a tensor of `dtype`, which must be able to hold its kind; its own dtype for None."""
+    if dtype is None or not isinstance(given, Tensor):
+        return constant(given, dtype)
+    wanted = dtypes.dtype(dtype)
+    if not dtypes.holds(wanted, given.dtype):
+        raise DTypeError(
+            f"a {given.dtype.name} initial value does not fit a {wanted.name} variable; convert it explicitly"
+        )
+    return given.astype(wanted)
 
 
 def _on(value: Tensor, device: Device) -> Tensor:

@@ -123,7 +123,7 @@ def _types(node: Node) -> str:
     try:
         found = node.op.infer(*[value.spec for value in node.inputs], *node.params)
     except LimelightError as error:
-        return f"types: {error}"
+        return f"types: {error.bare}"
     except (AttributeError, IndexError, TypeError, ValueError) as error:  # a rule meets what it was not made for
         return f"types: the rule of {node.op} fails: {type(error).__name__}: {error}"
     inferred = found if isinstance(found, tuple) else (found,)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight import dispatch
+from limelight import dispatch, dtypes
+from limelight.errors import ArgumentError
 from limelight.graph.ir import Graph, Value
-from limelight.spec import Spec
+from limelight.spec import Spec, TensorSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.outputs import Outputs, split
 from limelight.trace import Tracer
@@ -23,6 +24,21 @@ class Traced(NamedTuple):
     @property
     def specs(self) -> list[Spec]:
         return [x.spec for x in self.tensors]
+
+
+def require_callable(op: str, **functions: Any) -> None:
+    """Raises ArgumentError for one of `functions`, given by parameter name, that cannot be called."""
+    for name, fn in functions.items():
+        if not callable(fn):
+            raise ArgumentError(
+                f"{op}: {name} must be a function, got {type(fn).__name__}; write it as `lambda ...: ...`, so that it runs "
+                "only when its turn comes"
+            )
+
+
+def is_condition(spec: Spec) -> bool:
+    """Whether a value of `spec` can decide: a boolean with one element (as far as sizes are known)."""
+    return isinstance(spec, TensorSpec) and spec.dtype == dtypes.bool_ and spec.size in (1, None)
 
 
 def tracing() -> Tracer | None:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight import dispatch, dtypes, shapes, source
+from limelight import dispatch, shapes
 from limelight.errors import ControlFlowError
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
 from limelight.registry import Op, Taped, defop
 from limelight.spec import Spec, TensorSpec, known
-from limelight.staging.branches import Traced, close, trace_branch, tracing
+from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import Pair, call, infer_outputs, pair_of, watched_mask
 from limelight.tape import zeros
@@ -27,7 +27,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
 
     `pred`: a boolean with one element. Only the chosen branch runs, effects and errors included; while tracing both
     are traced, and must return the same structure with the same dtypes (ControlFlowError names the output that
-    differs). Differentiable, to any order.
+    differs). Differentiable, to any order. Raises ArgumentError for a branch that cannot be called.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -36,11 +36,12 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     >>> magnitude(ll.constant(-2.0)).item()
     2.0
     """
-    pred = pred if isinstance(pred, bool) else as_tensor(pred)
+    require_callable("cond", true_fn=true_fn, false_fn=false_fn)
+    pred = as_tensor(pred)
+    if not is_condition(pred.spec):
+        raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}")
     if tracing() is None or not isinstance(pred, SymbolicTensor):
         return true_fn() if pred else false_fn()
-    if dtypes.kind(pred.dtype) != "bool" or shapes.size(pred.shape) not in (1, None):
-        raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}{source.at(source.user_line())}")
     traced = [trace_branch("true_fn", true_fn), trace_branch("false_fn", false_fn)]
     _check(*traced)
     branches, captures = close(traced)
@@ -53,13 +54,12 @@ def _check(true: Traced, false: Traced) -> None:
         raise ControlFlowError(
             f"cond: the branches return different structures: true_fn {true.outputs.structure} with "
             f"{list(true.outputs.static)}, false_fn {false.outputs.structure} with {list(false.outputs.static)}"
-            f"{source.at(source.user_line())}"
         )
     for i, (a, b) in enumerate(zip(true.specs, false.specs, strict=True)):
         if isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and (a.dtype != b.dtype or a.rank != b.rank):
             raise ControlFlowError(
                 f"cond: output {i} is {a} from true_fn and {b} from false_fn; dtypes and ranks must agree, "
-                f"write ll.astype or ll.reshape in one branch{source.at(source.user_line())}"
+                "write ll.astype or ll.reshape in one branch"
             )
 
 
@@ -108,7 +108,10 @@ class Pairs(NamedTuple):
 
 def _padded(graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value]) -> GraphFunction:
     """`graph` with empty places before and after its outputs from the n-th on."""
-    blanks = {value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),)) for value in (*before, *after)}
+    blanks = {
+        value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),))
+        for value in (*before, *after)
+    }
     outputs = [
         *graph.outputs[:n],
         *[blanks[value].outputs[0] for value in before],
@@ -166,7 +169,11 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
 
 
 def _branch_pull(
-    backward: GraphFunction, found: Sequence[int], operands: tuple[Any, ...], targets: Sequence[int], sizes: Sequence[Any]
+    backward: GraphFunction,
+    found: Sequence[int],
+    operands: tuple[Any, ...],
+    targets: Sequence[int],
+    sizes: Sequence[Any],
 ) -> tuple[Any, ...]:
     """The backward pass of one branch: a gradient for each target, zeros where this branch does not use it."""
     values = dispatch.apply(call, operands, (backward,)) if found else ()

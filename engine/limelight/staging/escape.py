@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from limelight import dispatch
+from limelight.variables import lift, on_create
 
 
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Runs its block at once and eagerly, outside every trace and tape around it, once for each trace.
 
-    The device scope stays in force. Using a symbolic tensor inside raises SymbolicValueError. Staged functions use it
-    to create state; most programs have no need of it.
+    The device scope stays in force. Variables may be created, for each trace its own. Using a symbolic tensor inside
+    raises SymbolicValueError. Staged functions use it to create state; most programs have no need of it.
 
     >>> import limelight as ll
     >>> made = []
@@ -25,5 +26,5 @@ def init_scope() -> Iterator[None]:
     >>> f(ll.constant(1.0)).item()
     3.0
     """
-    with dispatch.fresh_stack():
+    with dispatch.fresh_stack(), on_create.override(None), lift.override(None):
         yield

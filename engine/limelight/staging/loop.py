@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight import dispatch, dtypes, nest, source
-from limelight.errors import ControlFlowError
+from limelight import dispatch, dtypes, nest, shapes
+from limelight.errors import ArgumentError, ControlFlowError
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
-from limelight.staging.branches import Traced, close, trace_branch, tracing
+from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
 from limelight.tape import INEXACT, filled
 from limelight.tensor import Tensor, as_tensor
@@ -26,87 +26,110 @@ def while_loop(
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)`; returns the last `loop_vars`.
 
-    `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each,
-    and the body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
+    `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
+    The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
     `shape_invariants`, a list of shapes for the leaves with None for sizes that change, relaxes that. Differentiable;
-    the intermediates of each iteration that the backward pass needs are stacked.
+    the intermediates of each iteration that the backward pass needs are stacked. Raises ArgumentError for functions
+    that cannot be called and for a `maximum_iterations` that is not a number from 0 on.
 
     >>> import limelight as ll
     >>> i, total = ll.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (ll.constant(0), ll.constant(0)))
     >>> total.item()
     10
     """
+    require_callable("while_loop", cond=cond, body=body)
     if not isinstance(loop_vars, (tuple, list)):
         raise ControlFlowError(f"while_loop: loop_vars must be a tuple or list, got {type(loop_vars).__name__}")
     leaves, structure = nest.flatten(loop_vars)
     leaves = [as_tensor(x) for x in leaves]
-    if tracing() is None:
-        return _run_eagerly(cond, body, nest.unflatten(structure, leaves), maximum_iterations)
-    return _stage(cond, body, leaves, structure, maximum_iterations, shape_invariants)
-
-
-def _run_eagerly(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    done = 0
-    while (limit is None or done < limit) and cond(*values):
-        values = _as_vars(body(*values), values)
-        done += 1
-    return values
-
-
-def _as_vars(result: Any, like: Any) -> Any:
-    if len(like) == 1 and not (isinstance(result, (tuple, list)) and len(result) == 1):
-        result = (result,)
-    if not isinstance(result, (tuple, list)) or len(result) != len(like):
-        got = f"{len(result)} values" if isinstance(result, (tuple, list)) else type(result).__name__
-        raise ControlFlowError(f"while_loop: the body must return {len(like)} loop variables, got {got}")
-    return type(like)(nest.map_structure(as_tensor, list(result)))
-
-
-def _stage(
-    cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Tensor], structure: Any, limit: int | None, invariants: Any
-) -> Any:
-    specs = _entry_specs(leaves, invariants)
     names = nest.paths(structure, "loop_vars")
-
-    def traced_cond(*xs: Any) -> Any:
-        return cond(*nest.unflatten(structure, xs))
-
-    def traced_body(*xs: Any) -> Any:
-        given = nest.unflatten(structure, xs)
-        return nest.flatten(_as_vars(body(*given), given))[0]
-
-    traced = [trace_branch("cond", traced_cond, specs, names), trace_branch("body", traced_body, specs, names)]
-    _check(traced[0], traced[1], specs, names)
-    (cond_fn, body_fn), captures = close(traced)
+    loop = Loop(cond, body, structure, _kept_specs(leaves, shape_invariants, names), names)
+    limit = _limit(maximum_iterations)
+    if tracing() is None:
+        return loop.run(leaves, limit)
+    (cond_fn, body_fn), captures = close(loop.trace())
     results = dispatch.apply(while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
     return nest.unflatten(structure, results)
 
 
-def _entry_specs(leaves: Sequence[Tensor], invariants: Any) -> list[TensorSpec]:
+class Loop(NamedTuple):
+    """A loop's functions, and what its variables keep from one iteration to the next: structure, and specs of leaves."""
+
+    condition: Callable[..., Any]
+    body: Callable[..., Any]
+    structure: nest.Structure
+    specs: list[TensorSpec]
+    names: list[str]
+
+    def run(self, leaves: list[Tensor], limit: int | None) -> Any:
+        """Runs the loop at once."""
+        done = 0
+        while (limit is None or done < limit) and self.goes_on(*leaves):
+            leaves = self.step(*leaves)
+            done += 1
+        return nest.unflatten(self.structure, leaves)
+
+    def trace(self) -> tuple[Traced, Traced]:
+        """Traces both functions once."""
+        condition = trace_branch("cond", self.goes_on, self.specs, self.names)
+        return condition, trace_branch("body", self.step, self.specs, self.names)
+
+    def goes_on(self, *leaves: Tensor) -> Tensor:
+        """What the condition says: one boolean, as a tensor."""
+        answer = as_tensor(self.condition(*nest.unflatten(self.structure, leaves)))
+        if not is_condition(answer.spec):
+            raise ControlFlowError(f"while_loop: cond must return one boolean, got {answer.spec}")
+        return answer
+
+    def step(self, *leaves: Tensor) -> list[Tensor]:
+        """The leaves after one iteration."""
+        result = self.body(*nest.unflatten(self.structure, leaves))
+        return list(map(self._checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
+
+    def _leaves(self, result: Any) -> list[Any]:
+        n = len(self.structure.children)
+        if n == 1 and not (isinstance(result, (tuple, list)) and len(result) == 1):
+            result = (result,)
+        if not isinstance(result, (tuple, list)) or len(result) != n:
+            got = f"{len(result)} values" if isinstance(result, (tuple, list)) else type(result).__name__
+            raise ControlFlowError(f"while_loop: the body must return {n} loop variables, got {got}")
+        leaves, structure = nest.flatten(result)
+        if structure.children != self.structure.children:
+            raise ControlFlowError(
+                f"while_loop: the loop variables have structure {self.structure} on entry and {structure} after one "
+                "iteration; the body must keep it"
+            )
+        return leaves
+
+    def _checked(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
+        if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
+            raise ControlFlowError(
+                f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype and "
+                "shape. Cast in the body with ll.astype, or name the sizes that change: shape_invariants=[(None, ...), ...]"
+            )
+        return x
+
+
+def _kept_specs(leaves: Sequence[Tensor], invariants: Any, names: Sequence[str]) -> list[TensorSpec]:
     specs = [x.spec for x in leaves]
     if invariants is None:
         return specs
     if len(invariants) != len(specs):
         raise ControlFlowError(f"while_loop: {len(invariants)} shape_invariants for {len(specs)} loop variables")
-    return [known(tuple(shape), spec.dtype) for shape, spec in zip(invariants, specs, strict=True)]
+    for shape, spec, name in zip(invariants, specs, names, strict=True):
+        if not shapes.compatible(spec.shape, shapes.as_shape(shape)):
+            raise ControlFlowError(f"while_loop: `{name}` is {spec}, its shape invariant is {shapes.show(shape)}")
+    return [known(shapes.as_shape(shape), spec.dtype) for shape, spec in zip(invariants, specs, strict=True)]
 
 
-def _check(cond: Traced, body: Traced, specs: Sequence[TensorSpec], names: Sequence[str]) -> None:
-    answer = cond.specs
-    if len(answer) != 1 or not isinstance(answer[0], TensorSpec) or answer[0].dtype != dtypes.bool_ or answer[0].size not in (1, None):
-        raise ControlFlowError(f"while_loop: cond must return one boolean, got {', '.join(map(str, answer))}")
-    for name, before, after in zip(names, specs, body.specs, strict=True):
-        assert isinstance(after, TensorSpec)
-        if after.dtype != before.dtype or not _keeps(after, before):
-            raise ControlFlowError(
-                f"while_loop: `{name}` is {before} on entry and {after} after one iteration; the body must keep dtype and shape"
-                f"{source.at(source.user_line())}. Cast in the body with ll.astype, or name the sizes that change: "
-                "shape_invariants=[(None, ...), ...]"
-            )
-
-
-def _keeps(after: TensorSpec, before: TensorSpec) -> bool:
-    return after.rank == before.rank and all(b is None or a == b for a, b in zip(after.shape, before.shape, strict=True))
+def _limit(given: Any) -> int | None:
+    """`maximum_iterations` as a number; raises ArgumentError for anything else, and for a negative one."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not hasattr(given, "__index__") or given.__index__() < 0:
+        raise ArgumentError(f"while_loop: maximum_iterations must be a number from 0 on, or None, got {given!r}")
+    limit: int = given.__index__()
+    return limit
 
 
 def _infer(*given: Any) -> tuple[Spec, ...]:
@@ -247,7 +270,9 @@ class Step(NamedTuple):
         if not targets:
             return {}
         stacked = iter([stack[k] for stack in self.stacks])
-        residuals = [self.invariant[i] if where == "input" and i >= self.n else next(stacked) for where, i in pair.sources]
+        residuals = [
+            self.invariant[i] if where == "input" and i >= self.n else next(stacked) for where, i in pair.sources
+        ]
         values = dispatch.apply(call, (*residuals, *[seeds[i] for i in sorted(seeds)]), (function,))
         return dict(zip(targets, values, strict=True))
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from limelight import dispatch
 from limelight.devices import CPU0
-from limelight.errors import DTypeError, ShapeError, SignatureError, mark_user_error
+from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec
-from limelight.staging.branches import tracing
+from limelight.staging.branches import require_callable, tracing
 from limelight.tape import INEXACT, GradientTape
-from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.tensor import Tensor, as_tensor, constant, wrap
 from limelight.variables import Resource
 
 
@@ -43,17 +41,22 @@ class PythonCall:
             return []
         results = [result] if self.single else list(result) if isinstance(result, (tuple, list)) else [result]
         if len(results) != len(self.specs):
-            raise SignatureError(f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}")
+            raise SignatureError(
+                f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}"
+            )
         return results
 
     def _checked(self, value: Any, spec: TensorSpec) -> Tensor:
         if isinstance(value, Resource):
             raise SignatureError(f"py_func: {self.name} returned a variable; return v.read_value()")
-        tensor = as_tensor(value)
-        if not isinstance(value, (Tensor, np.ndarray, np.generic)):
-            tensor = tensor.astype(spec.dtype)  # a Python number has no dtype of its own
+        if value is None:
+            raise SignatureError(f"py_func: {self.name} returned None, output_specs promise {spec}")
+        # a Python number has no dtype of its own
+        tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, spec.dtype)
         if tensor.dtype != spec.dtype:
-            raise DTypeError(f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}")
+            raise DTypeError(
+                f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}"
+            )
         if not spec.accepts(tensor.spec):
             raise ShapeError(f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}")
         return tensor
@@ -68,7 +71,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
     dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
     is differentiable, to second order by running `fn` once more. Exceptions of `fn` reach the caller unchanged.
-    Raises DTypeError or ShapeError when a result breaks its promise.
+    Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that cannot
+    be called and for `inputs` that are no list.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -77,6 +81,11 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     >>> f(ll.constant([1.0, 3.0])).tolist()
     [3.0, 9.0]
     """
+    require_callable("py_func", fn=fn)
+    if not isinstance(inputs, (list, tuple)):
+        raise ArgumentError(
+            f"py_func: inputs must be a list or tuple of tensors, got {type(inputs).__name__}; write [x]"
+        )
     single = output_specs is not None and not isinstance(output_specs, (list, tuple))
     given = [] if output_specs is None else [output_specs] if single else list(output_specs)
     specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in given)
