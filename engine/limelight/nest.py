@@ -60,6 +60,23 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     return tree
 
 
+def flatten_like(structure: Structure, tree: Any, path: str = "") -> list[Any]:
+    """The parts of `tree` at the leaves of `structure`; what lies below a leaf is left as it is.
+
+    Raises ArgumentError that names the place, from `path` on, where `tree` has another container.
+    """
+    if structure.kind is None:
+        return [tree]
+    found = _open(tree)
+    if found is None or found[:2] != (structure.kind, structure.keys):
+        given = Structure(*found[:2], (LEAF,) * len(found[1])) if found else type(tree).__name__
+        raise ArgumentError(f"`{path}` must have the structure {structure}, got {given}")
+    leaves: list[Any] = []
+    for key, child, part in zip(structure.keys, structure.children, found[2], strict=True):
+        leaves += flatten_like(child, part, path + step(structure.kind, key))
+    return leaves
+
+
 def map_structure(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`tree` with `fn(leaf, *leaves of the others)` at each leaf; the structures must agree."""
     leaves, structure = flatten(tree)
@@ -93,22 +110,28 @@ def step(kind: type, key: Any) -> str:
 
 
 def _walk(tree: Any, leaves: list[Any]) -> Structure:
+    opened = _open(tree)
+    if opened is None:
+        leaves.append(tree)
+        return LEAF
+    kind, keys, children = opened
+    return Structure(kind, keys, tuple([_walk(child, leaves) for child in children]))
+
+
+def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
+    """The kind, the keys and the children of a container; None for a leaf."""
     kind = type(tree)
     if kind is list or kind is tuple:
-        return Structure(kind, tuple(range(len(tree))), tuple([_walk(child, leaves) for child in tree]))
+        return kind, tuple(range(len(tree))), tree
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
-        return Structure(dict, keys, tuple([_walk(tree[key], leaves) for key in keys]))
+        return dict, keys, [tree[key] for key in keys]
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
-        return Structure(kind, tuple(kind._fields), tuple([_walk(child, leaves) for child in tree]))
+        return kind, tuple(kind._fields), tree
     if isinstance(tree, (list, tuple)):
-        base = list if isinstance(tree, list) else tuple
-        return Structure(base, tuple(range(len(tree))), tuple([_walk(child, leaves) for child in tree]))
+        return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
-    if names is not None:
-        return Structure(kind, names, tuple([_walk(getattr(tree, name), leaves) for name in names]))
-    leaves.append(tree)
-    return LEAF
+    return None if names is None else (kind, names, [getattr(tree, name) for name in names])
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:

@@ -72,7 +72,8 @@ def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
 def _weight(before: Part, after: Part) -> float:
     cause = cause_of(before, after)
     if cause is Cause.SHAPE:  # one axis is less than two
-        return SEVERITY[cause] + sum([m != n for m, n in zip(before[2], after[2], strict=True)]) / 100
+        axes = sum([1 for m, n in zip(before[2], after[2], strict=True) if m != n])
+        return SEVERITY[cause] + axes / 100
     return SEVERITY[cause]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,7 +11,7 @@ from limelight import nest, shapes
 from limelight.nest import Structure
 from limelight.staging.callsite import CallSite
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
-from limelight.staging.signature import Key, Signature
+from limelight.staging.signature import Key, Signature, part_of
 
 _MOST: Final = 12
 """A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
@@ -57,6 +58,7 @@ class Situation(NamedTuple):
     options: dict[str, Any]
     entries: Sequence[Any]
     key: Key
+    paths: Sequence[str]
     site: CallSite | None
 
 
@@ -67,6 +69,10 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     templates = {change.path: found for change in named if (found := _template(change)) is not None}
     hoisted = _hoists(named, situation)
     fixes = _for_shapes(changes, templates, situation)
+    if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
+        numbers = [c.path for c in named if c.before[0] == "value" and c.path in templates]
+        fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
+        templates = {path: template for path, template in templates.items() if path not in numbers}
     fixes += [fix for fix, _ in hoisted]
     fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, situation)
     fixes += _scopes(changes, situation)
@@ -220,32 +226,57 @@ def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...])
 
 
 def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
-    """The specs of the leading arguments up to the last one that varies, None where these are not all tensors."""
-    key = situation.key
-    structure = key.structure or Structure(tuple, tuple(range(len(key.parts))), (nest.LEAF,) * len(key.parts))
-    positional = structure.children[0] if situation.signature.takes_keywords else structure
-    if len(paths) > _MOST:
+    """The specs of all arguments but trailing defaults, None where these are not all tensors."""
+    if len(paths) > _MOST or len(situation.key.parts) > _MOST:
         return None
-    leaves = situation.signature.positional_paths(positional)
-    places = {path: i for i, path in enumerate(leaves)}
-    if not all(path in places for path in paths):
-        return None
-    last = max(places[path] for path in paths)
-    if last >= _MOST:
-        return None
-    specs = iter([_spec(i, leaves[i], templates, situation) for i in range(len(leaves))])
-    written, first = [], 0
-    for child in positional.children:
-        if first > last:
-            break
-        written.append(_written(child, specs))
-        first += child.n_leaves
-    return None if None in written else f"[{', '.join(map(str, written))}]"
+    arguments, keywords = _arguments(situation)
+    written: list[str | None] = []
+    while arguments and arguments[-1].is_default:
+        arguments.pop()
+    for argument in arguments:
+        specs = iter([_spec(i, templates, situation) for i in range(argument.start, argument.stop)])
+        written.append(_written(argument.structure, specs))
+    covered = [path for argument in arguments for path in argument.paths]
+    fits = None not in written and all(argument.is_default for argument in keywords) and set(paths) <= set(covered)
+    return f"[{', '.join(map(str, written))}]" if fits else None
 
 
-def _spec(index: int, path: str, templates: dict[str, str], situation: Situation) -> str | None:
+class _Argument(NamedTuple):
+    """One argument of the call: its structure, which leaves of the key are its, and their paths."""
+
+    structure: Structure
+    start: int
+    stop: int
+    paths: list[str]
+    is_default: bool
+
+
+def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
+    """The positional arguments and the keywords of the call."""
+    key, signature = situation.key, situation.signature
+    count = len(key.parts)
+    structure = key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
+    positional, keywords = structure.children if signature.takes_keywords else (structure, None)
+    named = [(signature.root(i), child) for i, child in enumerate(positional.children)]
+    more = list(zip(keywords.keys, keywords.children, strict=True)) if keywords else []
+    found, start = [], 0
+    for name, child in [*named, *more]:
+        stop = start + child.n_leaves
+        parameter = signature.inspected.parameters.get(name)
+        default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
+        found.append(_Argument(child, start, stop, nest.paths(child, name), default))
+        start = stop
+    return found[: len(named)], found[len(named) :]
+
+
+def _is_default(part: Part, default: Any) -> bool:
+    return part[0] == "value" and default is not inspect.Parameter.empty and part == part_of(default, {})
+
+
+def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | None:
     """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
     part = situation.key.parts[index]
+    path = situation.paths[index]
     if part[0] == "value" and path in templates and (width := _dtype_of(part)) is not None:
         return f'll.TensorSpec((), "{_DTYPES[width]}")'
     if part[0] != "tensor":

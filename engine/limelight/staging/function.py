@@ -11,16 +11,16 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
-from limelight import dispatch, events, nest, source
+from limelight import dispatch, events, source
 from limelight.errors import ArgumentError, SignatureError, SymbolicValueError
 from limelight.spec import TensorSpec
-from limelight.staging import miss, outputs
+from limelight.staging import declared, miss, outputs
 from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.signature import Call, Key, Signature
 from limelight.staging.state import Creation
-from limelight.tensor import Tensor, as_tensor, wrap
+from limelight.tensor import Tensor, wrap
 from limelight.trace import SymbolicTensor, Tracer
 from limelight.variables import Variable, lift, on_create
 
@@ -60,7 +60,7 @@ class Function:
             "name": name,
         }
         self._signature = Signature(python_function, self.name)
-        self._declared = _check_signature(input_signature, self._signature)
+        self._declared = declared.check(input_signature, self._signature)
         self._cache = TraceCache()
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._created_state = False
@@ -135,7 +135,7 @@ class Function:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         if self._declared is None:
             return self._signature.call(args, kwargs)
-        return _declared_call(self._declared, self._signature, args, kwargs)
+        return declared.call(self._declared, self._signature, args, kwargs)
 
     def _find(self, key: Key) -> Any:
         try:
@@ -239,52 +239,6 @@ def _lift(tracer: Tracer, leaves: list[Any], outer: Any, symbolic: SymbolicTenso
     with dispatch.fresh_stack():
         results = GraphFunction(graph).run(*[x._data for x in [*concrete, *captured]])
     return wrap(results[0])
-
-
-def _check_signature(given: Sequence[Any] | None, signature: Signature) -> tuple[Any, ...] | None:
-    if given is None:
-        return None
-    if not isinstance(given, (list, tuple)):
-        raise SignatureError(
-            f"{signature.name}: input_signature must be a list or tuple with one ll.TensorSpec (or nest of them) for each "
-            f"argument, got {type(given).__name__}"
-        )
-    for leaf in nest.leaves_of(list(given)):
-        if not isinstance(leaf, TensorSpec):
-            raise SignatureError(
-                f"{signature.name}: input_signature holds a {type(leaf).__name__}; it may hold ll.TensorSpec only"
-            )
-    return tuple(given)
-
-
-def _declared_call(
-    declared: tuple[Any, ...], signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Call:
-    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same."""
-    positional, keywords = signature.bind(args, kwargs)
-    given, rest = positional[: len(declared)], positional[len(declared) :]
-    leaves, structure = nest.flatten(given)
-    specs, wanted = nest.flatten(declared)
-    if structure != wanted:
-        raise SignatureError(f"{signature.name}: arguments have structure {structure}, input_signature says {wanted}")
-    paths = signature.positional_paths(structure)
-    fitted = [_fit(signature.name, x, spec, path) for x, spec, path in zip(leaves, specs, paths, strict=True)]
-    call = signature.call((*nest.unflatten(wanted, specs), *rest), keywords)
-    return Call([*fitted, *call.leaves[len(fitted) :]], call.key)
-
-
-def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
-    if isinstance(x, TensorSpec):
-        return x
-    tensor = x if isinstance(x, Tensor) else as_tensor(x)
-    if not isinstance(x, Tensor) and tensor.dtype != spec.dtype and not hasattr(x, "dtype"):
-        tensor = tensor.astype(spec.dtype)
-    if not spec.accepts(tensor.spec):
-        raise SignatureError(
-            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {tensor.spec!r}"
-            f"{source.at(source.user_line())}"
-        )
-    return tensor
 
 
 def _weak_method(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:

@@ -198,7 +198,8 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     """There are traces, for other arguments."""
     history = function.trace_cache.history
     number = history.made + 1
-    differing = changes.differing(found.key, key, function._signature, found.paths)
+    signature = function._signature
+    differing = changes.differing(found.key, key, signature, found.paths)
     if not differing:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
         return Miss(function.name, where, Cause.STALE, number, closest=_closest(found), note=note)
@@ -206,8 +207,9 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
         return _cleared(function, key, where)
     cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)
     names = frozenset([function.name])
-    site = callsite.find(function._signature, names, function)
-    situation = fixes.Situation(function.name, function._signature, function._options, entries, key, site)
+    site = callsite.find(signature, names, function)
+    paths = found.paths if found.key.structure == key.structure else signature.paths(key.structure, len(key.parts))
+    situation = fixes.Situation(function.name, signature, function._options, entries, key, paths, site)
     mended = tuple(fixes.find(differing, situation))
     sealed = tuple([changes.sealed(change) for change in differing])
     return Miss(function.name, where, cause, number, sealed, _closest(found), mended)

@@ -116,7 +116,7 @@ class Signature:
         names = {p.kind: p.name for p in parameters}
         self._flat = all(p.kind in simple for p in parameters)
         self._count = len(parameters)
-        self._positional = [p.name for p in parameters if p.kind in simple]
+        self.positional = [p.name for p in parameters if p.kind in simple]
         self.parameter_names = tuple(self.inspected.parameters)
         self.rest_name = names.get(inspect.Parameter.VAR_POSITIONAL, "")
         self.keywords_name = names.get(inspect.Parameter.VAR_KEYWORD, "")
@@ -186,9 +186,9 @@ class Signature:
 
     def root(self, index: int) -> str:
         """The name of a positional argument: its parameter, or "args[1]"."""
-        if index < len(self._positional):
-            return self._positional[index]
-        return f"{self.rest_name}[{index - len(self._positional)}]"
+        if index < len(self.positional):
+            return self.positional[index]
+        return f"{self.rest_name}[{index - len(self.positional)}]"
 
     def unbind(self, leaves: list[Any], structure: Structure | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments to call the Python function with, from leaves in the order of a key."""

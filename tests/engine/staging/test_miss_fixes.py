@@ -42,7 +42,8 @@ CASES = {
     ),
     "only the sizes that vary are left open": Case(
         "", "x, y", "f(ll.ones((2, i + 1, 3)), ll.ones((4,)))", "x", "f32[2,3,3]", "f32[2,4,3]", "shape",
-        '@ll.function(input_signature=[ll.TensorSpec((2, None, 3), "float32")])', detail="axis 1: 3 -> 4",
+        '@ll.function(input_signature=[ll.TensorSpec((2, None, 3), "float32"), ll.TensorSpec((4,), "float32")])',
+        detail="axis 1: 3 -> 4",
     ),
     "sizes that varied in earlier traces": Case(
         "shapes = [(2, 3), (2, 4), (2, 3), (5, 4)]", "x", "f(ll.ones(shapes[i]))", "x", "f32[2,4]", "f32[5,4]", "shape",
@@ -51,6 +52,19 @@ CASES = {
     "shape after an argument that is no tensor": Case(
         "", "flag, x", "f(True, ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
         "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
+    ),
+    "shape before a default": Case(
+        "", "x, flag=True, rate=0.5", "f(ll.ones((i + 2, 3)))", "x", "f32[4,3]", "f32[5,3]", "shape",
+        f"@ll.function(input_signature=[{SHAPE}])", detail="axis 0: 4 -> 5", body="x * rate",
+    ),
+    "shape before a value that is not the default": Case(
+        "", "x, flag=True", "f(ll.ones((i + 2, 3)), False)", "x", "f32[4,3]", "f32[5,3]", "shape",
+        "@ll.function(reduce_retracing=True)", detail="axis 0: 4 -> 5", left=2,
+    ),
+    "shape and number": Case(
+        "", "x, n", "f(ll.ones((i + 2, 3)), 0.5 * i)", "x", "f32[4,3]", "f32[5,3]", "shape",
+        f'@ll.function(input_signature=[{SHAPE}, ll.TensorSpec((), "float32")])', detail="axis 0: 4 -> 5",
+        body="x * n",
     ),
     "shape of a keyword": Case(
         "", "*, x", "f(x=ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
