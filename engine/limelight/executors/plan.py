@@ -74,7 +74,7 @@ class _Blame:
         file = f"{GENERATED_PREFIX}plan {self._graph.name} {next(_numbers)}>"
         text = "\n".join(part.lines) + "\n"
         namespace.update(part.namespace)
-        exec(compile(text, file, "exec"), namespace)  # the text is ours: names that the emitter made
+        exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the text is ours: names that the emitter made
         linecache.cache[file] = (len(text), None, [line + "\n" for line in part.lines], file)
         self.parts[file] = part
         return namespace.pop(part.name)
@@ -85,7 +85,7 @@ class _Blame:
             return
         frame, entry = found
         node, words = entry
-        scope = frame.f_globals | frame.f_locals
+        scope = {**frame.f_globals, **frame.f_locals}
         better = explain(self._graph, node, [scope[word] for word in words], error)
         if better is not error:
             raise better from error

@@ -91,7 +91,10 @@ class Node:
         self.op = op
         self.inputs = inputs
         self.params = params
-        self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+        if len(specs) == 1:  # nearly always; tracing makes many nodes
+            self.outputs: tuple[Value, ...] = (Value(specs[0], self),)
+        else:
+            self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
         self.device = device
         self.stack = stack
         self.scope = scope

@@ -26,7 +26,9 @@ def fold(graph: Graph) -> tuple[Graph, PassRecord]:
     with np.errstate(all="ignore"):  # a result that is not finite is as good as any other
         for node in graph.nodes:
             if node.op is constant_op:
-                constants[rewriter.keep(node).outputs[0]] = literal_value(node.params)
+                kept = rewriter.keep(node)
+                if node.device is None:  # the others decide where what is computed from them is
+                    constants[kept.outputs[0]] = literal_value(node.params)
                 continue
             rule, arrays = _evaluate(node, rewriter.inputs(node), constants)
             if arrays is None:
@@ -35,7 +37,8 @@ def fold(graph: Graph) -> tuple[Graph, PassRecord]:
             new = [_literal(rewriter, node, array) for array in arrays]
             rewriter.replace(node, [literal.outputs[0] for literal in new])
             recorder.note(rule, f"the result of this {node.op} is known now", (node,), tuple(new), added=len(new))
-            constants.update({literal.outputs[0]: literal_value(literal.params) for literal in new})
+            if node.device is None:
+                constants.update({literal.outputs[0]: literal_value(literal.params) for literal in new})
     return recorder.finish(rewriter)
 
 
@@ -44,7 +47,7 @@ def _evaluate(
 ) -> tuple[str, list[np.ndarray[Any, Any]] | None]:
     """The outputs of `node` if they can be known now, with the rule that says so; None for them otherwise."""
     op = node.op
-    if op.effect is not None or op.higher_order:
+    if op.effect is not None or op.higher_order or op.placement is not None:
         return "", None
     if op.name == "shape_of" and isinstance(inputs[0].spec, TensorSpec) and shapes.is_static(inputs[0].spec.shape):
         return "known shape", [np.array(inputs[0].spec.shape, dtype=np.int64)]

@@ -226,6 +226,22 @@ def test_fold_is_silent_about_numbers_that_are_not_finite() -> None:
     assert result.nodes[2].params[0].array == -np.inf
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['%2: f32[] = to_device(%1)  {device=device("CPU:0")}', "return %2"],
+        ["%2: f32[] = constant()  {value=f32[] 1.0}  @CPU:0", "%3: f32[] = add(%2, %1)", "return %3"],
+        ["%2: f32[] = add(%1, %1)  @CPU:0", "%3: f32[] = add(%2, %1)", "return %3"],
+    ],
+)
+def test_fold_leaves_results_where_they_are(lines: list[str]) -> None:
+    """What runs on a device that somebody asked for stays there, and so does what follows from it."""
+    graph, _ = run(fold, body(constant(1, "2.0"), *lines))
+    assert graph.outputs[0].node.op != "constant"
+    asked = [node for node in graph.nodes if node.device is not None or node.op == "to_device"]
+    assert len(asked) == 1
+
+
 # share
 
 
