@@ -306,7 +306,7 @@ for _name in _READS_AS_VALUE:
 
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
-    if name.startswith("__") or not hasattr(Tensor, name):
+    if name.startswith("_") or not hasattr(Tensor, name):
         raise AttributeError(f"a variable has no attribute {name!r}")
     return getattr(self.read_value(), name)
 
