@@ -9,7 +9,7 @@ import pytest
 import limelight as ll  # noqa: F401  # registers the ops
 from limelight.errors import GraphError
 from limelight.graph import Graph, Node, Value, parse, verify
-from limelight.registry import get
+from limelight.registry import Op, get
 from limelight.spec import TensorSpec, VariableSpec
 
 F3 = TensorSpec((3,))
@@ -269,6 +269,45 @@ graph bump
     verify(parse(caller.format("  after !0")))
     with pytest.raises(GraphError, match=r"order: no edge makes it follow call \(the write of %0\)"):
         verify(parse(caller.format("")))
+
+
+DRAW = "random_normal()  {dtype=f32, shape=(3,)}"
+
+
+def test_random_draws_form_one_chain() -> None:
+    text = "graph g\n  !0 %0: f32[3] = {0}\n  !1 %1: f32[3] = {0}  after !0\n  %2: f32[3] = {0}{1}\n  return\n"
+    verify(parse(text.format(DRAW, "  after !1")))
+    for wrong in ("", "  after !0"):
+        with pytest.raises(GraphError, match=r"order: no edge makes it follow random_normal \(the random chain\)"):
+            verify(parse(text.format(DRAW, wrong)))
+
+
+def test_random_draws_of_called_functions_are_in_the_chain() -> None:
+    text = """\
+graph g
+  !0 %0: f32[3] = DRAW
+  !1 %1: f32[3] = call()  {function=@inner}FIRST
+  %2: f32[3] = DRAWSECOND
+  return
+
+graph inner
+  %0: f32[3] = DRAW
+  return %0
+""".replace("DRAW", DRAW)
+    verify(parse(text.replace("FIRST", "  after !0").replace("SECOND", "  after !1")))
+    for first, second in (("", "  after !1"), ("  after !0", "  after !0")):
+        with pytest.raises(GraphError, match="the random chain"):
+            verify(parse(text.replace("FIRST", first).replace("SECOND", second)))
+
+
+def test_input_and_output_form_a_chain_of_their_own() -> None:
+    say = Op("say", inputs="x", infer=lambda x: x, kernel=print, effect="io", why_no_gradient="a test")
+    x = Value(F3)
+    first = Node(say, (x,), (), [F3])
+    draw = node("random_normal", params=(F3.dtype, (3,)))
+    verify(graph([first, draw, Node(say, (x,), (), [F3], after=(first,))], x))
+    with pytest.raises(GraphError, match=r"order: no edge makes it follow say \(the io chain\)"):
+        verify(graph([first, draw, Node(say, (x,), (), [F3], after=(draw,))], x))
 
 
 def test_unknown_sizes_agree_with_known_ones() -> None:
