@@ -196,7 +196,7 @@ class GradientTape(dispatch.Interpreter):
         given: tuple[int, ...]
         if len(inputs) == 2:
             x, y = inputs
-            first, second = given = (x._uid, y._uid)
+            first, second = given = (getattr(x,"_uid",0), getattr(y,"_uid",0))
             if first in watched:
                 mask = 3 if second in watched else 1
             elif second in watched:
@@ -226,6 +226,9 @@ class GradientTape(dispatch.Interpreter):
                 self._entries.append((op, mask, uid, saved, recipe, data.shape, dtype, *position, *given))
             if _observers:
                 self._emit(inputs)
+
+    def observe_two(self, op: Op, x: Any, y: Any, out: Tensor) -> None:  # type: ignore[override]  # a method
+        self.observe(op, (x, y), (), out)
 
     def _look(self, op: Op, x: Any) -> int:
         """The uid of an input that is not a plain tensor; 0 for a scalar or a variable that is only written."""

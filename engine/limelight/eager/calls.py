@@ -1,0 +1,235 @@
+"""Entry points: what public functions call ops through.
+
+An entry point takes the shortest path when nothing special is going on (`dispatch.active` is empty, operands are CPU:0
+tensors of one accepted dtype), or when all that is going on is an observer, a tape, which it then tells. Otherwise it
+prepares its operands and goes through `dispatch.apply`. The closures below repeat a few lines, because a shared helper
+would cost as much as the kernels they call.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from limelight import dtypes
+from limelight.devices import CPU0
+from limelight.dispatch import active, apply, local, scopes
+from limelight.dtypes import DType, float32
+from limelight.eager.operands import prepare
+from limelight.eager.running import explain
+from limelight.errors import LimelightError
+from limelight.registry import Op, accepted
+from limelight.tensor import Tensor, wrap
+
+_WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here
+    int: frozenset(d for d in dtypes.ALL if d != dtypes.bool_),
+    float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
+}
+_blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to look both up at each call
+
+assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
+
+
+def entry(op: Op) -> Callable[..., Any]:
+    """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`."""
+    simple = _observable(op) and not op.variadic
+    if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
+        return _unary_with_attrs(op) if op.attrs else _unary(op)
+    if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
+        return _binary(op)
+    return _general(op)
+
+
+def _observable(op: Op) -> bool:
+    """Whether running the kernel is all there is to the op, so that an observer may be told afterwards."""
+    return op.direct and op.effect is None and op.taped is None
+
+
+def _usual(op: Op) -> DType | None:
+    """The dtype that most operands have, if accepted: known by identity, where hashing one takes ten times as long."""
+    return float32 if float32 in op.accepts else None
+
+
+def _unary(op: Op) -> Callable[[Any], Any]:
+    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+
+    def run(x: Any) -> Any:
+        if type(x) is Tensor and x._device is CPU0:
+            a = x._data
+            d = a.dtype
+            if d is usual or d in accepts:
+                observe = None
+                if active:
+                    observe = local.observe
+                    if scopes or observe is None:
+                        return apply(op, (x,))
+                try:
+                    r = kernel(a)
+                except Exception as error:
+                    raise explain(op, (x,), (), error) from error
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observe is not None:
+                    observe(op, (x,), (), t)
+                return t
+        return apply(op, prepare(op, (x,)))
+
+    return run
+
+
+def _unary_with_attrs(op: Op) -> Callable[..., Any]:
+    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+
+    def run(x: Any, *attrs: Any) -> Any:
+        if type(x) is Tensor and x._device is CPU0:
+            a = x._data
+            d = a.dtype
+            if d is usual or d in accepts:
+                observe = None
+                if active:
+                    observe = local.observe
+                    if scopes or observe is None:
+                        return apply(op, (x,), attrs)
+                try:
+                    r = kernel(a, *attrs)
+                except LimelightError:
+                    raise
+                except Exception as error:
+                    raise explain(op, (x,), attrs, error) from error
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observe is not None:
+                    observe(op, (x,), attrs, t)
+                return t
+        return apply(op, prepare(op, (x,)), attrs)
+
+    return run
+
+
+def _binary(op: Op) -> Callable[[Any, Any], Any]:
+    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+    weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
+
+    def run(x: Any, y: Any) -> Any:
+        if type(x) is Tensor and type(y) is Tensor:
+            a = x._data
+            b = y._data
+            d = a.dtype
+            if d is b.dtype and (d is usual or d in accepts):
+                observe = None
+                if active:
+                    observe = local.observe_two
+                    if scopes or observe is None:
+                        return apply(op, (x, y))
+                if x._device is not CPU0 or y._device is not CPU0:
+                    return apply(op, (x, y))
+                try:
+                    r = kernel(a, b)
+                except Exception as error:
+                    raise explain(op, (x, y), (), error) from error
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observe is not None:
+                    observe(op, x, y, t)
+                return t
+        else:
+            beside = _beside_scalar(op, kernel, weak, x, y)
+            if beside is not None:
+                return beside
+        return apply(op, prepare(op, (x, y)))
+
+    return run
+
+
+def _beside_scalar(
+    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any
+) -> Tensor | None:
+    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
+    tensor, scalar = (x, y) if type(x) is Tensor else (y, x)
+    if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
+        return None
+    observe = None
+    if active:
+        observe = local.observe
+        if scopes or observe is None:
+            return None
+    a = tensor._data
+    if a.dtype not in weak[type(scalar)]:
+        return None
+    try:
+        result = wrap(kernel(a, scalar) if tensor is x else kernel(scalar, a))
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return None  # the long way round says what is wrong
+    if observe is not None:
+        observe(op, (x, y), (), result)
+    return result
+
+
+def _general(op: Op) -> Callable[..., Any]:
+    if not (op.direct or op.multiple) or any(o.accepts == "var" for o in op.operands):
+        return lambda inputs, *attrs: apply(op, prepare(op, inputs), attrs)
+    kernel, multiple, observable = op.kernel_on("numpy"), op.multiple, _observable(op)
+    needs: Any = [(op.accepts if o.accepts is None else accepted(o.accepts), o.accepts is None) for o in op.operands]
+    if op.variadic:
+        needs = itertools.repeat((op.accepts, True))
+
+    def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
+        arrays = _arrays(inputs, needs)
+        if arrays is None:
+            return apply(op, prepare(op, inputs), attrs)
+        observe = None
+        if active:
+            observe = local.observe if observable else None
+            if scopes or observe is None:
+                return apply(op, inputs, attrs)
+        try:
+            result = kernel(*arrays, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise explain(op, inputs, attrs, error) from error
+        if multiple:
+            return tuple([wrap(r) for r in result])
+        out = wrap(result)
+        if observe is not None:
+            observe(op, inputs, attrs, out)
+        return out
+
+    return run
+
+
+def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
+    """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?)."""
+    arrays = []
+    shared = None
+    for x, (dtypes_, uniform) in zip(inputs, needs, strict=False):
+        if type(x) is not Tensor or x._device is not CPU0:
+            return None
+        a = x._data
+        d = a.dtype
+        if d not in dtypes_ or (uniform and shared is not None and d is not shared):
+            return None
+        if uniform:
+            shared = d
+        arrays.append(a)
+    return arrays
+
+
+def operators(run: Callable[[Any, Any], Any], name: str) -> None:
+    """Attaches a binary entry to Tensor as the operator `name` ("add" makes __add__ and __radd__)."""
+
+    def reflected(self: Any, other: Any) -> Any:
+        return run(other, self)
+
+    setattr(Tensor, f"__{name}__", run)
+    setattr(Tensor, f"__r{name}__", reflected)

@@ -1,0 +1,81 @@
+"""Operands made ready for an interpreter: converted, their dtypes checked and brought together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight import dtypes
+from limelight.dtypes import DType
+from limelight.eager.running import SCALARS
+from limelight.errors import DTypeError
+from limelight.registry import KINDS, Op
+from limelight.tensor import Tensor, as_tensor, constant
+
+
+def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands ready for an interpreter: tensors, variables where they belong, Python scalars; dtypes checked and met.
+
+    Raises DTypeError when uniform operands are of different kinds, or of a kind that the op does not accept.
+    """
+    if op.variadic:
+        handles = [as_tensor(x) for x in inputs]
+        _check_kind(op, op.accepts_word, handles)
+        return _meet(op, handles, range(len(handles)))
+    handles = [
+        x if isinstance(x, Tensor) or type(x) in SCALARS or operand.accepts == "var" else as_tensor(x)
+        for x, operand in zip(inputs, op.operands, strict=True)
+    ]
+    uniform = [i for i, operand in enumerate(op.operands) if operand.accepts is None]
+    for x, operand in zip(handles, op.operands, strict=True):
+        if operand.accepts is not None and operand.accepts != "var":
+            _check_kind(op, operand.accepts, [x])
+    return _meet(op, handles, uniform)
+
+
+def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
+    """Gives the uniform operands one dtype, by explicit casts within a kind."""
+    found = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
+    if not found:
+        for i in uniform:
+            handles[i] = as_tensor(handles[i])
+        found = [handles[i].dtype for i in uniform]
+        if not found:
+            return tuple(handles)
+    target = dtypes.promote(*found)
+    if target is None:
+        raise DTypeError(_mixed(op, handles, found))
+    if target not in op.accepts:
+        raise DTypeError(_refused(op, op.accepts_word, target))
+    for i in uniform:
+        x = handles[i]
+        if type(x) in SCALARS:
+            if not dtypes.fits(x, target):
+                raise DTypeError(_mixed(op, handles, [*found, dtypes.default_for(x)]))
+            if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
+                handles[i] = constant(x, target)
+        elif x.dtype is not target and x.dtype != target:
+            handles[i] = x.astype(target)
+    return tuple(handles)
+
+
+def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
+    for x in handles:
+        if type(x) not in SCALARS and dtypes.kind(x.dtype) not in KINDS[accepts]:
+            raise DTypeError(_refused(op, accepts, x.dtype))
+
+
+def _mixed(op: Op, handles: list[Any], found: list[DType]) -> str:
+    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
+    widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
+    target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
+    return (
+        f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; "
+        f"write ll.astype(x, ll.{target.name}) on the operand that should change"
+    )
+
+
+def _refused(op: Op, accepts: str, got: DType) -> str:
+    kinds = " or ".join(KINDS[accepts])
+    target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
+    target = "bool_" if accepts == "bool" else target
+    return f"{op} needs {kinds} operands, got {got.name}; write ll.astype(x, ll.{target}) first"

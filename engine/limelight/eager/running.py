@@ -1,0 +1,164 @@
+"""The interpreter at the bottom of every stack: it runs kernels, on the devices they belong to."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import weakref
+from typing import Any, Final
+
+from limelight import backends, devices, dispatch, events, source
+from limelight.devices import CPU0, Device
+from limelight.dispatch import scopes
+from limelight.errors import DeviceError, LimelightError, RunError, is_user_error
+from limelight.registry import Op
+from limelight.tensor import Opaque, Tensor, as_tensor, put, wrap
+
+# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
+warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
+
+SCALARS: Final = (bool, int, float, complex)
+
+
+class Eager(dispatch.Interpreter):
+    """Runs each op at once, on the device that the scope asks for, else where its operands are."""
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        if op.direct and not scopes:
+            data = _shortest(op, inputs, attrs)
+            if data is not None:
+                return wrap(data)
+        if op.higher_order:
+            return _call(op, inputs, attrs)
+        device = place(op, inputs, attrs)
+        payloads = [_payload(op, x, device) for x in inputs]
+        start = time.perf_counter()
+        try:
+            result = op.kernel_on(device.backend)(*payloads, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:
+            if is_user_error(error):
+                raise
+            raise explain(op, inputs, attrs, error) from error
+        outputs: Any = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
+        if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+            _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
+        return outputs
+
+    def constant(self, array: Any, device: Device | None) -> Tensor:
+        return put(array, device or CPU0)
+
+
+dispatch.set_base(Eager())
+
+
+def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Runs an op whose parameters are staged functions: their graphs place their own ops and outputs."""
+    start = time.perf_counter()
+    payloads = [x if type(x) in SCALARS else x._data for x in inputs]
+    results = op.kernel_on("numpy")(*payloads, *attrs)
+    places = attrs[0].output_devices([x._device for x in inputs[-len(attrs[0].graph.inputs) :]])
+    places += [CPU0] * (len(results) - len(places))
+    outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
+    if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+        _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
+    return outputs
+
+
+def _handle(result: Any, device: Device) -> Any:
+    return wrap(result, device) if hasattr(result, "dtype") else Opaque(result, device)
+
+
+def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """The kernel's result when all operands are CPU:0 tensors, else None."""
+    try:
+        if len(inputs) == 2:
+            x, y = inputs
+            if type(x) is Tensor and type(y) is Tensor and x._device is CPU0 and y._device is CPU0:
+                if attrs:
+                    return op.numpy_kernel(x._data, y._data, *attrs)
+                return op.numpy_kernel(x._data, y._data)
+            return None
+        payloads = [x._data for x in inputs if type(x) is Tensor and x._device is CPU0]
+        return op.numpy_kernel(*payloads, *attrs) if len(payloads) == len(inputs) else None
+    except LimelightError:
+        raise
+    except Exception as error:
+        raise explain(op, inputs, attrs, error) from error
+
+
+def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Device:
+    """Where `op` runs: where its parameters say, with its variable, where asked, or with its first tensor operand.
+
+    Raises DeviceError when variables on different devices meet in one op.
+    """
+    if op.placement is not None:
+        return op.placement(*attrs)
+    homes = {x._device for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device")}
+    if len(homes) > 1:
+        raise DeviceError(f"{op}: its variables live on different devices: {', '.join(sorted(d.short for d in homes))}")
+    if homes:
+        home: Device = homes.pop()
+        return home
+    requested = dispatch.requested_device()
+    if requested is not None:
+        return requested
+    return next((x._device for x in inputs if isinstance(x, Tensor)), CPU0)
+
+
+def move(tensor: Any, device: Device, cause: str) -> Any:
+    """The payload of `tensor` on `device`, copied if it is elsewhere."""
+    data, home = tensor._data, tensor._device
+    if home is device:
+        return data
+    here, there = backends.load(home.backend), backends.load(device.backend)
+    copied = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
+    if device is not CPU0:
+        devices.mark_in_use()
+    if events.wanted(events.Copied):
+        events.emit(events.Copied(home.short, device.short, int(data.nbytes), cause, source.user_line()))
+    return copied
+
+
+def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> Exception:
+    """The error to raise when a kernel failed: the op's own shape rule says it best, if it objects too."""
+    try:
+        op.infer(*[_spec(x) for x in inputs], *attrs)
+    except LimelightError as better:
+        return better
+    specs = ", ".join(str(_spec(x)) for x in inputs)
+    return RunError(f"{op}({specs}) failed: {type(error).__name__}: {error}")
+
+
+def _payload(op: Op, x: Any, device: Device) -> Any:
+    if type(x) in SCALARS:
+        return x
+    return x._data if x._device is device else move(x, device, f"operand of {op}" if op.placement is None else ".to()")
+
+
+def _spec(x: Any) -> Any:
+    return as_tensor(x).spec if type(x) in SCALARS else x.spec
+
+
+def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: Device, seconds: float) -> None:
+    outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
+    specs = tuple(str(x.spec) for x in outputs)
+    nbytes = sum(x.nbytes for x in outputs)
+    given = tuple(repr(x) if type(x) in SCALARS else str(x.spec) for x in inputs)
+    events.emit(events.OpRan(op.name, device.short, given, specs, nbytes, seconds, source.user_line()))
+    if events.wanted(events.Allocated):
+        for x in outputs:
+            account(x)
+
+
+def account(tensor: Tensor) -> None:
+    """Reports the birth of a tensor and, when its last reference goes, its death."""
+    nbytes, device, name = tensor.nbytes, tensor._device.short, id(tensor)
+    events.emit(events.Allocated(device, nbytes, name))
+    weakref.finalize(tensor, _freed, device, nbytes, name).atexit = False
+
+
+def _freed(device: str, nbytes: int, name: int) -> None:
+    if events.wanted(events.Freed):
+        events.emit(events.Freed(device, nbytes, name))
