@@ -112,6 +112,28 @@ def test_attributes_as_text(value, text):
     assert attribute_text(value) == text
 
 
+def test_small_constants_are_written_on_what_reads_them(make):
+    maker = make()
+    x = maker.input("x")
+    half = maker.node("constant", params={"value": np.float32(0.5)})
+    table = maker.node("constant", params={"value": np.arange(100.0)})
+    returned = maker.node("constant", params={"value": np.float32(3.0)})
+    y = maker.node("subtract", half, maker.node("multiply", x, half))
+    z = maker.node("add", maker.node("add", y, table), returned)
+    nodes = GraphFold(maker.graph(z, returned)).state()["graphs"][0]["nodes"]
+    assert [node.get("inline", False) for node in nodes] == [True, False, False, False, False, False, False]
+    assert [node.get("operands", "") for node in nodes[3:]] == ["(·, 0.5)", "(0.5, ·)", "", ""]
+
+
+def test_a_constant_that_goes_into_a_call_is_drawn(make, fake_function):
+    inner = make("g")
+    callee = fake_function("g", inner.graph(inner.node("exp", inner.input("x"))))
+    maker = make()
+    half = maker.node("constant", params={"value": np.float32(0.5)})
+    graph = maker.graph(maker.node("call", half, functions=(callee,)))
+    assert not any("inline" in node for node in GraphFold(graph).state()["graphs"][0]["nodes"])
+
+
 def test_a_users_repr_is_never_called():
     class Loud:
         def __repr__(self):

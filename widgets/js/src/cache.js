@@ -2,7 +2,7 @@
 
 import { button, h } from "./dom.js";
 import { bytes, counted, number, seconds } from "./format.js";
-import { bar, emptyState, lineCell, widget } from "./widget.js";
+import { bar, emptyState, widget } from "./widget.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const COLUMNS = ["trace", "arguments", "why it was traced", "hits", "traced in", "ops", "size", "device", "runs on"];
@@ -76,7 +76,7 @@ function row(entry, most, newest) {
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
     h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
     h("td", { class: "ll-arguments" }, h("code", {}, entry.signature || "–"), tracing),
-    h("td", { class: "ll-reason" }, entry.reason, " ", lineCell(entry.line)),
+    h("td", { class: "ll-reason" }, entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null),
     numeric(bar(entry.hits / most, number(entry.hits))),
     numeric(seconds(entry.seconds)),
     numeric(entry.nodes === null ? "–" : number(entry.nodes)),

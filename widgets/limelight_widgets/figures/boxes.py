@@ -46,9 +46,8 @@ def words(state: State, box: Box) -> Words:
         group = graph["groups"][box.index]
         return _words("", group["label"], counted(group["size"], "op"), "group", "")
     node = graph["nodes"][box.index]
-    return _words(
-        " ".join(node.get("names", ())), _title(node), ", ".join(node.get("out", ())), node["kind"], at(state, node)
-    )
+    names, specs = " ".join(node.get("names", ())), ", ".join(node.get("out", ()))
+    return _words(names, _title(node), specs, node["kind"], at(state, node))
 
 
 def at(state: State, node: State) -> str:
@@ -70,7 +69,7 @@ def _title(node: State) -> str:
         return call_label(node)
     if node["kind"] == "constant":
         return next(iter(node.get("attrs", {}).values()), "constant")
-    return str(node["op"])
+    return str(node["op"] + node.get("operands", ""))
 
 
 def _output_title(graph: State, index: int) -> str:

@@ -67,7 +67,7 @@ class _Instance:
     graph: int
     frame: str
     chain: frozenset[int]  # graphs around it, itself included
-    boxes: list[str] = field(default_factory=list)  # for each node its box, "" for an open call
+    boxes: list[str] = field(default_factory=list)  # for each node its box, "" for an open call and an inline constant
     calls: dict[int, list[_Instance]] = field(default_factory=dict)
     caller: tuple[_Instance, int] | None = None
     producers: list[tuple[int, int]] = field(default_factory=list)
@@ -103,6 +103,9 @@ class _Builder:
             instance.producers += [(index, j) for j in range(len(node.get("out", ())))]
             group = node.get("group", -1)
             hiding = closed.get(group, -1)
+            if node.get("inline"):
+                instance.boxes.append("")
+                continue
             if hiding >= 0:
                 name = f"{instance.path}g{hiding}"
                 instance.boxes.append(name)
@@ -191,7 +194,7 @@ class _Builder:
             elif place.boxes[index]:
                 found.append(place.boxes[index])
             else:
-                for callee in place.calls[index]:
+                for callee in place.calls.get(index, ()):
                     outputs = self.graphs[callee.graph]["outputs"]
                     if output < len(outputs):
                         waiting.append((callee, outputs[output]))

@@ -15,6 +15,7 @@ from limelight_widgets.units import short_device, shortened
 
 ATTRIBUTE_WIDTH = 160
 NAME_WIDTH = 200
+INLINE_WIDTH = 14  # characters up to which a constant is written on the nodes that read it
 LOOKED_AT = 100_000  # elements of a literal up to which it is worth a look whether all are equal
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generic)
 _KIND_OF_EFFECT = {"read": "variable", "write": "variable", "random": "random", "io": "effect"}
@@ -24,7 +25,8 @@ class Describer:
     """Collects graphs, each once however often it is called, with the lines of code and the gradient rules they use.
 
     In a described graph values are numbered: its inputs first, then the outputs of its nodes in execution order. A
-    node lists the numbers of its inputs. Empty parts are left out.
+    node lists the numbers of its inputs. Empty parts are left out. A constant of one value that other nodes read is
+    `inline`: it is written on those rather than drawn, since a shared 0.5 would tie the whole picture together.
     """
 
     def __init__(self) -> None:
@@ -64,6 +66,8 @@ class Describer:
             nodes.append(described)
             for value in node.outputs:
                 number[id(value)] = len(number)
+        outputs = [number[id(value)] for value in graph.outputs]
+        _write_constants(nodes, len(graph.inputs), outputs)
         hierarchy = Hierarchy([node.scope or "" for node in graph.nodes], [self._line(node) for node in nodes])
         for described, innermost in zip(nodes, hierarchy.of, strict=True):
             if innermost >= 0:
@@ -71,7 +75,7 @@ class Describer:
         self._graphs[index] = {
             "name": shortened(graph.name, NAME_WIDTH),
             "inputs": _inputs(graph),
-            "outputs": [number[id(value)] for value in graph.outputs],
+            "outputs": outputs,
             "nodes": nodes,
             "groups": [
                 {"label": shortened(group.label, NAME_WIDTH), "kind": group.kind}
@@ -108,6 +112,28 @@ class Describer:
     def _line(self, node: State) -> str:
         stack = node.get("stack")
         return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+
+
+def _write_constants(nodes: list[State], inputs: int, outputs: list[int]) -> None:
+    """Marks constants as `inline`, and gives those that read them `operands` such as "(·, 2.0)"."""
+    readers: dict[int, list[State]] = {}
+    for node in nodes:
+        for value in node.get("in", ()):
+            readers.setdefault(value, []).append(node)
+    number, texts = inputs, {}
+    for node in nodes:
+        text = next(iter(node.get("attrs", {}).values()), "")
+        short = 0 < len(text) <= INLINE_WIDTH and not text.endswith("]")
+        writable = node["kind"] == "constant" and short and number not in outputs
+        if writable and number in readers and all(_has_room(reader) for reader in readers[number]):
+            node["inline"], texts[number] = True, text
+        number += len(node.get("out", ()))
+    for reader in (reader for number in texts for reader in readers[number]):
+        reader["operands"] = f"({', '.join(texts.get(value, '·') for value in reader['in'])})"
+
+
+def _has_room(node: State) -> bool:
+    return "calls" not in node and len(node["in"]) <= 3
 
 
 def attribute_text(value: object) -> str:

@@ -33,7 +33,7 @@ function testOf(term) {
 /** @param {GraphNode} node */
 function textOf(node) {
   const attributes = Object.entries(node.attrs ?? {}).flat();
-  const called = node.calls ? callLabel(node) : node.op;
+  const called = node.calls ? callLabel(node) : node.op + (node.operands ?? "");
   return [called, ...node.names, ...(node.out ?? []), ...attributes].join(" ").toLowerCase();
 }
 
@@ -43,5 +43,5 @@ function textOf(node) {
  */
 export function find(state, graph, query) {
   const matches = matcher(query);
-  return matches ? state.graphs[graph].nodes.flatMap((node, index) => (matches(node) ? [index] : [])) : [];
+  return matches ? state.graphs[graph].nodes.flatMap((node, index) => (!node.inline && matches(node) ? [index] : [])) : [];
 }

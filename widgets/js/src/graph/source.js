@@ -27,7 +27,10 @@ export class SourcePane {
     const none = h("p", { class: "ll-quiet" }, "The lines that made this graph are not known.");
     this.element.replaceChildren(...(sections.length ? sections : [none]));
     const first = this.lines.values().next().value;
-    if (first) first.tabIndex = 0;
+    if (first) {
+      first.tabIndex = 0;
+      this.scrollTo(first);
+    }
   }
 
   /** @param {{label: string, first: number, text: string[]}} source @param {number} index @param {Map<string, number>} counts */

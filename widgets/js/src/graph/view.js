@@ -64,7 +64,9 @@ export class GraphView {
     this.help = keyHelp();
     this.message = h("p", { class: "ll-empty" });
     this.body = h("div", { class: "ll-body" }, this.canvas, h("div", { class: "ll-side" }, this.source.element, this.details));
-    root.append(this.toolbar(), this.message, this.help, this.body, this.outline.element);
+    const bar = this.toolbar();
+    this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
+    root.append(bar, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
     new ResizeObserver(() => this.fitted || this.fit()).observe(this.canvas);
   }
@@ -88,7 +90,6 @@ export class GraphView {
       this.count,
       h("span", { class: "ll-spring" }),
       this.search,
-      this.status,
       button("Open all groups", () => this.openAll(true), { class: "ll-button" }, "⊞"),
       button("Close all groups", () => this.openAll(false), { class: "ll-button" }, "⊟"),
       button("Zoom out", () => this.camera?.zoom(1 / 1.25), { class: "ll-button" }, "−"),
@@ -176,16 +177,16 @@ export class GraphView {
         button(`Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
       ),
     );
-    for (const part of [this.body, this.outline?.element]) part?.toggleAttribute("hidden", this.graph < 0);
+    for (const part of [this.body, this.foot]) part?.toggleAttribute("hidden", this.graph < 0);
     this.message?.toggleAttribute("hidden", this.graph >= 0);
     if (this.message) this.message.textContent = state.empty ?? "";
   }
 
   /** @param {GraphState} state @param {number} graph */
   drawCount(state, graph) {
-    const shown = this.picture.boxes.filter(({ kind }) => kind === "node" || kind === "group").length;
+    const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
     const ops = counted(state.graphs[graph].nodes.length, "op");
-    if (this.count) this.count.textContent = shown === state.graphs[graph].nodes.length ? ops : `${ops} in ${counted(shown, "box", "boxes")}`;
+    if (this.count) this.count.textContent = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
   }
 
   /** @param {GraphState} state @param {number} graph */
@@ -193,7 +194,8 @@ export class GraphView {
     if (this.sourceOf === state.graphs[graph]) return;
     this.sourceOf = state.graphs[graph];
     const counts = new Map();
-    for (const index of state.graphs[graph].nodes.keys()) {
+    for (const [index, { inline }] of state.graphs[graph].nodes.entries()) {
+      if (inline) continue;
       const box = /** @type {Box} */ ({ name: "", kind: "node", graph, index, parent: "" });
       for (const [source, line] of positionsOf(state, box)) {
         counts.set(lineKey(source, line), (counts.get(lineKey(source, line)) ?? 0) + 1);

@@ -5,6 +5,7 @@
  * @typedef {object} GraphNode
  * @property {string} op @property {string} kind @property {string[]} names
  * @property {number[]} [in] @property {string[]} [out] @property {Record<string, string>} [attrs]
+ * @property {boolean} [inline] a constant that is written on the nodes that read it @property {string} [operands]
  * @property {string} [device] @property {[number, number, string][]} [stack]
  * @property {[number, string][]} [calls] @property {number} [group]
  *
@@ -34,7 +35,7 @@
  *
  * @typedef {object} Instance a graph at one place of the picture
  * @property {string} path @property {number} graph @property {string} frame @property {number[]} chain
- * @property {string[]} boxes for each node its box, "" for an open call
+ * @property {string[]} boxes for each node its box, "" for an open call and an inline constant
  * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
  */
 
@@ -90,6 +91,10 @@ class Builder {
       node.out?.forEach((_, j) => instance.producers.push([index, j]));
       const group = node.group ?? -1;
       const hiding = closed.get(group) ?? -1;
+      if (node.inline) {
+        instance.boxes.push("");
+        return;
+      }
       if (hiding >= 0) {
         const name = `${path}g${hiding}`;
         instance.boxes.push(name);

@@ -80,7 +80,7 @@ export function valuesOf(graph) {
 export function titleOf(node) {
   if (node.kind === "call") return callLabel(node);
   if (node.kind === "constant") return Object.values(node.attrs ?? {})[0] ?? "constant";
-  return node.op;
+  return node.op + (node.operands ?? "");
 }
 
 /** @param {GraphState} state @param {Position | undefined} position @returns {string} "In[3]:4" */
