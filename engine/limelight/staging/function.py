@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import sys
 import threading
 import time
 import weakref
@@ -26,7 +27,9 @@ from limelight.variables import Variable, lift, on_create
 
 _ids: Final = itertools.count(1)
 _tracing: Final = threading.RLock()
-"""Held while tracing: one lock for all functions, so that two that trace each other from two threads cannot deadlock."""
+"""Held while tracing: one lock for all functions, so that two that trace each other from two threads get on."""
+_DEEPEST: Final = 8
+"""How often a function may begin to trace one call within itself: Python state may end such a recursion."""
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
 
 
@@ -64,6 +67,7 @@ class Function:
         self._cache = TraceCache()
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._created_state = False
+        self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_tracing`
         functools.update_wrapper(self, python_function, updated=())
         _alive.add(self)
 
@@ -102,8 +106,9 @@ class Function:
         return self._cache
 
     def clear_cache(self) -> None:
-        """Forgets all traces; the next call traces again."""
+        """Forgets all traces; the next call traces again, and may create variables as the first one did."""
         self._cache.clear()
+        self._created_state = False
         for _, bound in self._instances.values():
             bound.clear_cache()
 
@@ -127,6 +132,10 @@ class Function:
         return bound
 
     def __reduce__(self) -> Any:
+        """By reference: to this function where its name leads to it, else to the Python function, with the options."""
+        name = getattr(self.python_function, "__qualname__", "")
+        if getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name
         return (_rebuild, (self.python_function, self._options))
 
     def __repr__(self) -> str:
@@ -149,11 +158,19 @@ class Function:
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
         with _tracing:
-            found = self._find(call.key)
-            return found if found is not None else self._trace(self._relax(call), call.key, run)
+            found: ConcreteFunction | None = self._find(call.key)
+            if found is not None:
+                return found
+            if self._in_progress.count(call.key) >= _DEEPEST:
+                raise RecursionError(_endless(self.name))
+            self._in_progress.append(call.key)
+            try:
+                return self._trace(self._relax(call), call.key, run)
+            finally:
+                self._in_progress.pop()
 
     def _relax(self, call: Call) -> Call:
-        """With `reduce_retracing`, a call that differs from an earlier one in sizes only is traced for all such sizes."""
+        """With `reduce_retracing`, a call that differs from an earlier one in sizes only is traced for all sizes."""
         if self._options["reduce_retracing"]:
             for entry in reversed(list(self._cache)):
                 wider = generalise(call.key, entry.key)
@@ -239,6 +256,14 @@ def _lift(tracer: Tracer, leaves: list[Any], outer: Any, symbolic: SymbolicTenso
     with dispatch.fresh_stack():
         results = GraphFunction(graph).run(*[x._data for x in [*concrete, *captured]])
     return wrap(results[0])
+
+
+def _endless(name: str) -> str:
+    return (
+        f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
+        f"{source.at(source.user_line())}. A recursion ends while tracing only if a plain Python argument, or a shape, "
+        "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
+    )
 
 
 def _weak_method(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:

@@ -71,7 +71,7 @@ class Identity:
 
 
 class Bound(Identity):
-    """Identity of a bound method: those of its function and its instance, since the method object is made anew each time."""
+    """Identity of a bound method: that of its function and its instance, since the method object is made each time."""
 
     __slots__ = ("_function",)
 
@@ -106,7 +106,7 @@ class Call(NamedTuple):
 
 
 class Signature:
-    """Binds calls of one Python function canonically: f(1, 2), f(a=1, b=2) and omitted defaults are one and the same."""
+    """Binds calls of one Python function canonically: f(1, 2), f(a=1, b=2) and omitted defaults are one."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name
