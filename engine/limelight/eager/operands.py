@@ -51,6 +51,10 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         if type(x) in SCALARS:
             if not dtypes.fits(x, target):
                 raise DTypeError(_mixed(op, handles, [*found, dtypes.default_for(x)]))
+            if type(x) is int and not dtypes.in_range(x, target):
+                raise DTypeError(
+                    f"{op}: {x} does not fit into {target.name}; write ll.astype(x, ll.int64) on the tensor"
+                )
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
                 handles[i] = constant(x, target)
         elif x.dtype is not target and x.dtype != target:
