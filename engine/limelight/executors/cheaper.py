@@ -22,6 +22,7 @@ from limelight.spec import TensorSpec
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _BLAS: Final = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
 _LARGEST_ONES: Final = 4096
+_AS_IT_IS: Final = Formula(params=())  # another name for the operand
 
 
 def cheaper(op: Op, kernel: Callable[..., Any]) -> Choice | None:
@@ -61,25 +62,25 @@ _WIDENING: Final = (np.add, np.multiply)  # they reduce small integers as large 
 
 
 def _reduction(ufunc: Any) -> Choice:
+    reduce, widens = ufunc.reduce, ufunc in _WIDENING
+
     def choose(node: Node) -> Formula | None:
         given, made = _specs(node)
         axis, keepdims = node.params
-        return _reduce(ufunc, given, made, axis, keepdims)
+        if dtypes.bfloat16 in (given.dtype, made.dtype):
+            return None
+        as_given = made.dtype == given.dtype and (dtypes.is_inexact(given.dtype) or not widens)
+        totals = None if as_given or made.dtype == dtypes.bool_ else made.dtype
+        return Formula(reduce, params=(axis, totals, None, keepdims), fresh=True)
 
     return choose
 
 
-def _reduce(ufunc: Any, given: TensorSpec, made: TensorSpec, axis: Any, keepdims: bool) -> Formula | None:
-    if dtypes.bfloat16 in (given.dtype, made.dtype):
-        return None
-    as_given = made.dtype == given.dtype and (ufunc not in _WIDENING or dtypes.is_inexact(given.dtype))
-    totals = None if as_given or made.dtype == dtypes.bool_ else made.dtype
-    return Formula(ufunc.reduce, params=(axis, totals, None, keepdims), fresh=True)
-
-
 def _sum_to(node: Node) -> Formula | None:
-    """A single reduction where the axes to sum over are known and need no reshape afterwards."""
+    """Nothing where the shape is right, a single reduction where that needs no reshape afterwards."""
     given, made = _specs(node)
+    if given.shape == made.shape and shapes.is_static(made.shape):
+        return _AS_IT_IS
     lead = given.rank - made.rank
     inner = [(lead + i, n, given.shape[lead + i]) for i, n in enumerate(made.shape)]
     if None in made.shape and any(n is None or m is None for _, n, m in inner):
@@ -87,13 +88,13 @@ def _sum_to(node: Node) -> Formula | None:
     over = tuple(axis for axis, n, m in inner if n == 1 and m != 1)
     if lead and over:
         return None
-    return _reduce_same(given, tuple(range(lead)) or over, not lead)
-
-
-def _reduce_same(given: TensorSpec, axes: tuple[int, ...], keepdims: bool) -> Formula | None:
+    axes = tuple(range(lead)) or over
     if not axes or given.dtype == dtypes.bfloat16:
         return None
-    return Formula(np.add.reduce, params=(axes, given.dtype, None, keepdims), fresh=True)
+    return Formula(_SUM, params=(axes, given.dtype, None, not lead), fresh=True)
+
+
+_SUM: Final = np.add.reduce
 
 
 # Views by a method instead of a function.
@@ -113,7 +114,6 @@ def _index(node: Node) -> Formula:
     return Formula(middle="[", end="]", params=(native(node.params[0]),))
 
 
-_AS_IT_IS: Final = Formula()
 _SWAP: Final = Formula(middle=".swapaxes(", end=")", params=(-1, -2))
 _READ: Final = Formula(middle=".array")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import limelight as ll  # noqa: F401  # registers the ops
+from limelight import dtypes
 from limelight.executors import emit, plan
 from limelight.graph import Graph, Node, Value, parse
 from limelight.registry import Op
@@ -108,6 +109,26 @@ def test_another_shape_or_dtype_needs_another_buffer() -> None:
 def test_scalars_have_no_buffer() -> None:
     scalar = "  input %0: f32[]  x\n"
     assert reuses("%1: f32[] = tanh(%0)", "%2: f32[] = exp(%1)", "return %2", inputs=scalar) == []
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=dtypes.short)
+def test_buffers_of_every_dtype(dtype: np.dtype) -> None:
+    short = dtypes.short(dtype)
+    text = f"""\
+graph g
+  input %0: {short}[2,3]  x
+  %1: {short}[2,3] = multiply(%0, %0)
+  %2: {short}[2,3] = add(%1, %0)
+  %3: {short}[2,3] = multiply(%2, %2)
+  return %3
+"""
+    run = plan.build(parse(text))
+    assert ", v1)" in run.source
+    x = np.array([[0, 1, 2], [3, 1, 0]]).astype(dtype)
+    result = run(x)[0]
+    assert result.dtype == dtype
+    assert np.array_equal(result, (x * x + x) * (x * x + x))
+    assert np.array_equal(x, np.array([[0, 1, 2], [3, 1, 0]]).astype(dtype))
 
 
 UNKNOWN = "  input %0: f32[?,3]  x\n  input %1: f32[?,3]  y\n  input %2: f32[3]  b\n"
