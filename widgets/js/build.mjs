@@ -9,7 +9,7 @@ import * as esbuild from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "../limelight_widgets/static");
-const COMMON = { bundle: true, minify: true, write: false, legalComments: "none", charset: "utf8", target: "es2022" };
+const COMMON = { bundle: true, minify: true, write: false, legalComments: "inline", charset: "utf8", target: "es2022" };
 
 /** Lets `import text from "inline-worker:./file.js"` give the bundled file as text, for a worker made from a blob. */
 const inlineWorker = {
