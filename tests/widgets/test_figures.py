@@ -119,6 +119,14 @@ def test_bends_lead_from_the_source_to_the_target():
     assert layout.centres[0][1] < heights[0] < heights[1] < layout.centres[3][1]
 
 
+def test_a_chain_hangs_straight_below_its_inputs():
+    sizes = [(60, 30), (140, 38), (60, 30), (90, 30), (44, 24)]
+    layout = layered(sizes, [(0, 2), (1, 2), (2, 3), (3, 4)])
+    (left, _), (right, _), *chain = layout.centres
+    assert len({round(x, 6) for x, _ in chain}) == 1
+    assert chain[0][0] == pytest.approx((left + right) / 2)
+
+
 def test_loops_and_steps_back_are_drawn():
     layout = layered([(30, 20)] * 3, [(0, 1), (1, 2), (2, 0), (1, 1)])
     assert len({y for _, y in layout.centres}) == 3

@@ -124,13 +124,11 @@ class _Drawing:
                 self.y[cell] = top + height / 2
             top += height + RANK_GAP
             self._set_row(row, [0.0] * len(row))
-        for sweep in range(SWEEPS):
+        for sweep in range(SWEEPS + 1):  # the last one down, so that chains hang straight
             down = sweep % 2 == 0
             neighbours = self.above if down else self.below
             for row in self.rows if down else reversed(self.rows):
                 self._set_row(row, [_mean(self.x, neighbours[cell], self.x[cell]) for cell in row])
-        for row in self.rows:
-            self._set_row(row, [_mean(self.x, self.above[c] + self.below[c], self.x[c]) for c in row])
 
     def _set_row(self, row: list[int], wishes: list[float]) -> None:
         """Places as near to the wishes as the distances allow: the weighted means of runs that would overlap."""

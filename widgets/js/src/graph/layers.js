@@ -111,15 +111,12 @@ class Drawing {
       top += height + RANK_GAP;
       this.setRow(row, row.map(() => 0));
     }
-    for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    for (let sweep = 0; sweep <= SWEEPS; sweep++) {
       const down = sweep % 2 === 0;
       const neighbours = down ? this.above : this.below;
       for (const row of down ? this.rows : this.rows.toReversed()) {
         this.setRow(row, row.map((cell) => mean(this.x, neighbours[cell], this.x[cell])));
       }
-    }
-    for (const row of this.rows) {
-      this.setRow(row, row.map((cell) => mean(this.x, [...this.above[cell], ...this.below[cell]], this.x[cell])));
     }
   }
 

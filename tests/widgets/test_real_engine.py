@@ -1,0 +1,159 @@
+"""The views over programs that really run."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import limelight as ll
+import limelight_widgets
+from limelight_widgets import frontend
+
+# Each test stages the program anew, which the engine would rather have done once.
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
+
+
+@pytest.fixture
+def program():
+    """A staged function that calls another, with a variable."""
+    w = ll.Variable(np.ones((3, 2), "float32"), name="w")
+
+    @ll.function
+    def dense(x):
+        return ll.tanh(x @ w)
+
+    @ll.function
+    def step(x):
+        unused = ll.exp(x)  # noqa: F841
+        return dense(x) * 2.0
+
+    step.w = w
+    return step
+
+
+@pytest.fixture
+def live(monkeypatch):
+    """Makes views live, as their display in a notebook does; closes them at the end."""
+    monkeypatch.setenv(frontend.VARIABLE, "1")
+    shown = []
+
+    def make(view):
+        shown.append(view)
+        assert view.widget is not None
+        return view
+
+    yield make
+    for view in shown:
+        view.close()
+
+
+def until(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def test_a_staged_function_with_its_callee_lines_and_rules(program):
+    program(ll.ones((4, 3)))
+    state = limelight_widgets.graph(program).state()
+    traced, optimised = (state["graphs"][v["graph"]] for v in state["variants"])
+    assert {node["op"] for node in traced["nodes"]} >= {"exp", "call", "multiply"}
+    assert "exp" not in {node["op"] for node in optimised["nodes"]}
+    call = next(node for node in traced["nodes"] if node["op"] == "call")
+    callee = state["graphs"][call["calls"][0][0]]
+    matmul = next(node for node in callee["nodes"] if node["op"] == "matmul")
+    source, line, function = matmul["stack"][0]
+    shown = state["sources"][source]
+    assert shown["text"][line - shown["first"]].strip() == "return ll.tanh(x @ w)"
+    assert function == "dense"
+    assert state["rules"]["matmul"]
+    assert [i.get("captured", False) for i in traced["inputs"]] == [False, True]
+
+
+def test_the_optimisers_arithmetic_closes(program):
+    program(ll.ones((4, 3)))
+    state = limelight_widgets.graph(program).state()
+    before, after = (len(state["graphs"][v["graph"]]["nodes"]) for v in state["variants"])
+    assert state["passes"]
+    for applied in state["passes"]:
+        assert applied["before"] - applied["removed"] + applied["added"] == applied["after"]
+    assert (state["passes"][0]["before"], state["passes"][-1]["after"]) == (before, after)
+
+
+def test_the_newest_trace_appears_in_open_views(program, live):
+    program(ll.ones((4, 3)))
+    graph, cache = live(limelight_widgets.graph(program)), live(limelight_widgets.trace_cache(program))
+    program(ll.ones((4, 3)))
+    program(ll.ones((7, 3)))
+    assert graph.state()["trace"] == 1
+    first, second = cache.state()["functions"][0]["entries"]
+    assert (first["hits"], second["hits"]) == (1, 0)
+    assert "f32[7,3]" in second["signature"]
+    assert "f32[4,3] -> f32[7,3]" in second["reason"]
+    assert cache.state()["newest"] == [program.id, 1]
+
+
+def test_every_traced_function_is_in_the_cache_view_without_an_argument(program):
+    program(ll.ones((4, 3)))
+    names = {function["name"] for function in limelight_widgets.trace_cache().state()["functions"]}
+    assert {"step", "dense"} <= names
+
+
+def test_a_tapes_rows_are_its_entries_and_go_with_it(live):
+    w = ll.Variable(np.ones((3, 2), "float32"))
+    tape = ll.GradientTape()
+    view = live(limelight_widgets.tape(tape))
+    assert "with limelight.GradientTape()" in view.state()["empty"]
+    with tape:
+        loss = ll.sum(ll.tanh(w * 2.0))
+    state = view.state()
+    assert [row[1] for row in state["rows"]] == [entry.op for entry in tape.entries]
+    assert [row[5] for row in state["rows"]] == [entry.saved_bytes for entry in tape.entries]
+    assert state["rows"][-1][2][2] == "loss = ll.sum(ll.tanh(w * 2.0))"
+    assert not state["released"]
+    tape.gradient(loss, w)
+    assert view.state()["released"]
+
+
+def test_devices_show_what_is_live_and_which_line_copied(live):
+    ll.config.set_virtual_devices(CPU=2)
+    view = live(limelight_widgets.devices())
+    x = ll.ones((100, 100))
+    with ll.device("cpu:1"):
+        y = x + 1.0
+    state = view.state()
+    by_name = {device["name"]: device for device in state["devices"]}
+    for name, device in by_name.items():
+        assert device["live"] == ll.memory_info(name).current
+    assert by_name["CPU:1"]["live"] >= y.nbytes
+    assert by_name["CPU:1"]["ops"] == 1
+    (copy,) = state["copies"]
+    assert (copy["from"], copy["to"], copy["nbytes"]) == ("CPU:0", "CPU:1", 40_000)
+    assert copy["line"][2] == "y = x + 1.0"
+
+
+def test_open_views_keep_no_tensor_and_no_function_alive(live, program):
+    program(ll.ones((4, 3)))
+    tape = ll.GradientTape()
+    views = [limelight_widgets.graph(program), limelight_widgets.trace_cache(program), limelight_widgets.tape(tape)]
+    for view in [*views, limelight_widgets.devices()]:
+        live(view)
+    with tape:
+        tensor = ll.tanh(program.w * 3.0)
+    refs = [weakref.ref(one) for one in (tensor, program, tape)]
+    for view in views:
+        view.state()
+    del tensor, tape, program
+    until(lambda: gc.collect() >= 0 and refs[0]() is None and refs[2]() is None)
+
+
+def test_a_closed_view_costs_nothing(program, live):
+    view = live(limelight_widgets.trace_cache(program))
+    assert ll.events.wanted(ll.events.CacheHit)
+    view.close()
+    assert not ll.events.wanted(ll.events.CacheHit)
