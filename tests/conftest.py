@@ -38,6 +38,14 @@ def why_no_gpu() -> str | None:
 
 
 @pytest.fixture(autouse=True)
+def _staged_for_the_first_time() -> None:
+    """A test with many parameters stages its functions again and again, which would bring the retracing warning."""
+    from limelight.staging import retracing
+
+    retracing.forget()
+
+
+@pytest.fixture(autouse=True)
 def _nothing_left_open() -> Iterator[None]:
     """Fails a test that leaves an interpreter, a device scope or a listener behind: the next would run under it."""
     from limelight import dispatch

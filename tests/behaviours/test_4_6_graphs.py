@@ -1,4 +1,4 @@
-"""Section 4.6, `function`: captures, leaks, composition and state creation (behaviours 149 to 155)."""
+"""Section 4.6, `function`: captures, leaks, composition, state creation (behaviours 149 to 155)."""
 
 from __future__ import annotations
 

@@ -277,7 +277,8 @@ def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | 
     """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
     part = situation.key.parts[index]
     path = situation.paths[index]
-    if part[0] == "value" and path in templates and (width := _dtype_of(part)) is not None:
+    width = _dtype_of(part)
+    if width is not None and (path in templates or part[1] is float):  # an int that stays may be a size or a count
         return f'll.TensorSpec((), "{_DTYPES[width]}")'
     if part[0] != "tensor":
         return None

@@ -20,6 +20,11 @@ _staged: Final[OrderedDict[Source, deque[History]]] = OrderedDict()
 """The latest histories of the functions staged from one definition. They outlive their functions: words and numbers."""
 
 
+def forget() -> None:
+    """Begins anew, as if nothing had been staged before."""
+    _staged.clear()
+
+
 def definition(function: Any) -> Source | None:
     """Where the Python function was written; None for what has no code of its own, and for a method of one instance."""
     code = getattr(function.python_function, "__code__", None)

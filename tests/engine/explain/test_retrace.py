@@ -8,7 +8,6 @@ import pytest
 
 import limelight as ll
 from limelight.errors import ArgumentError
-from limelight.staging import retracing
 
 
 @pytest.fixture
@@ -19,7 +18,6 @@ def busy():
     def train(batch, step):
         return batch["x"] * 2.0
 
-    retracing._staged.clear()  # each test stages it anew, which would be told
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ll.errors.RetracingWarning)

@@ -66,6 +66,11 @@ CASES = {
         f'@ll.function(input_signature=[{SHAPE}, ll.TensorSpec((), "float32")])', detail="axis 0: 4 -> 5",
         body="x * n",
     ),
+    "shape beside a number that stays": Case(
+        "", "x, rate", "f(ll.ones((i + 2, 3)), 0.5)", "x", "f32[4,3]", "f32[5,3]", "shape",
+        f'@ll.function(input_signature=[{SHAPE}, ll.TensorSpec((), "float32")])', detail="axis 0: 4 -> 5",
+        body="x * rate",
+    ),
     "shape of a keyword": Case(
         "", "*, x", "f(x=ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
         "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
