@@ -8,6 +8,7 @@ READY := $(VENV)/.installed-test
 
 .PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test format js pictures bench clean
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
