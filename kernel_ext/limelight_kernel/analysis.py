@@ -38,11 +38,10 @@ def analyse(tree: ast.Module, indirect: Reads = lambda name: ()) -> Names:
     """The names that the module `tree` reads, writes and deletes; `indirect` knows what notebook functions read."""
     flow = _Flow(indirect)
     flow.block(tree.body)
-    writes = dict.fromkeys((*flow.writes, *_star_free(tree)))
-    return Names(flow.reads, tuple(writes), frozenset(flow.deletes))
+    return Names(flow.reads, tuple({**flow.writes, **flow.globals}), frozenset(flow.deletes))
 
 
-def free_names(node: ast.stmt | ast.expr) -> tuple[set[str], set[str]]:
+def free_names(node: ast.stmt) -> tuple[set[str], set[str]]:
     """The globals that the code inside `node` reads, and those that it writes under a `global` statement."""
     table = symtable.symtable(ast.unparse(node), "<cell>", "exec")
     reads: set[str] = set()
@@ -59,13 +58,6 @@ def free_names(node: ast.stmt | ast.expr) -> tuple[set[str], set[str]]:
     return reads, writes
 
 
-def _star_free(tree: ast.Module) -> Iterator[str]:
-    """Names that functions of the cell assign under `global`: at the top level of a cell they are the cell's own."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from sorted(free_names(node)[1])
-
-
 @dataclass
 class _Flow(ast.NodeVisitor):
     """Walks statements in the order in which they run, with the set of names that are surely assigned by then."""
@@ -73,6 +65,7 @@ class _Flow(ast.NodeVisitor):
     indirect: Reads
     reads: dict[str, str] = field(default_factory=dict)
     writes: dict[str, None] = field(default_factory=dict)
+    globals: dict[str, None] = field(default_factory=dict)  # what functions write under `global`: the cell's own names
     deletes: set[str] = field(default_factory=set)
     assigned: set[str] = field(default_factory=set)
     hidden: list[set[str]] = field(default_factory=list)  # parameters of the comprehensions and lambdas around us
@@ -219,7 +212,7 @@ class _Flow(ast.NodeVisitor):
         if node.returns is not None:
             self.visit(node.returns)
         self.bind(node.name)
-        self.deferred[node.name] = free_names(node)[0]
+        self.deferred[node.name] = self._free(node)
         self.expanded.discard(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
@@ -228,8 +221,13 @@ class _Flow(ast.NodeVisitor):
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
         self.bind(node.name)
-        for name in sorted(free_names(node)[0]):
+        for name in sorted(self._free(node)):
             self.read(name)
+
+    def _free(self, node: ast.stmt) -> set[str]:
+        reads, writes = free_names(node)
+        self.globals.update(dict.fromkeys(sorted(writes)))
+        return reads
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.args)

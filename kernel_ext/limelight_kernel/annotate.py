@@ -116,8 +116,13 @@ def _constant(graph: Graph) -> set[Node]:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
-    """The first and last line of every simple statement, and of the head of every compound one."""
+    """The first and last line of every simple statement, and of the head of every compound one.
+
+    A name or a literal by itself does nothing, and is left out.
+    """
     for statement in body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant):
+            continue
         blocks = [inner for inner in _blocks(statement) if inner]
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
         last = statement.end_lineno or statement.lineno

@@ -18,4 +18,11 @@ def widget_bundle(html: str, graph: views.GraphView) -> dict[str, Any]:
         return {}
     listing = ipywidgets.HTML(html)
     box = ipywidgets.VBox([listing, graph.widget])
+
+    def close(change: Any) -> None:
+        if change["new"] is None:  # the view has closed its widget: nobody looks any more
+            box.close()
+            listing.close()
+
+    graph.widget.observe(close, "comm")
     return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": box.model_id}}

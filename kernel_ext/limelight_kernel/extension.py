@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+import importlib.util
 import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType, ModuleType
+from types import MethodType
 from typing import Any
 
-import ipykernel
 import IPython
-import tornado
-import traitlets
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import source
@@ -25,7 +21,7 @@ from limelight_kernel.session import Session
 
 _MISSING = object()
 _loaded: weakref.WeakKeyDictionary[InteractiveShell, _Loaded] = weakref.WeakKeyDictionary()
-_hidden: set[str] = set()
+_machinery: list[str] = []
 
 
 @dataclass
@@ -45,10 +41,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     """Adds the magics, their completion, the cells' names and the short tracebacks. Prints nothing."""
     if shell in _loaded:
         return
-    for module in (IPython, ipykernel, asyncio, tornado, traitlets):
-        _hide(module)
-    source.end_stacks_at(inspect.getfile(InteractiveShell))  # the shell, and the event loop below it, is not the user's
-    _hide_folder(os.path.dirname(os.path.abspath(__file__)))
+    _mark_machinery()
     session = Session(shell)
     before = {kind: dict(known) for kind, known in shell.magics_manager.magics.items()}
     magics = LimelightMagics(shell, session)
@@ -130,13 +123,18 @@ def _namer(shell: InteractiveShell) -> source.CellNamer:
     return cell_name
 
 
-def _hide(module: ModuleType) -> None:
-    if module.__file__ is not None:
-        _hide_folder(os.path.dirname(os.path.abspath(module.__file__)))
+def _mark_machinery() -> None:
+    """Tells the engine which frames are not the user's: ours and IPython's; what called IPython is nobody's program.
 
-
-def _hide_folder(folder: str) -> None:
-    """Frames of the machinery around a cell are not the user's; said once, for the engine keeps a list."""
-    if folder not in _hidden:
-        _hidden.add(folder)
+    Said once, since the engine keeps a list. The file of `run_cell` itself cannot end the stack: it also holds
+    `run_cell_magic`, and above a staged cell stands the cell that called the magic.
+    """
+    if _machinery:
+        return
+    _machinery.extend([os.path.dirname(__file__), os.path.dirname(IPython.__file__)])
+    for folder in _machinery:
         source.hide(folder)
+    for module in ("IPython.core.async_helpers", "ipykernel.ipkernel"):
+        found = importlib.util.find_spec(module)
+        if found is not None and found.origin is not None:
+            source.end_stacks_at(found.origin)

@@ -17,10 +17,10 @@ from limelight_kernel import arguments
 from limelight_kernel.arguments import form_arguments, keep_argument
 from limelight_kernel.cell import cell_number
 from limelight_kernel.inputs import specs_from
+from limelight_kernel.options import Options
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
 from limelight_kernel.session import Session, plain
-from limelight_kernel.staged import Options
 
 
 @magics_class

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from limelight_kernel.options import Options
 from limelight_kernel.result import StageResult
 from limelight_kernel.session import Session
-from limelight_kernel.staged import Options, Run, StagedCell
+from limelight_kernel.staged import Run, StagedCell
 from limelight_kernel.tracebacks import trim
 from limelight_widgets.figures.static import Table, text_table
 from limelight_widgets.units import counted, seconds_text
@@ -65,7 +66,8 @@ def headline(staged: StagedCell, done: Run, known: bool) -> str:
     took = seconds_text(done.seconds)
     if done.hit:
         same = "unchanged cell, " if known else ""
-        return f"{staged.name}: {same}cache hit on trace {entry.index}, used {counted(entry.hits, 'time')}; {took}"
+        uses = counted(entry.hits + 1, "time")
+        return f"{staged.name}: {same}cache hit on trace #{entry.index + 1} (used {uses}), {took}"
     if not entry.miss.first:
         through = [
             f"`{name}` is read by `{helper}`."

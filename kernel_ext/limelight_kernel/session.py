@@ -11,7 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight.tape import GradientTape
 from limelight_kernel import cell as cells
 from limelight_kernel.arguments import did_you_mean
-from limelight_kernel.staged import Options, StagedCell
+from limelight_kernel.options import Options
+from limelight_kernel.staged import StagedCell
 
 MOST_CELLS = 64  # staged cells kept for a re-run; the least recently run one is let go
 

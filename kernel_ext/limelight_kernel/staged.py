@@ -16,21 +16,13 @@ from limelight.errors import SignatureError
 from limelight.spec import TensorSpec
 from limelight.staging.function import Function
 from limelight.tensor import Tensor, as_tensor
+from limelight_kernel.advice import advise
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
 from limelight_kernel.execution import Made
 from limelight_kernel.inputs import Pins, by_type, check_known, keyed, names_read, travels
+from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the line of `%%stage` asks for; with the cell's text, the key under which a staged cell is kept."""
-
-    name: str | None = None
-    inputs: tuple[str, ...] | None = None
-    specs: tuple[tuple[str, TensorSpec], ...] = ()
-    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +140,7 @@ class StagedCell:
         cache = self.function.trace_cache
         if made is not None and len(cache) and cache[-1] not in self._moulds:
             self._moulds[cache[-1]] = made
+            advise(cache[-1], self.options)
 
     def _sent(self, name: str, value: Any) -> Any:
         """The argument that stands for an input."""

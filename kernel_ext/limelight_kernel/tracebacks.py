@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -21,20 +22,21 @@ from limelight.errors import LimelightError
 from limelight_kernel.cell import StagedSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
+_RUN = os.path.join(os.path.dirname(__file__), "run.py")  # the frame that every staged cell runs under
 MOST_CAUSES = 20
 HANDLED: tuple[type[BaseException], ...] = (LimelightError, StagedSyntaxError)
 
 
-def user_frames(tb: TracebackType | None, cell: str | None = None) -> TracebackType | None:
-    """`tb` without the frames of limelight and of IPython, and without those above the code of the file `cell`."""
+def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType | None:
+    """`tb` without the frames of limelight and of IPython; those above a staged cell's magic go as well."""
     kept: list[TracebackType] = []
     while tb is not None:
-        code = tb.tb_frame.f_code
-        if not source.is_library(code) and not code.co_filename.startswith(_IPYTHON):
+        file = tb.tb_frame.f_code.co_filename
+        if staged and file == _RUN:
+            kept.clear()
+        elif not source.is_library(tb.tb_frame.f_code) and not file.startswith(_IPYTHON):
             kept.append(tb)
         tb = tb.tb_next
-    inside = [i for i, link in enumerate(kept) if link.tb_frame.f_code.co_filename == cell]
-    kept = kept[inside[0] :] if inside else kept
     chain: TracebackType | None = None
     for link in reversed(kept):
         chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
@@ -54,11 +56,11 @@ def is_ours(error: BaseException) -> bool:
 def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None) -> None:
     """Makes IPython show `error` with the user's frames alone; a failure of limelight itself is shown whole.
 
-    `cell` is the file name of the staged cell that raised it: the call of its magic is not shown.
+    `cell` is the file name of the staged cell that was running, if one was.
     """
     if isinstance(error, UsageError | SyntaxError) or is_ours(error) or "_render_traceback_" in vars(error):
         return
-    if user_frames(error.__traceback__) is None:
+    if cell is None and user_frames(error.__traceback__) is None:
         return
 
     def render() -> list[str]:
@@ -78,15 +80,39 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
     while current is not None and len(saved) < MOST_CAUSES:
         cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
         saved.append((current, current.__traceback__, current.__cause__, current.__suppress_context__))
-        current.__traceback__ = user_frames(current.__traceback__, cell)
+        current.__traceback__ = user_frames(current.__traceback__, staged=cell is not None)
         if cause is not None and user_frames(cause.__traceback__) is None:
             current.__cause__, current.__suppress_context__, cause = None, True, None
         current = cause
+    if cell is not None:
+        error.__traceback__ = _below_its_line(error, cell)
     try:
         yield
     finally:
         for changed, tb, cause, suppressed in saved:
             changed.__traceback__, changed.__cause__, changed.__suppress_context__ = tb, cause, suppressed
+
+
+def _below_its_line(error: BaseException, cell: str) -> TracebackType | None:
+    """The traceback of an error that the graph raised while running, under the line of `cell` that made the op.
+
+    The code of the cell is not on the stack then, but the engine names its line in the message.
+    """
+    frames = error.__traceback__
+    if frames is not None and frames.tb_frame.f_code.co_filename == cell:
+        return frames
+    said = " ".join([str(error), *getattr(error, "__notes__", ())])
+    lines = re.findall(re.escape(source.Source(cell, 0, "").label) + r" line (\d+)", said)
+    if not lines:
+        return frames
+    try:
+        exec(compile("\n" * (int(lines[-1]) - 1) + "raise LookupError", cell, "exec"), {})
+    except LookupError as placed:
+        ours = placed.__traceback__
+        line = ours.tb_next if ours is not None else None
+        if line is not None:
+            return TracebackType(frames, line.tb_frame, line.tb_lasti, line.tb_lineno)
+    return frames
 
 
 def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseException, tb: Any, tb_offset: Any) -> Any:

@@ -120,13 +120,40 @@ def test_a_leaked_tensor_is_explained(notebook):
     clean(notebook)
 
 
-def test_an_error_while_running_points_at_the_line(notebook, shell):
+def test_an_error_of_python_code_that_the_graph_calls(notebook, shell):
     notebook("def boom(t):\n    raise ValueError('at run time')")
     number = cell_number(shell) + 1
     ran = notebook("%%stage\nq = x\ny = ll.py_func(boom, [q], ll.TensorSpec([1, 2]))", fails=True)
-    assert "at run time" in ran.out
-    assert f"In[{number}] line 3" in str(ran.error) or (f"Cell In[{number}]", "3") in frames(ran)
+    assert isinstance(ran.error, ValueError)
+    assert frames(ran) == [(f"Cell In[{number}]", "3"), (f"Cell In[{number - 1}]", "2")]
+    assert "----> 3 y = ll.py_func" in ran.out
     clean(notebook)
+
+
+def test_an_error_of_a_kernel_that_the_graph_runs(notebook, shell):
+    notebook("i = ll.constant([0])")
+    cell = "%%stage step\nq = x\ny = ll.gather(q, i, axis=1)"
+    notebook(cell)
+    notebook("y = 'old'\ni = ll.constant([7])")
+    number = cell_number(shell) + 1
+    ran = notebook(cell, fails=True)
+    assert type(ran.error).__name__ == "RunError"
+    assert frames(ran) == [(f"Cell In[{number}]", "3")]
+    clean(notebook)
+    notebook("i = ll.constant([1])")
+    assert "cache hit" in notebook(cell).text, "a run-time error is not sticky"
+
+
+def test_a_failure_of_limelight_itself_is_shown_whole(notebook, monkeypatch):
+    from limelight_kernel import traced
+
+    def broken(*args):
+        raise AssertionError("inside")
+
+    monkeypatch.setattr(traced, "execute", broken)
+    ran = notebook("%%stage\ny = x", fails=True)
+    assert "traced.py" in ran.out
+    assert "in broken" in ran.out or "inside" in ran.out
 
 
 @pytest.mark.parametrize(

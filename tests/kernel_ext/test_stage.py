@@ -38,7 +38,7 @@ def test_the_second_run_of_a_cell_is_a_hit_and_says_so(notebook):
     first = notebook("%%stage step\ny = x @ w")
     second = notebook("%%stage step\ny = x @ w")
     assert "step: traced (" in first.text
-    assert "step: unchanged cell, cache hit on trace 0, used 1 time" in second.text.splitlines()[0]
+    assert "step: unchanged cell, cache hit on trace #1 (used 2 times)" in second.text.splitlines()[0]
     assert value(notebook, "step.trace_count") == 1
 
 

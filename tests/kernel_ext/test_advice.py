@@ -1,0 +1,83 @@
+"""The fix that a retrace of a staged cell prints: that it is printed, and that it works."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from limelight.spec import TensorSpec
+from limelight_kernel.advice import str_of
+from limelight_kernel.options import Options
+
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.constant([[1.0, 2.0]])\nn = ll.constant([1, 2])\nlr = 0.5\nsteps = 2")
+    return run
+
+
+BODY = "y = x * lr * steps + ll.astype(n, ll.float32)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        (["x = ll.ones([5, 2])"], '%%stage step -s "x=ll.TensorSpec([None, 2])"'),
+        (["lr = 0.25"], '%%stage step -s "lr=ll.TensorSpec([])"'),
+        (["lr = 0.25\nx = ll.ones([5, 2])"], '%%stage step -s "lr=ll.TensorSpec([])" -s "x=ll.TensorSpec([None, 2])"'),
+    ],
+)
+def test_the_fix_is_a_line_to_paste_and_spares_the_trace(notebook, changes, fix):
+    first = notebook(f"%%stage step\n{BODY}")
+    assert "Fix" not in first.text
+    for change in changes:
+        notebook(change)
+    said = " ".join(notebook(f"%%stage step\n{BODY}").text.split())
+    assert f"Fix: {fix}" in said
+    assert "@ll.function" not in said
+    notebook("x = ll.constant([[1.0, 2.0]])\nlr = 0.5")
+    notebook(f"{fix}\n{BODY}")
+    for change in changes:
+        notebook(change)
+    assert "cache hit" in notebook(f"{fix}\n{BODY}").text
+    assert notebook("step.trace_count").value == 1
+
+
+def test_the_fix_keeps_what_the_line_had(notebook):
+    cell = f'%%stage step -s "lr=ll.TensorSpec([])" -d cpu:0\n{BODY}'
+    notebook(cell)
+    notebook("x = ll.ones([5, 2])")
+    said = " ".join(notebook(cell).text.split())
+    fix = re.search(r"Fix: (%%stage .* -d cpu:0)", said)
+    assert fix is not None
+    assert '-s "lr=ll.TensorSpec([])"' in fix.group(1)
+    assert '-s "x=ll.TensorSpec([None, 2])"' in fix.group(1)
+
+
+@pytest.mark.parametrize("change", ["x = ll.ones([2])", "lr = 'text'", "x = [x, x]"])
+def test_where_no_spec_helps_none_is_printed(notebook, change):
+    notebook("%%stage step\ny = (x, lr)")
+    notebook(change)
+    said = notebook("%%stage step\ny = (x, lr)").text
+    assert "traced again" in said
+    assert "Fix: %%stage" not in said
+
+
+def test_the_cache_view_and_why_say_the_same(notebook):
+    notebook(f"%%stage step\n{BODY}")
+    notebook("lr = 0.25")
+    notebook(f"%%stage -q step\n{BODY}")
+    for line in ("%trace_cache step --why", "%trace_cache step"):
+        assert "ll.TensorSpec([])" in " ".join(repr(notebook(line).value).split())
+
+
+def test_specs_as_code():
+    assert str_of(TensorSpec([None, 64])) == "ll.TensorSpec([None, 64])"
+    assert str_of(TensorSpec([], "int32")) == "ll.TensorSpec([], 'int32')"
+
+
+def test_options_as_a_line():
+    assert Options().line({}) == "%%stage"
+    assert Options("f", ("a", "b"), (), "cpu:1").line({"a": "S"}) == '%%stage f -i a,b -s "a=S" -d cpu:1'
