@@ -90,7 +90,8 @@ def test_importing_the_engine_imports_no_notebook_and_no_accelerator():
 
 
 def test_importing_the_engine_is_quick():
-    code = "import numpy, time; t = time.perf_counter(); import limelight; print(time.perf_counter() - t)"
+    # Time of the processor: other work on a shared machine does not count.
+    code = "import numpy, time; t = time.process_time(); import limelight; print(time.process_time() - t)"
     best = min(float(python(code)) for _ in range(5))
     assert best < IMPORT_SECONDS, f"importing limelight took {best * 1e3:.0f} ms beyond NumPy"
 
