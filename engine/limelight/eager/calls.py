@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,18 +29,24 @@ _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumP
     int: frozenset(d for d in dtypes.ALL if d != dtypes.bool_),
     float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
 }
+Entry: TypeAlias = Callable[..., Tensor]
 _blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to look both up at each call
 
 assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
 
 
-def entry(op: Op) -> Callable[..., Any]:
+def entry(op: Op) -> Entry:
     """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`."""
     simple = _observable(op) and not op.variadic
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
         return _unary_with_attrs(op) if op.attrs else _unary(op)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
         return _binary(op)
+    return _general(op)
+
+
+def entry_of_many(op: Op) -> Callable[..., tuple[Tensor, ...]]:
+    """The same for an op with several outputs: `run((x, y, z), *attrs)`."""
     return _general(op)
 
 

@@ -48,7 +48,7 @@ def others_product(x: Tensor, n: int) -> Tensor:
     No division, so it is right (as are its own derivatives) where elements are zero. Products of 1, 2, 4, ...
     neighbours in a ring are combined as the binary digits of n - 1 say: about 2 log n multiplications.
     """
-    result: Any = None
+    result: Tensor | None = None
     window, width, offset, left = x, 1, 1, n - 1
     while left:
         if left & 1:
@@ -59,8 +59,8 @@ def others_product(x: Tensor, n: int) -> Tensor:
         if left:
             window = window * _rolled(window, width, n)
             width *= 2
-    found: Tensor = result
-    return found
+    assert result is not None, "there are others only where n is 2 at least"
+    return result
 
 
 def _rolled(x: Tensor, shift: int, n: int) -> Tensor:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight import shapes
-from limelight.errors import ShapeError
 from limelight.eager import entry
+from limelight.errors import ShapeError
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
@@ -55,10 +55,8 @@ def shaped(
 
     def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
         if isinstance(shape, Tensor):
-            found: Tensor = dynamic((*given, shape), *parameters, rank_of(shape))
-            return found
-        result: Tensor = static(given[0] if bare else given, *parameters, shape)
-        return result
+            return dynamic((*given, shape), *parameters, rank_of(shape))
+        return static(given[0] if bare else given, *parameters, shape)
 
     return run
 

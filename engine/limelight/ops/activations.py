@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.ops._infer import broadcast, same
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -23,7 +23,7 @@ _relu = entry(defop(
     maths={"x": "x̄ = ȳ [x > 0]"},
 ))  # fmt: skip
 
-_relu_grad = entry(defop(
+_relu_grad: Entry = entry(defop(
     "relu_grad",
     inputs="g y",
     infer=broadcast("relu_grad"),
@@ -68,7 +68,7 @@ def softplus(x: TensorLike, /) -> Tensor:
 
 
 def gelu(x: TensorLike, /) -> Tensor:
-    """x times the chance that a normally distributed number is below it, by the usual formula with tanh; floating.
+    """X times the chance that a normally distributed number is below it, by the usual formula with tanh; floating.
 
     >>> import limelight as ll
     >>> ll.nn.gelu(ll.constant([0.0])).tolist()
@@ -108,5 +108,4 @@ def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /) -> Tensor:
     >>> ll.nn.sigmoid_cross_entropy(ll.constant([0.0]), ll.constant([1.0])).tolist()
     [0.6931471824645996]
     """
-    result: Tensor = _sigmoid_cross_entropy(logits, labels)
-    return result
+    return _sigmoid_cross_entropy(logits, labels)

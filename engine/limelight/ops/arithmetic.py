@@ -33,14 +33,13 @@ _add = entry(defop(
 def add(x: TensorLike, y: TensorLike, /) -> Tensor:
     """`x + y`, element by element, broadcasting; also the operator `+`.
 
-    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+    Numeric operands of one kind. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
 
     >>> import limelight as ll
     >>> ll.add(ll.constant([1.0, 2.0]), 10.0).tolist()
     [11.0, 12.0]
     """
-    result: Tensor = _add(x, y)
-    return result
+    return _add(x, y)
 
 
 operators(_add, "add")
@@ -64,14 +63,13 @@ _subtract = entry(defop(
 def subtract(x: TensorLike, y: TensorLike, /) -> Tensor:
     """`x - y`, element by element, broadcasting; also the operator `-`.
 
-    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+    Numeric operands of one kind. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
 
     >>> import limelight as ll
     >>> ll.subtract(ll.constant([1, 2]), 10).tolist()
     [-9, -8]
     """
-    result: Tensor = _subtract(x, y)
-    return result
+    return _subtract(x, y)
 
 
 operators(_subtract, "sub")
@@ -95,14 +93,13 @@ _multiply = entry(defop(
 def multiply(x: TensorLike, y: TensorLike, /) -> Tensor:
     """`x * y`, element by element, broadcasting; also the operator `*`.
 
-    Numeric operands of one kind of dtype. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
+    Numeric operands of one kind. Raises ShapeError when the shapes do not broadcast, DTypeError when kinds mix.
 
     >>> import limelight as ll
     >>> ll.multiply(ll.constant([1.0, 2.0]), 10.0).tolist()
     [10.0, 20.0]
     """
-    result: Tensor = _multiply(x, y)
-    return result
+    return _multiply(x, y)
 
 
 operators(_multiply, "mul")
@@ -133,8 +130,7 @@ def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.divide(ll.constant([1.0, 3.0]), 2.0).tolist()
     [0.5, 1.5]
     """
-    result: Tensor = _divide(x, y)
-    return result
+    return _divide(x, y)
 
 
 operators(_divide, "truediv")
@@ -160,8 +156,7 @@ def floor_divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.floor_divide(ll.constant([7, -7]), 2).tolist()
     [3, -4]
     """
-    result: Tensor = _floor_divide(x, y)
-    return result
+    return _floor_divide(x, y)
 
 
 operators(_floor_divide, "floordiv")
@@ -191,8 +186,7 @@ def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.remainder(ll.constant([7, -7]), 3).tolist()
     [1, 2]
     """
-    result: Tensor = _remainder(x, y)
-    return result
+    return _remainder(x, y)
 
 
 operators(_remainder, "mod")
@@ -208,7 +202,7 @@ def _one_less(y: Any) -> Any:
 
 
 def _log_of_base(x: Any) -> Any:
-    """log x, but 0 where x is 0: 0ʸ does not change with y."""
+    """Log x, but 0 where x is 0: 0ʸ does not change with y."""
     if isinstance(x, Tensor):
         return (x == 0).where(1, x).log()
     if isinstance(x, complex):
@@ -230,7 +224,7 @@ _pow = entry(defop(
 ))  # fmt: skip
 
 
-def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # noqa: A001 # the Array API's name
+def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # the Array API's name
     """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
 
     Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
@@ -240,8 +234,7 @@ def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # noqa: A001 # the Array AP
     >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()
     [1.0, 8.0]
     """
-    result: Tensor = _square(x) if type(y) in (int, float) and y == 2 else _pow(x, y)
-    return result
+    return _square(x) if type(y) in (int, float) and y == 2 else _pow(x, y)
 
 
 operators(pow, "pow")

@@ -135,8 +135,7 @@ def to(x: TensorLike, device: str | Device, /) -> Tensor:
     >>> ll.to(ll.constant(1.0), "cpu").device.short
     'CPU:0'
     """
-    found: Tensor = _to_device((x,), devices.find(device).name)
-    return found
+    return _to_device((x,), devices.find(device).name)
 
 
 @method("cpu")

@@ -37,8 +37,7 @@ def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.equal(ll.constant([1, 2, 3]), 2).tolist()
     [False, True, False]
     """
-    result: Tensor = _equal(x, y)
-    return result
+    return _equal(x, y)
 
 
 # not_equal
@@ -60,8 +59,7 @@ def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.not_equal(ll.constant([1, 2, 3]), 2).tolist()
     [True, False, True]
     """
-    result: Tensor = _not_equal(x, y)
-    return result
+    return _not_equal(x, y)
 
 
 # less
@@ -83,8 +81,7 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.less(ll.constant([1, 2, 3]), 2).tolist()
     [True, False, False]
     """
-    result: Tensor = _less(x, y)
-    return result
+    return _less(x, y)
 
 
 # less_equal
@@ -106,8 +103,7 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.less_equal(ll.constant([1, 2, 3]), 2).tolist()
     [True, True, False]
     """
-    result: Tensor = _less_equal(x, y)
-    return result
+    return _less_equal(x, y)
 
 
 # greater
@@ -129,8 +125,7 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.greater(ll.constant([1, 2, 3]), 2).tolist()
     [False, False, True]
     """
-    result: Tensor = _greater(x, y)
-    return result
+    return _greater(x, y)
 
 
 # greater_equal
@@ -152,8 +147,7 @@ def greater_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.greater_equal(ll.constant([1, 2, 3]), 2).tolist()
     [False, True, True]
     """
-    result: Tensor = _greater_equal(x, y)
-    return result
+    return _greater_equal(x, y)
 
 
 # The operators
@@ -211,5 +205,4 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.where(ll.constant([True, False]), ll.constant([1.0, 2.0]), 0.0).tolist()
     [1.0, 0.0]
     """
-    result: Tensor = _where((condition, x, y))
-    return result
+    return _where((condition, x, y))

@@ -123,26 +123,26 @@ def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
-    found: Tensor = _full_like((x,), value, dtype)
-    return found
+    return _full_like((x,), value, dtype)
 
 
 # arange
-
-_arange = entry(defop(
-    "arange",
-    inputs="",
-    attrs="start step size dtype",
-    infer=lambda start, step, size, dtype: known((size,), dtype),
-    kernel=lambda xp, start, step, size, dtype: _progression(xp, start, step, size, dtype),
-    why_no_gradient=NO_INPUTS,
-))  # fmt: skip
 
 
 def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
     if dtypes.kind(dtype) == "integer":
         return (xp.arange(size, dtype=np.int64) * int(step) + int(start)).astype(dtype)
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
+
+
+_arange = entry(defop(
+    "arange",
+    inputs="",
+    attrs="start step size dtype",
+    infer=lambda start, step, size, dtype: known((size,), dtype),
+    kernel=_progression,
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
 
 
 def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
@@ -174,20 +174,16 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    given = (start, stop, step)
-    if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in given):
-        made: Tensor = _arange_dynamic(given)
+    bounds: tuple[Any, ...] = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
+    if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in bounds):
+        made = _arange_dynamic(bounds)
         return made if dtype is None else made.astype(dtype)
-    if step == 0:
+    first, last, apart = bounds
+    if apart == 0:
         raise ArgumentError("arange: step must not be 0")
-    size = max(0, math.ceil((stop - start) / step))
-    found = dtypes.dtype(dtype) if dtype is not None else dtypes.promote(*map(dtypes.default_for, _of_one_kind(given)))
-    result: Tensor = _arange((), start, step, size, found)
-    return result
-
-
-def _of_one_kind(given: Sequence[Any]) -> list[Any]:
-    return [float(x) for x in given] if any(isinstance(x, float) for x in given) else list(given)
+    size = max(0, math.ceil((last - first) / apart))
+    widest = float(first) if any(isinstance(x, float) for x in bounds) else max(bounds, key=abs)
+    return _arange((), first, apart, size, dtypes.default_for(widest) if dtype is None else dtypes.dtype(dtype))
 
 
 # linspace
@@ -213,8 +209,7 @@ def linspace(
     """
     if num < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
-    found: Tensor = _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
-    return found
+    return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
 
 
 # eye
@@ -238,5 +233,4 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
     """
     if min(n_rows, n_rows if n_cols is None else n_cols) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
-    found: Tensor = _eye((), n_rows, n_rows if n_cols is None else n_cols, k, dtypes.dtype(dtype))
-    return found
+    return _eye((), n_rows, n_rows if n_cols is None else n_cols, k, dtypes.dtype(dtype))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
@@ -76,7 +76,7 @@ def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) 
     return out
 
 
-_from_diagonal = shaped(
+_from_diagonal: Entry = shaped(
     "from_diagonal",
     inputs="x",
     attrs="offset",
@@ -88,9 +88,9 @@ _from_diagonal = shaped(
 
 
 def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """A matrix with the vector `x` on its diagonal, or the diagonal of the matrix `x`; `offset` > 0 is above the main one.
+    """A matrix with the vector `x` on its diagonal, or the diagonal of the matrix `x`.
 
-    Raises ShapeError for other ranks.
+    `offset` > 0 is above the main diagonal. Raises ShapeError for other ranks.
 
     >>> import limelight as ll
     >>> ll.diag(ll.constant([1, 2])).tolist()

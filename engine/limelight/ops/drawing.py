@@ -130,8 +130,13 @@ def uniform(
     drawn = _uniform((), as_shape(shape), _floating("uniform", dtype))
     if type(low) is float and type(high) is float and (low, high) == (0.0, 1.0):
         return drawn
-    span: Any = high - low  # type: ignore[operator]  # numbers or tensors
-    return drawn * span + low
+    span: Any = _minus(high, low)
+    spread: Tensor = drawn * span + low
+    return spread
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return a - b
 
 
 # integers
@@ -197,7 +202,7 @@ _permutation = entry(defop(
 
 
 def permutation(x: int | Tensor, /) -> Tensor:
-    """The integers 0 to `x` - 1 in random order, int32; or the slices of the tensor `x` along its first axis in random order.
+    """The integers 0 to `x` - 1 in random order, int32; or the slices of a tensor `x` along its first axis.
 
     >>> import limelight as ll
     >>> sorted(ll.random.permutation(4).tolist())
@@ -245,5 +250,4 @@ def dropout_mask(x: TensorLike, rate: float, /) -> Tensor:
     """
     if not 0.0 <= rate < 1.0:
         raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
-    found: Tensor = _dropout_mask((x,), float(rate))
-    return found
+    return _dropout_mask((x,), float(rate))

@@ -96,7 +96,7 @@ _exp = entry(defop(
 
 @method("exp")
 def exp(x: TensorLike, /) -> Tensor:
-    """e to the power of each element; floating or complex.
+    """E to the power of each element; floating or complex.
 
     >>> import limelight as ll
     >>> ll.exp(ll.constant([0.0, -float("inf")])).tolist()

@@ -6,7 +6,7 @@ from typing import Any
 
 from limelight import dtypes, shapes
 from limelight.dtypes import DType, DTypeLike
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
@@ -45,8 +45,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: int = 0) -> Tensor:
     [30, 10]
     """
     x = as_tensor(x)
-    found: Tensor = _take((x, as_tensor(indices)), shapes.one_axis("take", x.ndim, axis))
-    return found
+    return _take((x, as_tensor(indices)), shapes.one_axis("take", x.ndim, axis))
 
 
 gather = take
@@ -67,7 +66,7 @@ def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Sh
     return known(shape, x.dtype)
 
 
-_take_scatter = shaped(
+_take_scatter: Entry = shaped(
     "take_scatter",
     inputs="x indices:integer",
     attrs="axis",

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
-from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
@@ -53,7 +52,7 @@ _slice = entry(defop(
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
 ))  # fmt: skip
 
-_slice_scatter = shaped(
+_slice_scatter: Entry = shaped(
     "slice_scatter",
     inputs="x",
     attrs="key",
@@ -75,7 +74,7 @@ _dynamic_slice = entry(defop(
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
 ))  # fmt: skip
 
-_dynamic_slice_scatter = shaped(
+_dynamic_slice_scatter: Entry = shaped(
     "dynamic_slice_scatter",
     inputs="x positions:integer",
     attrs="key",
@@ -107,7 +106,7 @@ _index = entry(defop(
     maths={"x": "x̄[key] += ȳ"},
 ))  # fmt: skip
 
-_index_scatter = shaped(
+_index_scatter: Entry = shaped(
     "index_scatter",
     inputs="x indices:integer",
     attrs="key",
@@ -261,7 +260,8 @@ class _Parser:
         )
         if not mask.ndim or not alike:
             raise ShapeError(
-                f"a mask of shape {shapes.show(mask.shape)} does not fit the axes of shape {shapes.show(covered)} that it is for"
+                f"a mask of shape {shapes.show(mask.shape)} does not fit the axes that it is for, "
+                f"of shape {shapes.show(covered)}"
             )
         self.key += ["i"] * mask.ndim
         self.arrays += nonzero(mask)
@@ -273,9 +273,7 @@ class _Parser:
             raise ArgumentError("arrays and symbolic positions in one index: write it in two steps, x[i:j][k]")
         if self.arrays:
             indices = self.arrays[0] if len(self.arrays) == 1 else _pack_indices(tuple(self.arrays))
-            found: Tensor = _index((self.x, indices), key)
-            return found
+            return _index((self.x, indices), key)
         if self.positions:
-            result: Tensor = _dynamic_slice((self.x, _pack_indices(tuple(self.positions))), key)
-            return result
+            return _dynamic_slice((self.x, _pack_indices(tuple(self.positions))), key)
         return _slice(self.x, key)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from limelight import shapes
-from limelight.eager import entry
+from limelight.eager import entry, entry_of_many
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import check_axis_size
 from limelight.ops._rules import rank, zeros
@@ -80,8 +80,7 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     given = _given("concat", xs)
     if axis is None:
         given, axis = tuple([x.reshape(-1) for x in given]), 0
-    found: Tensor = _concat(given, shapes.one_axis("concat", given[0].ndim, axis))
-    return found
+    return _concat(given, shapes.one_axis("concat", given[0].ndim, axis))
 
 
 def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
@@ -124,17 +123,15 @@ def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
     (3, 2)
     """
     given = _given("stack", xs)
-    found: Tensor = _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
-    return found
+    return _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
 
 
 def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:
     like = next(part for part in g if part is not None)
-    found: Tensor = _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
-    return found
+    return _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
 
 
-_unstack = entry(defop(
+_unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
     "unstack",
     inputs="x",
     attrs="axis num",
@@ -155,8 +152,7 @@ def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """
     x = as_tensor(x)
     axis = shapes.one_axis("unstack", x.ndim, axis)
-    found: tuple[Tensor, ...] = _unstack((x,), axis, check_axis_size("unstack", x.shape, axis))
-    return found
+    return _unstack((x,), axis, check_axis_size("unstack", x.shape, axis))
 
 
 # split
@@ -181,8 +177,7 @@ def _split_gradient(g: tuple[Tensor | None, ...], x_shape: Any, sizes: tuple[int
     parts = [
         zeros(dtype, _with_size(x_shape, axis, n)) if part is None else part for part, n in zip(g, sizes, strict=True)
     ]
-    found: Tensor = _concat(tuple(parts), axis)
-    return found
+    return _concat(tuple(parts), axis)
 
 
 def _with_size(shape: Any, axis: int, size: int) -> Any:
@@ -192,7 +187,7 @@ def _with_size(shape: Any, axis: int, size: int) -> Any:
     return shape * (1 - here) + size * here
 
 
-_split = entry(defop(
+_split = entry_of_many(defop(
     "split",
     inputs="x",
     attrs="sizes axis",
@@ -225,5 +220,4 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     sizes = tuple([n.__index__() for n in parts])
     if any(n < 0 for n in sizes):
         raise ShapeError(f"split: sizes must not be negative, got {sizes}")
-    found: tuple[Tensor, ...] = _split((x,), sizes, axis)
-    return found
+    return _split((x,), sizes, axis)

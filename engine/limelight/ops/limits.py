@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight import dtypes
-from limelight.errors import DTypeError
 from limelight.eager import entry
+from limelight.errors import DTypeError
 from limelight.ops._infer import broadcast, predicate, same
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -55,8 +55,7 @@ def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.maximum(ll.constant([1.0, -1.0]), 0.0).tolist()
     [1.0, 0.0]
     """
-    result: Tensor = _maximum(x, y)
-    return result
+    return _maximum(x, y)
 
 
 _minimum = entry(defop(
@@ -82,8 +81,7 @@ def minimum(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.minimum(ll.constant([1.0, -1.0]), 0.0).tolist()
     [0.0, -1.0]
     """
-    result: Tensor = _minimum(x, y)
-    return result
+    return _minimum(x, y)
 
 
 # clip
@@ -97,9 +95,12 @@ def _clip_kernel(xp: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 def _inside(x: Tensor, low: Any, high: Any) -> Tensor:
-    if low is None or high is None:
-        return x <= high if low is None else x >= low
-    return (x >= low) & (x <= high)
+    above: Tensor | None = None if low is None else x >= low
+    below: Tensor | None = None if high is None else x <= high
+    if above is None or below is None:
+        assert above is not None or below is not None, "clip without bounds is no op"
+        return above if above is not None else below  # type: ignore[return-value]  # one of them is there
+    return above & below
 
 
 _clip = entry(defop(
@@ -114,7 +115,7 @@ _clip = entry(defop(
 ))  # fmt: skip
 
 
-def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:  # noqa: A002
+def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """`x` with elements below `min` raised to it and those above `max` lowered to it; real. None leaves a side open.
 
     The bounds are Python numbers or tensors that broadcast; where they clash, `max` wins. The gradient passes where
@@ -127,8 +128,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     x = as_tensor(x)
     if not all(bound is None or type(bound) in (int, float) for bound in (min, max)):
         raised = x if min is None else _maximum(x, min)
-        capped: Tensor = raised if max is None else _minimum(raised, max)
-        return capped
+        return raised if max is None else _minimum(raised, max)
     for bound in (min, max):
         if bound is not None and not dtypes.fits(bound, x.dtype):
             raise DTypeError(
@@ -216,7 +216,7 @@ _round = entry(defop(
 ))  # fmt: skip
 
 
-def round(x: TensorLike, /) -> Tensor:  # noqa: A001 # the Array API's name
+def round(x: TensorLike, /) -> Tensor:  # the Array API's name
     """The nearest whole number, halves to the even one, in the same dtype; real. Not differentiable.
 
     >>> import limelight as ll

@@ -39,8 +39,7 @@ def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.logical_and(ll.constant([True, False]), ll.constant([True, True])).tolist()
     [True, False]
     """
-    result: Tensor = _logical_and(x, y)
-    return result
+    return _logical_and(x, y)
 
 
 # logical_or
@@ -62,8 +61,7 @@ def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.logical_or(ll.constant([True, False]), ll.constant([True, True])).tolist()
     [True, True]
     """
-    result: Tensor = _logical_or(x, y)
-    return result
+    return _logical_or(x, y)
 
 
 # logical_xor
@@ -85,8 +83,7 @@ def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.logical_xor(ll.constant([True, False]), ll.constant([True, True])).tolist()
     [False, True]
     """
-    result: Tensor = _logical_xor(x, y)
-    return result
+    return _logical_xor(x, y)
 
 
 # logical_not
@@ -130,8 +127,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.bitwise_and(ll.constant([6]), 3).tolist()
     [2]
     """
-    result: Tensor = _bitwise_and(x, y)
-    return result
+    return _bitwise_and(x, y)
 
 
 operators(_bitwise_and, "and")
@@ -156,8 +152,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.bitwise_or(ll.constant([6]), 3).tolist()
     [7]
     """
-    result: Tensor = _bitwise_or(x, y)
-    return result
+    return _bitwise_or(x, y)
 
 
 operators(_bitwise_or, "or")
@@ -182,8 +177,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.bitwise_xor(ll.constant([6]), 3).tolist()
     [5]
     """
-    result: Tensor = _bitwise_xor(x, y)
-    return result
+    return _bitwise_xor(x, y)
 
 
 operators(_bitwise_xor, "xor")
@@ -231,8 +225,7 @@ def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.bitwise_left_shift(ll.constant([1, 3]), 2).tolist()
     [4, 12]
     """
-    result: Tensor = _bitwise_left_shift(x, y)
-    return result
+    return _bitwise_left_shift(x, y)
 
 
 # bitwise_right_shift
@@ -254,5 +247,4 @@ def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.bitwise_right_shift(ll.constant([4, -3]), 1).tolist()
     [2, -2]
     """
-    result: Tensor = _bitwise_right_shift(x, y)
-    return result
+    return _bitwise_right_shift(x, y)

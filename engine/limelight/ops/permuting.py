@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from limelight import shapes
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -20,7 +20,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([axes.index(i) for i in range(len(axes))])
 
 
-_transpose = entry(defop(
+_transpose: Entry = entry(defop(
     "transpose",
     inputs="x",
     attrs="axes",

@@ -10,7 +10,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.eager import entry, operators
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._rules import conj, rank
+from limelight.ops._rules import rank
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -87,8 +87,7 @@ def matmul(x: TensorLike, y: TensorLike, /) -> Tensor:
     >>> ll.matmul(ll.constant([[1, 2], [3, 4]]), ll.constant([1, 1])).tolist()
     [3, 7]
     """
-    result: Tensor = _matmul(x, y)
-    return result
+    return _matmul(x, y)
 
 
 operators(_matmul, "matmul")
@@ -106,7 +105,8 @@ def _tensordot_infer(x: TensorSpec, y: TensorSpec, axes: Axes) -> TensorSpec:
     for i, j in zip(*axes, strict=True):
         if None not in (x.shape[i], y.shape[j]) and x.shape[i] != y.shape[j]:
             raise ShapeError(
-                f"tensordot: axis {i} of {x} has size {x.shape[i]}, axis {j} of {y} has {y.shape[j]}; they must be equal"
+                f"tensordot: axis {i} of {x} has size {x.shape[i]}, axis {j} of {y} has {y.shape[j]}; "
+                "they must be equal"
             )
     left, right = (tuple(z.shape[i] for i in _free(z.rank, over)) for z, over in ((x, axes[0]), (y, axes[1])))
     return known(left + right, x.dtype)
@@ -150,8 +150,7 @@ def tensordot(x: TensorLike, y: TensorLike, /, *, axes: int | tuple[Sequence[int
     (2, 4)
     """
     x, y = as_tensor(x), as_tensor(y)
-    result: Tensor = _tensordot((x, y), _pairs(x.ndim, y.ndim, axes))
-    return result
+    return _tensordot((x, y), _pairs(x.ndim, y.ndim, axes))
 
 
 def _pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.eager import entry
 from limelight.ops._infer import TOTAL, Axis, axis_attr, reduction
-from limelight.ops._rules import conj, others_product, restore
+from limelight.ops._numpy import add_reduce, and_reduce, maximum_reduce, minimum_reduce, multiply_reduce, or_reduce
+from limelight.ops._rules import others_product, restore
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, method
 
 __all__ = ["all", "any", "max", "min", "prod", "sum"]
-
-# The NumPy kernels below call `ufunc.reduce` themselves: np.sum and its kin look for other libraries' arrays first, and
-# raise their warnings from a module that is not ours.
 
 # sum
 
@@ -26,8 +22,8 @@ __all__ = ["all", "any", "max", "min", "prod", "sum"]
 def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
     if dtype == dtypes.bfloat16:
-        return np.add.reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
-    return np.add.reduce(x, axis, TOTAL[dtype], None, keepdims)
+        return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
+    return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
 
 _sum = entry(defop(
@@ -44,7 +40,7 @@ _sum = entry(defop(
 
 
 @method("sum")
-def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` (an axis, several, or None for all); numeric. Integers are summed in at least 32 bits.
 
     `keepdims` leaves the summed axes in place with size 1. Raises ArgumentError for an axis that does not exist.
@@ -60,7 +56,7 @@ def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
 
 
 def _prod_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    return np.multiply.reduce(x, axis, TOTAL[x.dtype], None, keepdims)
+    return multiply_reduce(x, axis, TOTAL[x.dtype], None, keepdims)
 
 
 def _others_by_division(x: Tensor, axis: Axis) -> Tensor:
@@ -73,13 +69,15 @@ def _others_by_division(x: Tensor, axis: Axis) -> Tensor:
 
 
 def _prod_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    """The gradient times the product of the other elements: without division, so that second derivatives are right
-    at zeros too, where the sizes are known."""
+    """The gradient times the product of the others, by division only where sizes are unknown.
+
+    Without it second derivatives are right at zeros too.
+    """
     g, shape = restore(g, axis, keepdims), x.shape
     over = shapes.axes("prod", len(shape), axis)
     n = shapes.size([shape[i] for i in over])
     if n is None:
-        return g * conj(_others_by_division(x, axis))
+        return g * _others_by_division(x, axis).conj()
     if n <= 1:
         return g.broadcast_to(x.sizes())
     kept = [i for i in range(len(shape)) if i not in over]
@@ -104,7 +102,7 @@ _prod = entry(defop(
 
 @method("prod")
 def prod(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """The product over `axis` (an axis, several, or None for all); numeric. Integers are multiplied in at least 32 bits.
+    """The product over `axis` (an axis, several, or None for all); numeric. Integers: in at least 32 bits.
 
     The gradient is right where elements are zero, too.
 
@@ -134,7 +132,7 @@ _max = entry(defop(
     attrs="axis keepdims",
     infer=reduction("max", _itself, empty=False),
     kernel=lambda xp, x, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims),
-    special={"numpy": lambda xp, x, axis, keepdims: np.maximum.reduce(x, axis, None, None, keepdims)},
+    special={"numpy": lambda xp, x, axis, keepdims: maximum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
     vjp={"x": _share},
     maths={"x": "x̄ = ȳ where x is the largest"},
@@ -142,7 +140,7 @@ _max = entry(defop(
 
 
 @method("max")
-def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The largest element over `axis` (an axis, several, or None for all); real. NaN where any is NaN.
 
     Equal largest elements share the gradient. Raises ShapeError where there are no elements.
@@ -160,7 +158,7 @@ _min = entry(defop(
     attrs="axis keepdims",
     infer=reduction("min", _itself, empty=False),
     kernel=lambda xp, x, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims),
-    special={"numpy": lambda xp, x, axis, keepdims: np.minimum.reduce(x, axis, None, None, keepdims)},
+    special={"numpy": lambda xp, x, axis, keepdims: minimum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
     vjp={"x": _share},
     maths={"x": "x̄ = ȳ where x is the smallest"},
@@ -168,7 +166,7 @@ _min = entry(defop(
 
 
 @method("min")
-def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The smallest element over `axis` (an axis, several, or None for all); real. NaN where any is NaN.
 
     Equal smallest elements share the gradient. Raises ShapeError where there are no elements.
@@ -188,14 +186,14 @@ _any = entry(defop(
     attrs="axis keepdims",
     infer=reduction("any", lambda dtype: dtypes.bool_),
     kernel=lambda xp, x, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims),
-    special={"numpy": lambda xp, x, axis, keepdims: np.logical_or.reduce(x, axis, None, None, keepdims)},
+    special={"numpy": lambda xp, x, axis, keepdims: or_reduce(x, axis, None, None, keepdims)},
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
 
 
 @method("any")
-def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """Whether any element over `axis` (an axis, several, or None for all) is true, or not zero. False where there are none.
+def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over `axis` (an axis, several, or None for all) is true, or not zero. False of none.
 
     >>> import limelight as ll
     >>> ll.any(ll.constant([False, True])).item()
@@ -210,14 +208,14 @@ _all = entry(defop(
     attrs="axis keepdims",
     infer=reduction("all", lambda dtype: dtypes.bool_),
     kernel=lambda xp, x, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims),
-    special={"numpy": lambda xp, x, axis, keepdims: np.logical_and.reduce(x, axis, None, None, keepdims)},
+    special={"numpy": lambda xp, x, axis, keepdims: and_reduce(x, axis, None, None, keepdims)},
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
 
 
 @method("all")
-def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """Whether every element over `axis` (an axis, several, or None for all) is true, or not zero. True where there are none.
+def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over `axis` (an axis, several, or None for all) are true, or not zero. True of none.
 
     >>> import limelight as ll
     >>> ll.all(ll.constant([False, True])).item()

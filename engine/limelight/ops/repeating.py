@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._rules import rank
 from limelight.registry import defop
@@ -115,7 +115,7 @@ def _reversal(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple([slice(None, None, -1 if i in axes else None) for i in range(rank)])
 
 
-_flip = entry(defop(
+_flip: Entry = entry(defop(
     "flip",
     inputs="x",
     attrs="axes",
@@ -139,7 +139,7 @@ def flip(x: TensorLike, /, *, axis: int | Sequence[int] | None = None) -> Tensor
 
 # roll
 
-_roll = entry(defop(
+_roll: Entry = entry(defop(
     "roll",
     inputs="x",
     attrs="shift axes",

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.ops._infer import axis_attr
+from limelight.ops._numpy import add_reduce
 from limelight.ops._shaped import as_shape, shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
@@ -39,8 +40,7 @@ def shape_of(x: TensorLike, /) -> Tensor:
     >>> ll.shape_of(ll.zeros((2, 3))).tolist()
     [2, 3]
     """
-    found: Tensor = _shape_of((x,))
-    return found
+    return _shape_of((x,))
 
 
 # reshape
@@ -134,7 +134,7 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         return x
     lead = x.ndim - len(shape)
     over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
-    add = np.add.reduce(x, over, x.dtype) if xp is np else xp.sum(x, axis=over, dtype=x.dtype)
+    add = add_reduce(x, over, x.dtype) if xp is np else xp.sum(x, axis=over, dtype=x.dtype)
     return add.reshape(shape)
 
 
@@ -188,7 +188,7 @@ def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec
     return known(tuple([1 if part is None else next(sizes) for part in _expansion(x.rank, axis)]), x.dtype)
 
 
-_expand_dims = entry(defop(
+_expand_dims: Entry = entry(defop(
     "expand_dims",
     inputs="x",
     attrs="axis",
@@ -220,7 +220,7 @@ def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
     return known(shapes.reduce(x.shape, over, False), x.dtype)
 
 
-_squeeze = entry(defop(
+_squeeze: Entry = entry(defop(
     "squeeze",
     inputs="x",
     attrs="axis",

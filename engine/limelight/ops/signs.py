@@ -74,7 +74,7 @@ _abs = entry(defop(
 
 
 @method("__abs__")
-def abs(x: TensorLike, /) -> Tensor:  # noqa: A001 # the Array API's name
+def abs(x: TensorLike, /) -> Tensor:  # the Array API's name
     """The magnitude of each element; numeric, real where `x` is complex. Its gradient at 0 is 0.
 
     >>> import limelight as ll
@@ -102,7 +102,7 @@ _sign = entry(defop(
     infer=same,
     kernel="sign",
     accepts="numeric",
-    vjp={"x": lambda g, x, out: _across(g, x, out)},
+    vjp={"x": _across},
     maths={"x": "x̄: not connected (complex: the part of ȳ at a right angle to x, over |x|)"},
 ))  # fmt: skip
 

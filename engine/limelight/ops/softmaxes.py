@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._numpy import add_reduce, maximum_reduce
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -26,13 +27,11 @@ def _wide(x: Any) -> Any:
 
 def _shifted(xp: Any, x: Any, axis: int) -> Any:
     """`x` less its largest along `axis`, so that exp cannot overflow."""
-    return x - (
-        np.maximum.reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True)
-    )
+    return x - (maximum_reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True))
 
 
 def _total(xp: Any, x: Any, axis: int) -> Any:
-    return np.add.reduce(x, axis, None, None, True) if xp is np else xp.sum(x, axis=axis, keepdims=True)
+    return add_reduce(x, axis, None, None, True) if xp is np else xp.sum(x, axis=axis, keepdims=True)
 
 
 def _softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
@@ -118,7 +117,8 @@ def _chosen(labels: Any, classes: int) -> tuple[Any, Any]:
     flat = labels.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() < classes):
         raise ArgumentError(
-            f"softmax_cross_entropy: labels must be from 0 to {classes - 1}, got values from {flat.min()} to {flat.max()}"
+            f"softmax_cross_entropy: labels must be from 0 to {classes - 1}, "
+            f"got values from {flat.min()} to {flat.max()}"
         )
     return np.arange(flat.size), flat
 
@@ -158,7 +158,7 @@ def _residual_gradient(g: Tensor, logits: Tensor) -> Tensor:
     return p * (g - (g * p).sum(-1, True))
 
 
-_residual = entry(defop(
+_residual: Entry = entry(defop(
     "softmax_residual",
     inputs="logits labels:integer",
     infer=lambda logits, labels: known(logits.shape, logits.dtype),
@@ -191,5 +191,4 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, axis: int =
     last = shapes.one_axis("softmax_cross_entropy", logits.ndim, axis)
     if last != logits.ndim - 1:
         logits = logits.transpose([*(i for i in range(logits.ndim) if i != last), last])
-    found: Tensor = _class_loss((logits, labels))
-    return found
+    return _class_loss((logits, labels))

@@ -10,9 +10,10 @@ import numpy as np
 
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
-from limelight.eager import entry
+from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError
 from limelight.ops._infer import TOTAL, Axis, axis_attr, reduction
+from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import count, restore
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -40,12 +41,13 @@ def _reduced(x: Any, axis: Axis) -> int:
 def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
     if dtype in _SHORT:
-        return (np.add.reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
-    return np.true_divide(np.add.reduce(x, axis, None, None, keepdims), _reduced(x, axis))
+        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
+    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced(x, axis))
 
 
 def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool) -> Tensor:
-    return (restore(g, axis, keepdims) / count(x_shape, axis, x_dtype)).broadcast_to(x_shape)
+    each: Tensor = restore(g, axis, keepdims) / count(x_shape, axis, x_dtype)
+    return each.broadcast_to(x_shape)
 
 
 _mean = entry(defop(
@@ -84,7 +86,7 @@ def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) 
 
 
 def _total(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    return np.add.reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
 
 
 def _var_gradient(
@@ -182,7 +184,7 @@ def _backwards(x: Tensor, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(None, None, -1),)]
 
 
-_cumsum = entry(defop(
+_cumsum: Entry = entry(defop(
     "cumsum",
     inputs="x",
     attrs="axis",

@@ -172,8 +172,7 @@ def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     >>> ll.atan2(ll.constant([0.0]), ll.constant([1.0])).tolist()
     [0.0]
     """
-    result: Tensor = _atan2(y, x)
-    return result
+    return _atan2(y, x)
 
 
 # sinh

@@ -113,7 +113,7 @@ CREATION = [
     _made("arange", lambda: ll.arange(5, 0, -2), lambda: np.arange(5, 0, -2), I32),
     _made("arange", lambda: ll.arange(0.0, 1.0, 0.25), lambda: np.arange(0.0, 1.0, 0.25), F32),
     _made("arange", lambda: ll.arange(3, 1), lambda: np.arange(3, 1), I32),
-    Case("arange_dynamic", lambda n: ll.arange(n), np.arange, (Input((), "positive"),)),
+    Case("arange_dynamic", ll.arange, np.arange, (Input((), "positive"),)),
     _made("linspace", lambda: ll.linspace(1, 2, 5), lambda: np.linspace(1, 2, 5), F32),
     _made(
         "linspace",

@@ -64,7 +64,7 @@ def test_staged_as_eager(case: Case):
 
 
 def agrees_with_reference(case, dtype, run, arrange, where):
-    """Runs a case in one way on arrays laid out in one way, and compares with NumPy; the inputs must stay as they are."""
+    """Runs a case on arrays laid out in one way, and compares with NumPy; the inputs must stay as they are."""
     ll.random.seed(3)
     arrays = case.arrays(dtype)
     tensors = [wrap(arrange(array)) for array in arrays]

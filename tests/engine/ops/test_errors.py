@@ -30,7 +30,15 @@ BAD = {
     "a condition of numbers": (lambda x: ll.where(x, x, x), DTypeError, "where", "bool", "ll.bool_"),
     "inner sizes": (lambda x: x @ x, ShapeError, "matmul", "f32[1,3] @ f32[1,3]", "3", "1"),
     "a scalar as a matrix": (lambda x: x @ 2.0, ShapeError, "matmul", "x * y"),
-    "a reshape that does not fit": (lambda x: x.reshape(2, ), ShapeError, "reshape", "3 elements", "(2,)"),
+    "a reshape that does not fit": (
+        lambda x: x.reshape(
+            2,
+        ),
+        ShapeError,
+        "reshape",
+        "3 elements",
+        "(2,)",
+    ),
     "two sizes of -1": (lambda x: x.reshape((-1, -1)), ShapeError, "reshape", "only one"),
     "an axis too many": (lambda x: x.sum(2), ArgumentError, "sum", "axis 2", "rank 2"),
     "an axis twice": (lambda x: x.sum((0, -2)), ArgumentError, "sum", "twice"),
@@ -44,13 +52,24 @@ BAD = {
     "floats as indices": (lambda x: x[x], DTypeError, "index", "float32"),
     "a boolean as an index": (lambda x: x[True], ArgumentError, "True"),
     "a mask that does not fit": (lambda x: x[B], ShapeError, "mask", "(2,)", "(1,)"),
-    "shapes that do not join": (lambda x: ll.concat([x, ll.ones((1, 2))]), ShapeError, "concat", "f32[1,3]", "f32[1,2]"),
+    "shapes that do not join": (
+        lambda x: ll.concat([x, ll.ones((1, 2))]),
+        ShapeError,
+        "concat",
+        "f32[1,3]",
+        "f32[1,2]",
+    ),
     "shapes that do not stack": (lambda x: ll.stack([x, ll.ones((2, 3))]), ShapeError, "stack", "f32[2,3]"),
     "nothing to join": (lambda x: ll.concat([]), ArgumentError, "at least one"),
     "parts of unequal size": (lambda x: ll.split(x, 2, axis=1), ShapeError, "split", "2 equal parts"),
     "a vector's T": (lambda x: x[0].T, ShapeError, ".T", "ll.transpose"),
     "axes that are no order": (lambda x: ll.transpose(x, (0, 0)), ArgumentError, "transpose", "once"),
-    "labels of another shape": (lambda x: ll.nn.softmax_cross_entropy(x, ll.constant([0, 1])), ShapeError, "labels", "(1,)"),
+    "labels of another shape": (
+        lambda x: ll.nn.softmax_cross_entropy(x, ll.constant([0, 1])),
+        ShapeError,
+        "labels",
+        "(1,)",
+    ),
     "a dropout rate of 1": (lambda x: ll.nn.dropout(x, 1.0), ArgumentError, "rate", "1.0"),
     "bounds of clip of another kind": (lambda x: ll.clip(I32, 0.5), DTypeError, "clip", "0.5"),
     "margins of another kind": (lambda x: ll.pad(I32, 1, value=0.5), DTypeError, "pad", "0.5"),
@@ -110,12 +129,19 @@ import warnings
 import numpy as np
 import limelight as ll
 odd = ll.constant(np.array([0.0, -1.0, np.inf, -np.inf, np.nan, 3e38], np.float32))
-unary = [ll.sqrt, ll.rsqrt, ll.reciprocal, ll.exp, ll.expm1, ll.log, ll.log1p, ll.sigmoid, ll.tan, ll.asin, ll.acos, ll.sinh,
-    ll.cosh, ll.square, ll.sum, ll.prod, ll.mean, ll.var, ll.std, ll.logsumexp, ll.max, ll.cumsum, ll.nn.softmax, ll.nn.relu,
-    ll.nn.log_softmax, ll.nn.softplus, ll.nn.gelu, ll.sign, ll.abs, ll.floor, ll.isnan, lambda x: ll.clip(x, 0.0, 1.0),
-    lambda x: x.astype("int32"), lambda x: x.astype("float16"), lambda x: ll.mean(x[:0]), lambda x: ll.var(x[:1], correction=1)]
-binary = [ll.add, ll.subtract, ll.multiply, ll.divide, ll.floor_divide, ll.remainder, ll.pow, ll.atan2, ll.maximum, ll.less,
-    ll.outer, ll.dot, ll.nn.sigmoid_cross_entropy]
+unary = [
+    *[getattr(ll, name) for name in "sqrt rsqrt reciprocal exp expm1 log log1p sigmoid".split()],
+    *[getattr(ll, name) for name in "tan asin acos sinh cosh square".split()],
+    *[getattr(ll, name) for name in "sum prod mean var std logsumexp max cumsum sign abs floor isnan".split()],
+    *[getattr(ll.nn, name) for name in "softmax relu log_softmax softplus gelu".split()],
+    lambda x: ll.clip(x, 0.0, 1.0),
+    lambda x: x.astype("int32"),
+    lambda x: x.astype("float16"),
+    lambda x: ll.mean(x[:0]),
+    lambda x: ll.var(x[:1], correction=1),
+]
+names = "add subtract multiply divide floor_divide remainder pow atan2 maximum less outer dot".split()
+binary = [*[getattr(ll, name) for name in names], ll.nn.sigmoid_cross_entropy]
 for function in unary + [lambda x, f=f: f(x, x[::-1]) for f in binary] + [lambda x, f=f: f(x, 0.0) for f in binary[:9]]:
     for dtype in ("float16", "bfloat16", "float32", "float64"):
         x = odd.astype(dtype)

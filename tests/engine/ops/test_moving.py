@@ -15,7 +15,10 @@ from limelight.errors import DeviceError
 
 def run(code: str) -> str:
     """What code prints in a process of its own, since devices once in use stay."""
-    code = "import limelight as ll\nfrom limelight import events\nll.config.set_virtual_devices(CPU=2)\n" + textwrap.dedent(code)
+    code = (
+        "import limelight as ll\nfrom limelight import events\nll.config.set_virtual_devices(CPU=2)\n"
+        + textwrap.dedent(code)
+    )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -48,7 +51,8 @@ def test_to_wins_over_a_device_scope():
     told = run("""
         with ll.device("cpu:1"):
             x = ll.constant([1.0]) * 2
-            print(x.device.short, x.to("cpu:0").device.short, ll.zeros(2).device.short, ll.random.normal((2,)).device.short)
+            made = (x, x.to("cpu:0"), ll.zeros(2), ll.random.normal((2,)))
+            print(*[y.device.short for y in made])
     """)
     assert told == "CPU:1 CPU:0 CPU:1 CPU:1\n"
 

@@ -14,7 +14,7 @@ from limelight import tensor
 from limelight.tensor import Tensor
 
 X, Y = np.array([5.0, -3.0, 2.0], np.float32), np.array([2.0, 2.0, -4.0], np.float32)
-I, J = np.array([5, 3, 2], np.int32), np.array([2, 1, 4], np.int32)
+K, L = np.array([5, 3, 2], np.int32), np.array([2, 1, 4], np.int32)
 
 
 def declared():
@@ -31,17 +31,27 @@ def test_every_method_that_is_declared_is_attached():
 
 
 def test_every_public_method_that_is_attached_is_declared():
-    written = {node.name for node in ast.walk(ast.parse(inspect.getsource(Tensor))) if isinstance(node, ast.FunctionDef)}
+    written = {
+        node.name for node in ast.walk(ast.parse(inspect.getsource(Tensor))) if isinstance(node, ast.FunctionDef)
+    }
     attached = {name for name in vars(Tensor) if not name.startswith("_") or name.endswith("__")}
-    inherited = {"__module__", "__doc__", "__slots__", "__annotations__", "__dict__", "__weakref__", "__limelight_leaf__"}
+    inherited = {
+        "__module__",
+        "__doc__",
+        "__slots__",
+        "__annotations__",
+        "__dict__",
+        "__weakref__",
+        "__limelight_leaf__",
+    }
     assert attached - written - inherited - {"__array_ufunc__", "__firstlineno__", "__static_attributes__"} == set()
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "matmul"])
 def test_arithmetic_operators_and_their_reflections(name):
     apply = getattr(operator, name)
-    for a, b in ((X, Y), (I, J)):
-        if name == "truediv" and a is I:
+    for a, b in ((X, Y), (K, L)):
+        if name == "truediv" and a is K:
             continue
         for left, right in ((ll.constant(a), ll.constant(b)), (ll.constant(a), b), (a, ll.constant(b))):
             found = apply(left, right)
@@ -62,10 +72,10 @@ def test_powers():
 @pytest.mark.parametrize("name", ["and_", "or_", "xor"])
 def test_bit_operators(name):
     apply = getattr(operator, name)
-    for a, b in ((I, J), (X > 0, Y > 0)):
+    for a, b in ((K, L), (X > 0, Y > 0)):
         np.testing.assert_array_equal(apply(ll.constant(a), ll.constant(b)).numpy(), apply(a, b))
-    np.testing.assert_array_equal(apply(ll.constant(I), 3).numpy(), apply(I, 3))
-    np.testing.assert_array_equal(apply(3, ll.constant(I)).numpy(), apply(3, I))
+    np.testing.assert_array_equal(apply(ll.constant(K), 3).numpy(), apply(K, 3))
+    np.testing.assert_array_equal(apply(3, ll.constant(K)).numpy(), apply(3, K))
 
 
 @pytest.mark.parametrize("name", ["neg", "pos", "abs"])
@@ -75,7 +85,7 @@ def test_signs(name):
 
 
 def test_inversion():
-    np.testing.assert_array_equal((~ll.constant(I)).numpy(), ~I)
+    np.testing.assert_array_equal((~ll.constant(K)).numpy(), ~K)
     np.testing.assert_array_equal((~ll.constant(X > 0)).numpy(), ~(X > 0))
 
 
@@ -106,7 +116,22 @@ def test_nan_equals_nothing_and_lists_compare_by_element():
 
 def test_methods_read_as_the_functions():
     x = ll.constant([[4.0, 1.0], [0.25, 9.0]])
-    for name in ("sum", "mean", "max", "min", "prod", "exp", "log", "sqrt", "square", "tanh", "sin", "cos", "sigmoid", "sign"):
+    for name in (
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "prod",
+        "exp",
+        "log",
+        "sqrt",
+        "square",
+        "tanh",
+        "sin",
+        "cos",
+        "sigmoid",
+        "sign",
+    ):
         np.testing.assert_array_equal(getattr(x, name)().numpy(), getattr(ll, name)(x).numpy())
     assert x.T.tolist() == x.mT.tolist() == x.transpose().tolist() == [[4.0, 0.25], [1.0, 9.0]]
     assert x.reshape(4).shape == x.reshape((4,)).shape == (4,)

@@ -52,7 +52,11 @@ def indexed(draw, arrays):
             if part is not None:
                 if not isinstance(part, slice) or draw(st.booleans()):
                     n = shape[axis]
-                    key[i] = draw(hnp.arrays(np.int64, common, elements=st.integers(-n, n - 1))) if draw(st.booleans()) else part
+                    key[i] = (
+                        draw(hnp.arrays(np.int64, common, elements=st.integers(-n, n - 1)))
+                        if draw(st.booleans())
+                        else part
+                    )
                 axis += 1
         key = tuple(key)
     return counted(shape), key
@@ -148,7 +152,9 @@ REDUCTIONS = {
 @given(st.data())
 def test_reductions_over_any_axes(name, data):
     ours, numpys = REDUCTIONS[name]
-    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=1 if name in ("max", "min", "mean") else 0, max_side=3))
+    shape = data.draw(
+        hnp.array_shapes(min_dims=0, max_dims=4, min_side=1 if name in ("max", "min", "mean") else 0, max_side=3)
+    )
     axis = data.draw(st.none() | (hnp.valid_tuple_axes(len(shape)) if shape else st.just(())))
     if axis is not None and len(axis) == 1 and data.draw(st.booleans()):
         (axis,) = axis

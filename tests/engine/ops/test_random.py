@@ -15,9 +15,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarni
 
 def test_equal_seeds_give_equal_streams():
     ll.random.seed(5)
-    first = [ll.random.normal((3,)).tolist(), ll.random.uniform((2,)).tolist(), ll.random.integers(9, shape=(4,)).tolist()]
+    first = [
+        ll.random.normal((3,)).tolist(),
+        ll.random.uniform((2,)).tolist(),
+        ll.random.integers(9, shape=(4,)).tolist(),
+    ]
     ll.random.seed(5)
-    again = [ll.random.normal((3,)).tolist(), ll.random.uniform((2,)).tolist(), ll.random.integers(9, shape=(4,)).tolist()]
+    again = [
+        ll.random.normal((3,)).tolist(),
+        ll.random.uniform((2,)).tolist(),
+        ll.random.integers(9, shape=(4,)).tolist(),
+    ]
     assert first == again
     ll.random.seed(6)
     assert first[0] != ll.random.normal((3,)).tolist()
