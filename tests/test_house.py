@@ -89,10 +89,13 @@ def test_importing_the_engine_imports_no_notebook_and_no_accelerator():
     assert not heavy & set(loaded)
 
 
-def test_importing_the_engine_is_quick():
-    # Time of the processor: other work on a shared machine does not count.
+def test_importing_the_engine_is_quick(monkeypatch, tmp_path):
+    # With compiled files, as an installed package has them; and in time of the processor, which other work on a shared
+    # machine does not lengthen much.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
     code = "import numpy, time; t = time.process_time(); import limelight; print(time.process_time() - t)"
-    best = min(float(python(code)) for _ in range(5))
+    best = min(float(python(code)) for _ in range(6))
     assert best < IMPORT_SECONDS, f"importing limelight took {best * 1e3:.0f} ms beyond NumPy"
 
 
