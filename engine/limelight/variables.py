@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from limelight import devices, dispatch, dtypes, events, shapes
+from limelight import backends, devices, dispatch, dtypes, events, shapes
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import move, prepare
@@ -223,8 +223,13 @@ class Variable(Resource):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.read_value().__array__(dtype, copy)
 
+    def _value_now(self) -> np.ndarray[Any, Any]:
+        """The stored value, whatever is being traced or recorded."""
+        return np.array(backends.load(self._device.backend).to_numpy(self._data.array))
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        clone = Variable(np.array(self.numpy()), name=self.name, trainable=self.trainable)
+        with dispatch.device(self._device):
+            clone = Variable(self._value_now(), name=self.name, trainable=self.trainable, shape=self.shape)
         memo[id(self)] = clone
         return clone
 
@@ -232,7 +237,7 @@ class Variable(Resource):
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
-        value = np.array2string(np.asarray(self._data.array), separator=", ") if self._device is CPU0 else "..."
+        value = np.array2string(self._value_now(), separator=", ")
         return f"ll.Variable({value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
