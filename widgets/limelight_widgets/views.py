@@ -14,7 +14,8 @@ from limelight_widgets.folds.graph import Which
 from limelight_widgets.view import View
 from limelight_widgets.widget import CacheWidget, DevicesWidget, GraphWidget, TapeWidget
 
-ASK_AFTER = 2.0  # seconds between two looks at the engine's own count of live bytes, while ops run
+ASK_AFTER = 2.0  # seconds between two looks at the engine's own count of live bytes while ops run, at least
+ASK_SHARE = 0.02  # of the time at most goes into such looks
 
 
 class GraphView(View):
@@ -61,18 +62,19 @@ class DevicesView(View):
 
     def __init__(self) -> None:
         super().__init__(DevicesFold(_accounts()))
-        self._asked = time.perf_counter()
+        self._next = 0.0
 
     def _figure(self, state: State) -> Figure:
         return devices_figure(state)
 
     def _refresh(self, fold: Fold, at_leisure: bool) -> None:
-        """Asks the engine what lives where; it counts only when asked, which takes a while, so not at every update."""
+        """Asks the engine what lives where: it counts when asked, which takes a while, so not at every update."""
         now = time.perf_counter()
-        if isinstance(fold, DevicesFold) and (at_leisure or now - self._asked > ASK_AFTER):
-            self._asked = now
+        if isinstance(fold, DevicesFold) and (at_leisure or now > self._next):
             for name, full, live, peak in _accounts():
                 fold.reconcile(name, full, live, peak, now)
+            done = time.perf_counter()
+            self._next = done + max(ASK_AFTER, (done - now) / ASK_SHARE)
 
 
 def _accounts() -> list[tuple[str, str, int, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from limelight import events
+from limelight.graph.build import collector_paused
 from limelight_widgets.folds.describe import Describer
 from limelight_widgets.folds.fold import State
 
@@ -100,10 +101,11 @@ def _variants(entry: Any) -> State:
     """Both versions of an entry's graph, and what the optimiser did to come from one to the other."""
     describer = Describer()
     optimised, records = _optimised(entry)
-    variants = [
-        {"key": "traced", "graph": describer.graph(entry.graph)},
-        {"key": "optimised", "graph": describer.graph(optimised)},
-    ]
+    with collector_paused():
+        variants = [
+            {"key": "traced", "graph": describer.graph(entry.graph)},
+            {"key": "optimised", "graph": describer.graph(optimised)},
+        ]
     return {"variants": variants, "passes": [_pass(record) for record in records]} | describer.state()
 
 
