@@ -4,8 +4,8 @@
 
 The graph is a training step in the large: layers of products, biases, tanh and means, with repeated, dead and constant
 parts among them, and small arrays, so that the kernels do not hide what is around them. Bars: tracing 8, all passes 30,
-building the plan 15 microseconds a node. Each figure is processor time, the best of several runs, because other work on the machine
-can only add to it.
+building the plan 15 microseconds a node. Each figure is processor time, the best of several runs, because other work
+on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def calls() -> dict[str, float]:
         "eager": lambda: tensor + 1.0,
         "function, cached": lambda: staged(tensor),
     }
-    return {name: 1e6 * min(timeit.repeat(word, timer=time.process_time, number=20_000, repeat=7)) / 20_000 for name, word in words.items()}
+    return {
+        name: 1e6 * min(timeit.repeat(word, timer=time.process_time, number=20_000, repeat=7)) / 20_000
+        for name, word in words.items()
+    }
 
 
 def main(sizes: list[int]) -> None:
