@@ -131,7 +131,7 @@ def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
 
 def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
     if dtypes.kind(dtype) == "integer":
-        return (xp.arange(size, dtype=np.int64) * int(step) + int(start)).astype(dtype)
+        return xp.arange(start, start + size * step, step, dtype=np.int64).astype(dtype, copy=False)
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
 
 

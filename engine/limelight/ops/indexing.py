@@ -164,12 +164,31 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
 
     Positions may be tensors. Raises ArgumentError for what is out of bounds, or no index at all.
     """
-    if type(key) is int:
-        return _slice(x, (key,))
+    static = _static(key) if type(key) is tuple else _static((key,))
+    if static is not None:
+        return _slice(x, static)
     parser = _Parser(x)
     for part in _expanded(key if isinstance(key, tuple) else (key,), x):
         parser.take(part)
     return parser.result()
+
+
+def _static(parts: tuple[Any, ...]) -> Key | None:
+    """The key of an index without tensors, arrays and ellipses, quickly; None for any other."""
+    key: list[Any] = []
+    for part in parts:
+        kind = type(part)
+        if kind is slice:
+            bounds = (part.start, part.stop, part.step)
+            for bound in bounds:
+                if bound is not None and type(bound) is not int:
+                    return None
+            key.append(bounds)
+        elif kind is int or part is None:
+            key.append(part)
+        else:
+            return None
+    return tuple(key)
 
 
 def _expanded(parts: tuple[Any, ...], x: Tensor) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from limelight import dtypes
 from limelight.eager import entry
 from limelight.errors import DTypeError
@@ -141,6 +143,9 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
 
 # rounding
 
+KEEPS_INTEGERS = np.floor(np.int8(1)).dtype == np.int8
+"""NumPy 2.0 makes floats of the integers that it rounds, later ones do not."""
+
 
 def _whole(name: str) -> Callable[[Any, Any], Any]:
     """A rounding function of xp that leaves integers alone, which some versions turn into floats."""
@@ -167,6 +172,7 @@ _floor = entry(defop(
     inputs="x",
     infer=same,
     kernel=_whole("floor"),
+    special={"numpy": "floor"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
@@ -189,6 +195,7 @@ _ceil = entry(defop(
     inputs="x",
     infer=same,
     kernel=_whole("ceil"),
+    special={"numpy": "ceil"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
@@ -233,6 +240,7 @@ _trunc = entry(defop(
     inputs="x",
     infer=same,
     kernel=_whole("trunc"),
+    special={"numpy": "trunc"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
@@ -255,6 +263,7 @@ _isnan = entry(defop(
     inputs="x",
     infer=predicate,
     kernel=_asks("isnan", False),
+    special={"numpy": "isnan"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
@@ -277,6 +286,7 @@ _isinf = entry(defop(
     inputs="x",
     infer=predicate,
     kernel=_asks("isinf", False),
+    special={"numpy": "isinf"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
@@ -299,6 +309,7 @@ _isfinite = entry(defop(
     inputs="x",
     infer=predicate,
     kernel=_asks("isfinite", True),
+    special={"numpy": "isfinite"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
