@@ -183,5 +183,5 @@ def _on_interest(interested: bool) -> None:
             places.remove(_on_interest)
 
 
-for _kind in (events.OpRan, events.Allocated, events.Freed):
+for _kind in (events.OpRan, events.Allocated, events.Freed, events.Recorded):
     events.on_interest(_kind, _on_interest)

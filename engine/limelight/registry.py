@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from limelight import backends, dtypes
@@ -47,20 +48,42 @@ class Operand(NamedTuple):
 
 
 Pull: TypeAlias = Callable[[Any, tuple[Any, ...]], Any]
+Save: TypeAlias = Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
+
+FIRST_INPUT: Final = 7
+"""Where in a tape's entry the uids of the inputs begin (see `tape.entries`)."""
 
 
-class Recipe(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
     """What a tape does for one pattern of watched inputs: `save` at recording, `pulls` going back.
 
-    `pulls` has, for each input, a function of the output's gradient and what was saved, or None where there is no
-    gradient; a variadic op has a single `pull_all(g, saved, needed)` that returns a tuple.
+    `save(inputs, out, attrs)` returns what rules need; `quick_save` does the same for plain tensors and scalars only,
+    `save_two(x, y, out)` for two of these and no parameters. `pulls` has a triple for each input with a rule: its place
+    in a tape's entry, its bit in a mask, and a function of the output's gradient and of what was saved. A variadic op
+    has a single `pull_all(g, saved, needed)` instead, which returns a tuple, and one recipe for all masks.
     """
 
-    save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
-    quick_save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]  # the same, for plain tensors only
-    pulls: tuple[Pull | None, ...]
+    op: Op
+    mask: int
+    save: Save
+    quick_save: Save
+    save_two: Callable[[Any, Any, Any], tuple[Any, ...]]
+    pulls: tuple[tuple[int, int, Pull], ...]
     pull_all: Callable[[Any, tuple[Any, ...], tuple[bool, ...]], tuple[Any, ...]] | None
     names: tuple[str, ...]
+
+
+class _Recipes(dict[int, "Recipe | None"]):
+    """The recipes of an op by mask, each made when it is first asked for; None where the op has no gradient."""
+
+    def __init__(self, op: Op) -> None:
+        super().__init__()
+        self._op = op
+
+    def __missing__(self, mask: int) -> Recipe | None:
+        found = self[mask] = None if self._op.vjp is None else _compile_recipe(self._op, mask)
+        return found
 
 
 class Taped(NamedTuple):
@@ -119,7 +142,7 @@ class Op:
         self.direct = not (multiple or higher_order or placement)
         self.save = save
         self.taped = taped
-        self.recipes: dict[int, Recipe] = {}
+        self.recipes = _Recipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}
 
     def kernel_on(self, backend: str) -> Callable[..., Any]:
@@ -139,9 +162,8 @@ class Op:
 
         Raises GradientError when the op has no rule for a watched input and did not declare why.
         """
-        found = self.recipes.get(mask)
-        if found is None:
-            found = self.recipes[mask] = _compile_recipe(self, mask)
+        found = self.recipes[mask]
+        assert found is not None, f"{self.name} is not differentiable"
         return found
 
     @property
@@ -231,25 +253,30 @@ def _check_rule(op: Op, target: str, rule: Rule) -> None:
 
 def _compile_recipe(op: Op, mask: int) -> Recipe:
     rules = _wanted_rules(op, mask)
+    mask = -1 if op.variadic else mask
     if op.save is not None:
-        return Recipe(op.save, op.save, (), rules[0], ("saved",))
-    saved: list[str] = []
+        save = op.save
+        return Recipe(op, mask, save, save, lambda x, y, out: save((x, y), out, ()), (), rules[0], ("saved",))
+    names: list[str] = []
     for rule in rules:
         if rule is not None:
-            saved += [name for name in _parameters(rule) if name not in ("g", "needed", *saved)]
-    places = {name: i for i, name in enumerate(saved)}
-    save_source = "lambda inputs, out, attrs: (" + "".join(f"{_getter(op, name)}, " for name in saved) + ")"
-    save: Any = _compiled(save_source, {"sizes": _sizes, "dtype": _dtype, "device": _device})
-    quick = save if op.variadic else _compiled(save_source.replace(".sizes()", "._data.shape"), {})
-    pulls = [_pull(rule, places) for rule in rules]
-    return Recipe(save, quick, () if op.variadic else tuple(pulls), pulls[0] if op.variadic else None, tuple(saved))
+            names += [name for name in _parameters(rule) if name not in ("g", "needed", *names)]
+    values = "".join([f"{_getter(op, name)}, " for name in names])
+    save = _compiled(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
+    if op.variadic:
+        pull_all = _pull(rules[0], names)
+        return Recipe(op, mask, save, save, lambda x, y, out: save((x, y), out, ()), (), pull_all, tuple(names))
+    values = values.replace(".sizes()", "._data.shape")
+    quick = _compiled(f"lambda inputs, out, attrs: ({values})", {})
+    two = _compiled(f"lambda x, y, out: ({values.replace('inputs[0]', 'x').replace('inputs[1]', 'y')})", {})
+    found = [(FIRST_INPUT + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
+    return Recipe(op, mask, save, quick, two, tuple(found), None, tuple(names))
 
 
-def _pull(rule: Rule | None, places: Mapping[str, int]) -> Any:
-    if rule is None:
-        return None
-    given = {"g": "g", "needed": "needed"}
-    arguments = ", ".join(given.get(name) or f"saved[{places[name]}]" for name in _parameters(rule))
+def _pull(rule: Rule | None, saved: Sequence[str]) -> Any:
+    """The rule as a function of the output's gradient and what was saved."""
+    given = {"g": "g", "needed": "needed"} | {name: f"saved[{i}]" for i, name in enumerate(saved)}
+    arguments = ", ".join([given[name] for name in _parameters(rule)]) if rule is not None else ""
     return _compiled(f"lambda g, saved, needed=None: rule({arguments})", {"rule": rule})
 
 

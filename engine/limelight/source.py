@@ -98,10 +98,15 @@ class Position(NamedTuple):
         return Source(self.code.co_filename, lines[0] if lines else 1, self.code.co_name)
 
 
-def position(frame: FrameType | None) -> tuple[CodeType, int] | tuple[None, int]:
-    """The innermost frame of the user's at or outside `frame`, as the fields of a `Position`; (None, 0) without one."""
+def position(frame: FrameType | None, known: CodeType | None = None) -> tuple[CodeType, int] | tuple[None, int]:
+    """The innermost frame of the user's at or outside `frame`, as the fields of a `Position`; (None, 0) without one.
+
+    `known` is code that has been found to be the user's: recognising it saves looking it up.
+    """
     while frame is not None:
         code = frame.f_code
+        if code is known:
+            return (code, frame.f_lasti)
         library = library_files.get(code.co_filename)
         if library is None:
             library = is_library(code)

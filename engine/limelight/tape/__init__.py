@@ -1,0 +1,10 @@
+"""Reverse-mode differentiation by recording (paper section 4.2)."""
+
+from __future__ import annotations
+
+from limelight.tape.backward import filled as filled
+from limelight.tape.backward import zeros as zeros
+from limelight.tape.entries import EntryRecord as EntryRecord
+from limelight.tape.gradient_tape import INEXACT as INEXACT
+from limelight.tape.gradient_tape import GradientTape as GradientTape
+from limelight.tape.gradient_tape import alive as alive

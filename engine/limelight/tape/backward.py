@@ -1,0 +1,171 @@
+"""Going back: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight import dispatch, nest, shapes, source
+from limelight.devices import CPU0
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.registry import FIRST_INPUT
+from limelight.tape.entries import Raw, source_of
+from limelight.tensor import Tensor, as_tensor, constant, wrap
+from limelight.variables import Resource
+
+Gradients = dict[int, Tensor]
+"""Gradients found so far, by uid."""
+
+
+def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
+    """The output gradients one by one, None where they are ones. Raises ArgumentError for another structure."""
+    if given is None:
+        return [None] * count
+    leaves, its_structure = nest.flatten(given)
+    if its_structure != structure:
+        raise ArgumentError(f"output_gradients has structure {its_structure}, the target has {structure}")
+    return leaves
+
+
+def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+    """The gradients to start from: those of the targets."""
+    grads: Gradients = {}
+    for target, weight in zip(targets, given, strict=True):
+        uid = uid_of(target)
+        if uid in watched and uid:
+            _add(grads, uid, _output_gradient(target, weight))
+    return grads
+
+
+def pull(entries: list[Raw], grads: Gradients, wanted: set[int], keep: bool) -> None:
+    """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
+
+    Unless they are to be kept, entries go as they are done with, and so does what they saved.
+    """
+    masks = _reached(entries, wanted)
+    looked_at = bool(dispatch.active)  # nobody asks whose line it is when only kernels run
+    caller = source.user_stack() if looked_at else ()
+    for index in range(len(masks) - 1, -1, -1):
+        raw = entries[index] if keep else entries.pop()
+        if not masks[index]:
+            continue
+        if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
+            line = source_of(raw)
+            with source.pretend((line, *caller) if line is not None else caller):
+                _pull_one(raw, grads, masks[index], wanted)
+        else:
+            _pull_one(raw, grads, masks[index], wanted)
+
+
+def _reached(entries: list[Raw], wanted: set[int]) -> list[int]:
+    """For each entry the mask of the inputs that lead back to a wanted source."""
+    connected = wanted - {0}
+    masks = []
+    for raw in entries:
+        mask, bit = 0, 1
+        for uid in raw[FIRST_INPUT:]:
+            if uid in connected:
+                mask |= bit
+            bit <<= 1
+        mask &= raw[0].mask
+        if mask:
+            outputs = raw[1]
+            if type(outputs) is int:
+                connected.add(outputs)
+            else:
+                connected.update(outputs)
+                connected.discard(0)
+        masks.append(mask)
+    return masks
+
+
+def _pull_one(raw: Raw, grads: Gradients, needed: int, wanted: set[int]) -> None:
+    recipe, uid = raw[0], raw[1]
+    if type(uid) is not int or recipe.pull_all is not None:
+        _pull_many(raw, grads, needed, wanted)
+        return
+    g = grads.get(uid) if uid in wanted else grads.pop(uid, None)
+    if g is None:
+        return
+    saved = raw[2]
+    for place, bit, rule in recipe.pulls:
+        if needed & bit:
+            part = rule(g, saved)
+            if part is not None:
+                target = raw[place]
+                present = grads.get(target)
+                grads[target] = part if present is None else present + part
+
+
+def _pull_many(raw: Raw, grads: Gradients, needed: int, wanted: set[int]) -> None:
+    """An op with several outputs, or with one rule for all its inputs."""
+    recipe, saved, inputs = raw[0], raw[2], raw[FIRST_INPUT:]
+    outputs = raw[1] if recipe.op.multiple else (raw[1],)
+    gs = tuple([grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs])
+    if all(g is None for g in gs):
+        return
+    g = gs if recipe.op.multiple else gs[0]
+    if recipe.pull_all is not None:
+        parts = recipe.pull_all(g, saved, tuple([bool(needed >> i & 1) for i in range(len(inputs))]))
+    else:
+        parts = [None] * len(inputs)
+        for place, bit, rule in recipe.pulls:
+            parts[place - FIRST_INPUT] = rule(g, saved) if needed & bit else None
+    for uid, part in zip(inputs, parts, strict=True):
+        if part is not None and uid:
+            _add(grads, uid, part)
+
+
+def _add(grads: Gradients, uid: int, g: Tensor) -> None:
+    present = grads.get(uid)
+    grads[uid] = g if present is None else present + g
+
+
+def finished(g: Tensor | None, of: Any, unconnected: str) -> Any:
+    """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
+    if g is not None:
+        home = getattr(of, "_device", None)
+        return g.to(home) if home is not None and type(g) is Tensor and g._device is not home else g
+    if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
+        return None
+    return filled(0, of)
+
+
+def uid_of(x: Any) -> int:
+    """The number by which tapes know `x`; 0 where there is none."""
+    found: int = getattr(x, "_uid", 0)
+    return found
+
+
+def _output_gradient(target: Any, weight: Any) -> Tensor:
+    if weight is None:
+        return filled(1, target)
+    given = as_tensor(weight)
+    if not isinstance(weight, (Tensor, Resource)) and given.dtype != target.dtype:
+        given = given.astype(target.dtype)
+    if given.dtype != target.dtype:
+        raise DTypeError(f"an output gradient of dtype {given.dtype.name} for a target of {target.dtype.name}")
+    if not shapes.compatible(given.shape, target.shape) and shapes.is_static(given.shape):
+        raise ShapeError(
+            f"an output gradient of shape {shapes.show(given.shape)} for a target of shape {shapes.show(target.shape)}"
+            "; it must have the target's own shape"
+        )
+    return given
+
+
+def filled(value: int, like: Any) -> Tensor:
+    """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
+    return _broadcast(value, like.shape if shapes.is_static(like.shape) else like.sizes(), like.dtype)
+
+
+def zeros(sizes: Any, dtype: Any) -> Tensor:
+    """Zeros of a shape as `Tensor.sizes` gives it."""
+    return _broadcast(0, sizes, dtype)
+
+
+def _broadcast(value: int, sizes: Any, dtype: Any) -> Tensor:
+    array = np.array(value, dtype)
+    scalar = constant(array) if dispatch.active else wrap(array, CPU0)
+    return scalar if type(sizes) is tuple and not sizes else scalar.broadcast_to(sizes)

@@ -1,0 +1,106 @@
+"""What a tape holds: one entry for each recorded op.
+
+An entry is a flat tuple, since each nested one costs as much as a kernel:
+
+    (recipe, output uid, saved, output shape, output dtype, code, instruction, uid of the first input, of the next, ...)
+
+For an op with several outputs the second, fourth and fifth are sequences. A uid of 0 is an input or output that cannot
+carry a gradient; `code` and `instruction` are the fields of a `source.Position`, or None and 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from limelight import dtypes
+from limelight.registry import Recipe
+from limelight.source import Position, Source
+from limelight.tensor import Tensor
+
+Raw: TypeAlias = tuple[Any, ...]
+
+
+class Entry(NamedTuple):
+    """An entry with its fields named and outputs always in sequences: for people, not for the way back."""
+
+    recipe: Recipe
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    saved: tuple[Any, ...]
+    shapes: Sequence[Any]
+    dtypes: Sequence[Any]
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRecord:
+    """A tape entry as shown to people: `inputs` and `outputs` are spec texts, `saved_bytes` is what it keeps alive."""
+
+    index: int
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved: tuple[str, ...]
+    saved_bytes: int
+    rule: str
+    source: Source | None
+
+
+def opened(raw: Raw) -> Entry:
+    """The fields of an entry."""
+    recipe, outputs, saved, shape, dtype, _, _, *inputs = raw
+    if isinstance(outputs, int):
+        return Entry(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
+    return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
+
+
+def source_of(raw: Raw) -> Source | None:
+    """The user's line that ran the op."""
+    return None if raw[5] is None else Position(raw[5], raw[6]).resolve()
+
+
+def records(entries: Iterable[Raw]) -> tuple[EntryRecord, ...]:
+    """The entries as texts and numbers. What several of them save is counted once, with the first."""
+    specs: dict[int, str] = {}
+    seen: set[int] = set()
+    found = []
+    for i, entry in enumerate(map(opened, entries)):
+        inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
+        saved = {id(x): x for x in _tensors(entry.saved)}
+        specs |= {x._uid: str(x.spec) for x in saved.values() if x._uid}
+        nbytes = sum(_nbytes(x) for x in saved.values() if id(x) not in seen)
+        seen |= saved.keys()
+        outputs = specs_of(entry)
+        specs |= dict(zip(entry.outputs, outputs, strict=True))
+        op = entry.recipe.op
+        found.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
+    return tuple(found)
+
+
+def specs_of(entry: Entry) -> tuple[str, ...]:
+    """The types of the outputs: "f32[10]"."""
+    return tuple(map(_spec_text, entry.shapes, entry.dtypes))
+
+
+def saved_bytes(entry: Entry) -> int:
+    """Bytes that one entry keeps alive."""
+    return sum(_nbytes(x) for x in {id(x): x for x in _tensors(entry.saved)}.values())
+
+
+def _spec_text(shape: Any, dtype: Any) -> str:
+    return f"{dtypes.short(dtype)}[{','.join('?' if n is None else str(n) for n in shape)}]"
+
+
+def _tensors(saved: tuple[Any, ...]) -> Iterator[Tensor]:
+    for x in saved:
+        if isinstance(x, Tensor):
+            yield x
+        elif isinstance(x, tuple):
+            yield from _tensors(x)
+
+
+def _nbytes(x: Tensor) -> int:
+    """Bytes of a saved tensor; a symbolic one counts what its spec says, 0 where sizes are unknown."""
+    return x.spec.nbytes or 0

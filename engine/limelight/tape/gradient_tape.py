@@ -1,0 +1,343 @@
+"""The tape itself.
+
+It is an interpreter that lets the one below do the op, then notes which rule to pull back through and what that rule
+needs. It knows tensors by their `_uid`, so it keeps alive only what rules asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, TracebackType
+from typing import Any, Final
+
+from limelight import dispatch, dtypes, events, nest, source
+from limelight.dtypes import float32
+from limelight.errors import ArgumentError, TapeError
+from limelight.registry import Op, Recipe
+from limelight.tape import backward
+from limelight.tape.backward import uid_of
+from limelight.tape.entries import EntryRecord, Raw, opened, records, saved_bytes, specs_of
+from limelight.tensor import Tensor, new_uid
+from limelight.variables import Resource
+
+_getframe: Final = sys._getframe
+INEXACT: Final = frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d))
+_ids = itertools.count(1)
+_alive: Final[set[weakref.ref[GradientTape]]] = set()
+
+
+class GradientTape(dispatch.Interpreter):
+    """Records the ops of its block that depend on something watched, to differentiate them afterwards.
+
+    Trainable variables are watched when read (unless `watch_accessed_variables=False`); tensors by `watch`. A tape
+    answers `gradient` once, and then lets go of everything it saved, unless it is `persistent`. Tapes nest: an outer
+    tape records what an inner one computes, which gives higher orders.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(3.0)
+    >>> with ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).item()
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self.id = next(_ids)
+        self.persistent = persistent
+        self._watches_variables = watch_accessed_variables
+        self._watched: set[int] = set()
+        self._variables: dict[int, Any] = {}
+        self._entries: list[Raw] = []
+        self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
+        self._recording = True
+        self._used = False
+        self._warned = False
+        _alive.add(weakref.ref(self, _alive.discard))
+
+    # The recording scope
+
+    @property
+    def active(self) -> bool:
+        """Whether the tape's block is being executed (on this thread)."""
+        return self.below is not None and self in dispatch.stack()
+
+    def __enter__(self) -> GradientTape:
+        if self.below is not None:
+            raise TapeError("this tape is recording already; use another tape, or tape.stop_recording() around a part")
+        dispatch.push(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self.active:
+            dispatch.remove(self)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Leaves the ops of its block unrecorded by this tape; other tapes go on."""
+        before, self._recording = self._recording, False
+        try:
+            yield
+        finally:
+            self._recording = before
+
+    def reset(self) -> None:
+        """Forgets everything recorded and watched so far."""
+        self._handed_over()
+        self._watched.clear()
+        self._variables.clear()
+        self._used = False
+
+    def watch(self, tensors: Any) -> None:
+        """Makes the ops that follow record what depends on `tensors`: a tensor, a variable, or a nest of them.
+
+        Raises ArgumentError for anything else. Watching integers or booleans warns: they have no gradient.
+        """
+        for x in nest.leaves_of(tensors):
+            if not isinstance(x, (Tensor, Resource)):
+                raise ArgumentError(
+                    f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
+                )
+            if x.dtype not in INEXACT:
+                warnings.warn(
+                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
+                )
+            else:
+                self._watched.add(_named(x))
+                if isinstance(x, Resource):
+                    self._note_variable(x)
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched so far, in the order in which they were first seen."""
+        found = [ref() for ref in self._variables.values()]
+        return tuple(v for v in found if v is not None)
+
+    # Recording
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        below = self.below
+        assert below is not None, "an interpreter is asked only while it is on the stack"
+        if not self._recording:
+            return below.process(op, inputs, attrs)
+        given = tuple([x._uid if type(x) is Tensor else self._look(op, x) for x in inputs])
+        mask = self._mask(given)
+        if not mask or op.vjp is None:
+            return below.process(op, inputs, attrs)
+        if op.taped is not None or op.multiple:
+            return self._record_many(below, op, inputs, attrs, mask)
+        out = below.process(op, inputs, attrs)
+        data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
+        dtype = data.dtype
+        if dtype in INEXACT:  # an integer output ends the path
+            recipe, names = self._recipe(op, mask, given)
+            saved = recipe.save(inputs, out, attrs)
+            out._uid = uid = out._uid or new_uid()
+            self._watched.add(uid)
+            place = source.position(_getframe(1))
+            self._entries.append((recipe, uid, saved, data.shape, dtype, *place, *names))
+            if events.wanted(events.Recorded):
+                self._emit(inputs)
+        return out
+
+    def observe(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
+        """Takes note of an op on plain tensors and scalars that has just run: `process` without the detour."""
+        given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
+        mask = self._mask(given)
+        if not mask or not self._recording or op.vjp is None:
+            return
+        data = out._data
+        dtype = data.dtype
+        if dtype in INEXACT:
+            recipe, names = self._recipe(op, mask, given)
+            saved = recipe.quick_save(inputs, out, attrs)
+            out._uid = uid = new_uid()
+            self._watched.add(uid)
+            self._code, at = source.position(_getframe(2), self._code)
+            self._entries.append((recipe, uid, saved, data.shape, dtype, self._code, at, *names))
+
+    def observe_two(self, op: Op, x: Any, y: Any, out: Tensor) -> None:
+        """The same for two tensors and no parameters: most ops are such, so this is written out."""
+        watched = self._watched
+        first = x._uid
+        second = y._uid
+        if first in watched:
+            mask = 3 if second in watched else 1
+        elif second in watched:
+            mask = 2
+        else:
+            return
+        data = out._data
+        dtype = data.dtype
+        if not (self._recording and (dtype is float32 or dtype in INEXACT)):
+            return
+        recipe = op.recipes[mask]
+        if recipe is None:
+            return
+        saved = recipe.save_two(x, y, out)
+        out._uid = uid = new_uid()
+        watched.add(uid)
+        frame = _getframe(2)
+        if frame.f_code is self._code:
+            at = frame.f_lasti
+        else:
+            self._code, at = source.position(frame, self._code)
+        self._entries.append((recipe, uid, saved, data.shape, dtype, self._code, at, first, second))
+
+    def _mask(self, given: Sequence[int]) -> int:
+        """Which of the inputs are watched, as bits."""
+        watched = self._watched
+        mask, bit = 0, 1
+        for uid in given:
+            if uid in watched:
+                mask |= bit
+            bit <<= 1
+        return mask
+
+    def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[Recipe, Sequence[int]]:
+        """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
+        if op.variadic:
+            return op.recipe(1), [uid if uid in self._watched else 0 for uid in given]
+        return op.recipe(mask), given
+
+    def _look(self, op: Op, x: Any) -> int:
+        """The uid of an input that is not a plain tensor; 0 for a scalar or a variable that is only written."""
+        if isinstance(x, Resource):
+            return x._uid if self._accesses(op, x) else 0
+        return uid_of(x)
+
+    def _accesses(self, op: Op, variable: Resource) -> bool:
+        """Whether `op` reads a variable that is watched, or that is to be watched from now on."""
+        if op.effect == "write":
+            return False
+        if self._watches_variables and variable.trainable and variable.dtype in INEXACT:
+            self._watched.add(variable._uid)
+            self._note_variable(variable)
+        return variable._uid in self._watched
+
+    def _record_many(self, below: Any, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int) -> Any:
+        """Records an op with several outputs, or the variant of an op that also returns what its gradient needs."""
+        swap = op.taped(inputs, attrs) if op.taped is not None else None
+        if swap is not None:
+            op, attrs = swap.op, swap.attrs
+        elif op.taped is not None:  # nothing that is watched influences its outputs
+            return below.process(op, inputs, attrs)
+        out = below.process(op, inputs, attrs)
+        outs = out if op.multiple else (out,)
+        recipe, given = self._recipe(op, mask, [uid_of(x) for x in inputs])
+        saved = recipe.save(inputs, out, attrs)
+        names = tuple([_named(y) if y.dtype in INEXACT else 0 for y in outs])
+        self._watched.update(uid for uid in names if uid)
+        shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
+        place = source.position(_getframe(2))
+        if op.multiple:
+            self._entries.append((recipe, names, saved, shapes, kinds, *place, *given))
+        else:
+            self._entries.append((recipe, names[0], saved, shapes[0], kinds[0], *place, *given))
+        if events.wanted(events.Recorded):
+            self._emit(inputs)
+        return out if swap is None else swap.result(out)
+
+    def _note_variable(self, variable: Any) -> None:
+        if variable._uid not in self._variables:
+            self._variables[variable._uid] = weakref.ref(variable)
+
+    # Going back
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: str = "none"
+    ) -> Any:
+        """The gradient of the sum of `target` with respect to `sources`, in the structure of `sources`.
+
+        `output_gradients`, in the structure of `target`, are weights instead of ones (None means ones). Where a source
+        does not influence the target the result is None, or zeros with `unconnected_gradients="zero"`. Complex
+        gradients follow the conjugate convention: the steepest ascent of the real part.
+
+        Raises TapeError on the second call of a tape that is not persistent, GradientError when an op on the way has
+        no rule, ShapeError or DTypeError when an output gradient does not fit its target.
+        """
+        if unconnected_gradients not in ("none", "zero"):
+            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')
+        self._begin()
+        targets, structure = nest.flatten(target)
+        wanted, source_structure = nest.flatten(sources)
+        names = [uid_of(x) for x in wanted]
+        try:
+            weights = backward.weights(output_gradients, structure, len(targets))
+            grads = backward.seeded(targets, weights, self._watched)
+            backward.pull(self._entries if self.persistent else self._handed_over(), grads, set(names), self.persistent)
+            found = [
+                backward.finished(grads.get(uid) if uid else None, x, unconnected_gradients)
+                for uid, x in zip(names, wanted, strict=True)
+            ]
+        finally:
+            if not self.persistent:
+                self._entries.clear()
+        return nest.unflatten(source_structure, found)
+
+    def _begin(self) -> None:
+        if self._used and not self.persistent:
+            raise TapeError(
+                "this tape has answered already and let go of what it saved; "
+                "make it with ll.GradientTape(persistent=True) to ask more than once"
+            )
+        self._used = True
+        if not self.active:
+            return
+        if not self.persistent:
+            dispatch.remove(self)
+        elif self._recording and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "gradient() of a persistent tape inside its own block records the gradient computation as well; "
+                "leave the block first unless you want higher orders from this tape",
+                stacklevel=3,
+            )
+
+    def _handed_over(self) -> list[Raw]:
+        """The entries, which the tape itself forgets."""
+        if events.wanted(events.TapeReleased):
+            events.emit(events.TapeReleased(self.id, len(self._entries), self.saved_bytes))
+        entries, self._entries = self._entries, []
+        return entries
+
+    # For people
+
+    @property
+    def entries(self) -> tuple[EntryRecord, ...]:
+        """What the tape holds, as records of texts and numbers."""
+        return records(self._entries)
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that the tape keeps alive."""
+        return sum(record.saved_bytes for record in self.entries)
+
+    def __repr__(self) -> str:
+        state = "recording" if self.active else "used" if self._used and not self.persistent else "idle"
+        return f"<GradientTape {self.id}: {state}, {len(self._entries)} entries>"
+
+    def _emit(self, inputs: tuple[Any, ...]) -> None:
+        entry = opened(self._entries[-1])
+        given = tuple(str(x.spec) if hasattr(x, "spec") else repr(x) for x in inputs)
+        index, op = len(self._entries) - 1, entry.recipe.op
+        record = (self.id, index, op.name, given, specs_of(entry), saved_bytes(entry), op.rule, entry.source)
+        events.emit(events.Recorded(*record))
+
+
+def alive() -> list[GradientTape]:
+    """The tapes that exist, oldest first."""
+    found = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
+    return sorted(found, key=lambda tape: tape.id)
+
+
+def _named(x: Any) -> int:
+    """The uid of `x`, which gets one if it has none."""
+    if not x._uid:
+        x._uid = new_uid()
+    found: int = x._uid
+    return found
