@@ -13,9 +13,6 @@ import limelight as ll
 import limelight_widgets
 from limelight_widgets import frontend
 
-# Each test stages the program anew, which the engine would rather have done once.
-pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
-
 
 @pytest.fixture
 def program():

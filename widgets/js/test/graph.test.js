@@ -133,7 +133,8 @@ test("too many boxes for Graphviz go straight to the linear layout", async () =>
 test("finding by word and by field", () => {
   const state = example("network");
   assert.deepEqual(find(state, 0, "matmul"), [0]);
-  assert.deepEqual(find(state, 0, "op:MUL"), [0, 3]);
+  assert.deepEqual(find(state, 0, "op:MATM"), [0]);
+  assert.deepEqual(find(state, 0, "op:MUL"), [0, 3, 4], "the call's function multiplies too");
   assert.deepEqual(find(state, 0, "line:7"), [3]);
   assert.deepEqual(find(state, 0, "dtype:f32 line:8"), [4]);
   assert.deepEqual(find(state, 0, "call loss"), [4]);

@@ -155,11 +155,11 @@ def attribute_text(value: object) -> str:
 
 def _array_text(array: np.ndarray) -> str:
     if array.size == 1:
-        return shortened(str(array.reshape(-1)[0]), ATTRIBUTE_WIDTH)
+        return _number_text(array.reshape(-1)[0])
     if array.size <= 8:
         return shortened(str(array.tolist()), ATTRIBUTE_WIDTH)
     if array.size <= LOOKED_AT and (array == array.flat[0]).all():
-        return f"all {array.flat[0]}"
+        return f"all {_number_text(array.flat[0])}"
     return f"{array.dtype}{list(array.shape)}"
 
 
@@ -177,6 +177,12 @@ def _inputs(graph: Any) -> list[State]:
         | ({"captured": True} if k >= first_capture else {})
         for k, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True))
     ]
+
+
+def _number_text(number: Any) -> str:
+    """Six digits of a fraction; everything else as it is."""
+    fraction = isinstance(number, np.floating) and np.isfinite(number) and number % 1
+    return f"{float(number):.6g}" if fraction else str(number)
 
 
 def _kind(node: Any) -> str:

@@ -38,10 +38,38 @@ function textOf(node) {
 }
 
 /**
- * Indices of the matching nodes of a graph, in execution order.
+ * Whether a node matches, or anything in the functions that it calls.
+ * @param {GraphState} state @param {string} query @returns {((node: GraphNode) => boolean) | null}
+ */
+export function deepMatcher(state, query) {
+  const matches = matcher(query);
+  if (!matches) return null;
+  /** @type {Map<GraphNode, boolean>} */
+  const known = new Map();
+  return (node) => {
+    let found = known.get(node);
+    if (found === undefined) {
+      found = !node.inline && (matches(node) || reachable(state, node).some((graph) => state.graphs[graph].nodes.some(matches)));
+      known.set(node, found);
+    }
+    return found;
+  };
+}
+
+/** The graphs that a node calls, and that these call in turn. @param {GraphState} state @param {GraphNode} node */
+function reachable(state, node) {
+  const graphs = new Set((node.calls ?? []).map(([graph]) => graph));
+  for (const graph of graphs) {
+    for (const inner of state.graphs[graph].nodes) inner.calls?.forEach(([callee]) => graphs.add(callee));
+  }
+  return [...graphs];
+}
+
+/**
+ * Indices of the nodes of a graph that match, or that call something that does, in execution order.
  * @param {GraphState} state @param {number} graph @param {string} query
  */
 export function find(state, graph, query) {
-  const matches = matcher(query);
-  return matches ? state.graphs[graph].nodes.flatMap((node, index) => (!node.inline && matches(node) ? [index] : [])) : [];
+  const matches = deepMatcher(state, query);
+  return matches ? state.graphs[graph].nodes.flatMap((node, index) => (matches(node) ? [index] : [])) : [];
 }

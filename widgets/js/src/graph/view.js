@@ -9,13 +9,14 @@ import { keyHelp, onKey } from "./keys.js";
 import { Layouts } from "./layout.js";
 import { Outline } from "./outline.js";
 import { arrowMarker, scene } from "./scene.js";
-import { find } from "./search.js";
+import { deepMatcher, find } from "./search.js";
 import { lineKey, SourcePane } from "./source.js";
 import { visible } from "./visible.js";
-import { placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
+import { membersOf, placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
 
 /**
  * @typedef {import("./visible.js").Box} Box
+ * @typedef {import("./visible.js").GraphNode} GraphNode
  * @typedef {import("./visible.js").Picture} Picture
  * @typedef {import("./frames.js").Drawing} Drawing
  * @typedef {import("./frames.js").Rectangle} Rectangle
@@ -39,8 +40,8 @@ export class GraphView {
     this.chosen = null;
     /** @type {string | null} the line that the reader chose */
     this.line = null;
-    /** @type {{nodes: number[], at: number}} */
-    this.found = { nodes: [], at: -1 };
+    /** @type {{nodes: number[], at: number, test: ((node: GraphNode) => boolean) | null}} what is sought */
+    this.found = { nodes: [], at: -1, test: null };
     /** @type {Picture} */
     this.picture = { boxes: [], frames: [], edges: new Map() };
     /** @type {Drawing} */
@@ -280,23 +281,25 @@ export class GraphView {
 
   seek() {
     const { state, search } = this;
-    const nodes = state && search && this.graph >= 0 ? find(state, this.graph, search.value) : [];
-    this.found = { nodes, at: -1 };
+    const query = search?.value ?? "";
+    const nodes = state && this.graph >= 0 ? find(state, this.graph, query) : [];
+    this.found = { nodes, at: -1, test: state && deepMatcher(state, query) };
     this.say(search?.value.trim() ? counted(nodes.length, "match", "matches") : "");
     this.highlight();
   }
 
   /** The boxes that hold what was found. */
   foundBoxes() {
-    const wanted = new Set(this.found.nodes);
-    return this.picture.boxes.filter((box) => this.holds(box, wanted)).map(({ name }) => name);
+    return this.picture.boxes.filter((box) => this.holds(box)).map(({ name }) => name);
   }
 
-  /** @param {Box} box @param {Set<number>} nodes */
-  holds(box, nodes) {
-    if (box.graph !== this.graph || !nodes.size) return false;
-    if (box.kind === "node") return nodes.has(box.index);
-    return box.kind === "group" && [...nodes].some((node) => this.groupsAround(node).includes(box.index));
+  /** Whether a box is, or holds, something that was found. @param {Box} box */
+  holds(box) {
+    const { state, found } = this;
+    const graph = state?.graphs[box.graph];
+    if (!graph || !found.test) return false;
+    const inside = box.kind === "node" ? [box.index] : box.kind === "group" ? membersOf(graph, box.index) : [];
+    return inside.some((index) => found.test?.(graph.nodes[index]));
   }
 
   /** @param {number} node @returns {number[]} the groups around a node of the graph that is shown, from the inside out */
@@ -316,7 +319,8 @@ export class GraphView {
     const hidden = this.groupsAround(node).filter((group) => !this.drawing.frames.has(`g${group}`));
     for (const group of hidden) this.opened.set(`g${group}`, true);
     if (hidden.length) await this.redraw();
-    this.choose(`n${node}`);
+    const inside = this.picture.boxes.find((box) => box.name.startsWith(`n${node}.`) && this.holds(box));
+    this.choose(this.box(`n${node}`)?.name ?? inside?.name ?? null);
     this.say(`${this.found.at + 1} of ${counted(nodes.length, "match", "matches")}`);
   }
 
