@@ -1,0 +1,121 @@
+"""The first lesson, from top to bottom, as a newcomer meets it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from harness.page import DARK, cell, output, run_all, save, set_theme, wait_idle
+from playwright.sync_api import Locator, Page, expect
+
+LESSON = Path(__file__).parents[2] / "notebooks" / "01_first_light.ipynb"
+SOURCES = [c.source for c in nbformat.read(LESSON, as_version=4).cells]
+
+
+def index(beginning: str) -> int:
+    """The cell whose source begins so."""
+    return next(i for i, source in enumerate(SOURCES) if source.startswith(beginning))
+
+
+def box(view: Locator, title: str) -> Locator:
+    return view.locator(".ll-box", has=view.page.locator(f'text="{title}"')).first
+
+
+@pytest.fixture
+def lesson(open_notebook) -> Iterator[Page]:  # type: ignore[no-untyped-def]  # a fixture of conftest
+    yield open_notebook(LESSON)
+
+
+def test_the_lesson_runs_and_its_views_answer(lesson: Page, picture) -> None:  # type: ignore[no-untyped-def]
+    run_all(lesson, timeout=120_000)
+
+    staged = output(lesson, index("%%stage train_step\n"))
+    expect(staged).to_contain_text("trace-time only")
+    view = staged.locator(".ll-graph-view")
+    box(view, "mean").locator(".ll-outline").click()
+    expect(view.locator(".ll-line.ll-chosen")).to_contain_text("softmax_cross_entropy(logits, labels).mean()")
+    picture(cell(lesson, index("%%stage train_step\n")), "lesson-stage-light")
+
+    view.locator(".ll-box", has_text="forward_network").first.locator(".ll-opener").click()
+    expect(box(view, "relu")).to_be_visible()
+    picture(view, "lesson-nested-light")
+
+    cache = output(lesson, index("%trace_cache train_step"))
+    expect(cache).to_contain_text("2 traces")
+    expect(cache).to_contain_text("f32[29,64]")
+    picture(cell(lesson, index("%trace_cache train_step")), "lesson-cache-light")
+    picture(cell(lesson, index("%devices")), "lesson-devices-light")
+    expect(output(lesson, index("%trace_cache train_step --why"))).to_contain_text("axis 0: 32 -> 29")
+    expect(output(lesson, index("guesses = "))).to_contain_text("held-out digits are right")
+    expect(output(lesson, index("%devices"))).to_contain_text("CPU:0 → CPU:1")
+
+    set_theme(lesson, DARK)
+    for beginning, name in [("%%stage train_step\n", "stage"), ("%trace_cache train_step", "cache"), ("%devices", "devices")]:
+        picture(cell(lesson, index(beginning)), f"lesson-{name}-dark")
+
+
+SLOWLY = """\
+for images, labels in batches():
+    train_step(images=images, labels=labels)
+    time.sleep(0.15)
+print("done")"""
+
+
+def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    notebook = nbformat.read(LESSON, as_version=4)
+    loop = index("%devices") + 1
+    notebook.cells[loop:] = [nbformat.v4.new_code_cell(SLOWLY)]
+    nbformat.write(notebook, tmp_path / "slowly.ipynb")
+    page = open_notebook(tmp_path / "slowly.ipynb")
+    run_all(page, wait=False)
+    running = cell(page, loop).locator(".jp-InputPrompt", has_text="[*]")
+    running.wait_for(timeout=60_000)
+    cache, devices = output(page, index("%trace_cache train_step")), output(page, index("%devices"))
+    expect(devices).to_contain_text("ops run", timeout=30_000)
+    expect(devices).not_to_contain_text(re.compile(r"ops run\s*0\b"))
+    before = devices.inner_text()
+    expect(devices).not_to_have_text(before, use_inner_text=True)
+    assert running.count(), "the devices moved while the cell was still running"
+    expect(cache).to_contain_text("2 traces", timeout=30_000)
+    wait_idle(page)
+    expect(output(page, loop)).to_contain_text("done")
+
+
+def test_a_published_lesson_needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open_notebook) -> None:  # type: ignore[no-untyped-def]
+    run_all(lesson, timeout=120_000)
+    save(lesson)
+    (saved,) = lab_server.root.glob("*published*01_first_light.ipynb")
+    executed = tmp_path / "executed.ipynb"
+    executed.write_text(json.dumps(_without_trust(json.loads(saved.read_text()))))
+    assert executed.stat().st_size < 700_000
+
+    untrusted = open_notebook(executed)
+    for beginning in ("%%stage train_step\n", "%trace_cache train_step", "%devices", "%graph train_step"):
+        cell(untrusted, index(beginning)).evaluate("one => one.scrollIntoView({block: 'start'})")
+        shown = output(untrusted, index(beginning)).locator("img").first
+        expect(shown).to_be_visible()
+        assert shown.evaluate("image => image.naturalWidth") > 100, f"the figure of {beginning!r} is drawn, untrusted"
+
+    page = _published(executed, tmp_path)
+    figures = page.count('src="data:image/svg+xml;base64,')
+    assert figures >= 5, f"every view has its figure in the published page, found {figures}"
+
+
+def _without_trust(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook as a stranger would send it: JupyterLab trusts what it has saved itself, by its contents."""
+    notebook["metadata"].pop("widgets", None)
+    notebook["metadata"]["from"] = "somebody else"
+    return notebook
+
+
+def _published(notebook: Path, folder: Path) -> str:
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", "page.html", "--output-dir", str(folder), str(notebook)]
+    subprocess.run(command, check=True, capture_output=True)
+    return (folder / "page.html").read_text()
