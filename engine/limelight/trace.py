@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -343,11 +344,16 @@ class EffectOrder:
             self._chains[chain] = node
 
 
+def _at(node: Node) -> AbstractContextManager[object]:
+    """The device scope in which `node` was made."""
+    return nullcontext() if node.device is None else dispatch.device(node.device)
+
+
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:
     """Runs the nodes of `graph` through the interpreters of this thread, at their own source lines; returns its outputs."""
     handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
-        with source.pretend(node.stack):
+        with source.pretend(node.stack), _at(node):
             result = apply(node.op, tuple([handles[value] for value in node.inputs]), node.params)
         results = result if node.op.multiple else (result,)
         handles.update(zip(node.outputs, results, strict=True))

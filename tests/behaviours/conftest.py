@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import limelight as ll
+from limelight import devices
+from limelight.devices import Device
 
 Here = Callable[..., str]
 
@@ -34,9 +36,9 @@ def here() -> Here:
 
 
 @pytest.fixture
-def cpus() -> list[ll.devices.Device]:
-    """At least four logical CPU devices. There may be more: once in use, they stay for the process."""
-    found = [d for d in ll.list_devices() if d.kind == "CPU"]
-    if len(found) < 4:
-        ll.config.set_virtual_devices(CPU=4)
+def cpus(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    """Four logical CPU devices, for this test only."""
+    monkeypatch.setattr(devices, "_local", list(devices._local))
+    monkeypatch.setattr(devices, "_in_use", False)
+    ll.config.set_virtual_devices(CPU=4)
     return [d for d in ll.list_devices() if d.kind == "CPU"]

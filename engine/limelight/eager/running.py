@@ -57,8 +57,10 @@ def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """Runs an op whose parameters are staged functions: their graphs place their own ops and outputs."""
     start = time.perf_counter()
     payloads = [x if type(x) in SCALARS else x._data for x in inputs]
+    homes = [getattr(x, "_device", CPU0) for x in inputs]
+    attrs = tuple([p.placed_on(homes[len(homes) - len(p.graph.inputs) :]) if hasattr(p, "graph") else p for p in attrs])
     results = op.kernel_on("numpy")(*payloads, *attrs)
-    places = attrs[0].output_devices([x._device for x in inputs[-len(attrs[0].graph.inputs) :]])
+    places = list(attrs[0].run.output_devices)
     places += [CPU0] * (len(results) - len(places))
     outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
     if events.wanted(events.OpRan) or events.wanted(events.Allocated):

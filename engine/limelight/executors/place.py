@@ -35,8 +35,8 @@ def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build:
 
     `inputs` are the devices of the graph's inputs, none at all for CPU:0; all outputs are brought to `deliver` if that
     is given. Called functions are built anew by `build` where their inputs are not on CPU:0 or their nodes ask for
-    devices; their outputs come back to the calling node's device. Raises DeviceError when variables on different
-    devices meet in one op.
+    devices. The outputs of a call stay where they are made; those of branches and loop bodies, of which one or another
+    may run, come to the node's device. Raises DeviceError when variables on different devices meet in one op.
     """
     if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _asks(graph):
         return Placed(graph, (CPU0,) * len(graph.outputs))
@@ -89,9 +89,17 @@ class _Placement:
         inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
         placed = self._rewriter.rebuild(node, inputs)
         placed.device = home
-        if node.op.higher_order and (home is not CPU0 or any(_asks(f.graph) for f in node.functions)):
-            placed.params = tuple([self._relocate(p, inputs, home) if is_function(p) else p for p in node.params])
         self._homes.update(dict.fromkeys(placed.outputs, home))
+        if node.op.higher_order and (home is not CPU0 or any(_asks(f.graph) for f in node.functions)):
+            deliver = None if len(node.functions) == 1 else home
+            placed.params = tuple(
+                [self._relocate(p, inputs, home, deliver) if is_function(p) else p for p in node.params]
+            )
+            if deliver is None:
+                (called,) = (p for p in placed.params if isinstance(p, Relocated))
+                self._homes.update(zip(placed.outputs, called.run.output_devices, strict=True))
+        elif home is not CPU0:
+            placed.params = tuple([p.placed_on(home) if hasattr(p, "placed_on") else p for p in node.params])
 
     def _home(self, node: Node, inputs: tuple[Value, ...]) -> Device:
         if node.op.placement is not None:
@@ -142,25 +150,28 @@ class _Placement:
         self._rewriter.nodes.append(copy)
         return copy
 
-    def _relocate(self, function: FunctionLike, inputs: tuple[Value, ...], home: Device) -> Relocated:
+    def _relocate(
+        self, function: FunctionLike, inputs: tuple[Value, ...], home: Device, deliver: Device | None
+    ) -> Relocated:
         last = inputs[len(inputs) - len(function.graph.inputs) :]
-        return Relocated(function, [self._homes.get(value, home) for value in last], home, self._build)
+        return Relocated(function, [self._homes.get(value, home) for value in last], deliver, self._build)
 
 
 class Relocated:
     """A called function, built for inputs that are not all on CPU:0."""
 
-    def __init__(self, function: FunctionLike, inputs: list[Device], home: Device, build: Build) -> None:
+    def __init__(self, function: FunctionLike, inputs: list[Device], deliver: Device | None, build: Build) -> None:
         self.name = function.name
         self.graph = function.graph
         self._function = function
         self._inputs = inputs
-        self._home = home
+        self._deliver = deliver
         self._build = build
 
     @cached_property
-    def run(self) -> Callable[..., tuple[Any, ...]]:
-        return self._build(self.graph, self._inputs, deliver=self._home)
+    def run(self) -> Any:
+        """A plan."""
+        return self._build(self.graph, self._inputs, deliver=self._deliver)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from limelight.devices import CPU0, Device
 from limelight.executors import plan
 from limelight.graph.effects import Effects, effects_of_graph
-from limelight.graph.ir import Graph, Value
+from limelight.graph.ir import Graph
 from limelight.optimise.pipeline import Optimised, optimise
 
 _ids = itertools.count(1)
+
+
+class Placed(NamedTuple):
+    """A graph function whose inputs are not all on CPU:0."""
+
+    graph: Graph
+    run: plan.Plan
 
 
 class GraphFunction:
@@ -29,12 +36,23 @@ class GraphFunction:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
-        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs, kept here so that all callers share them
+        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
+        self._placed: dict[tuple[Device, ...], Placed] = {}
 
     @cached_property
-    def run(self) -> Callable[..., tuple[Any, ...]]:
-        """run(*payloads) -> tuple of output payloads."""
+    def run(self) -> plan.Plan:
+        """run(*payloads) -> tuple of output payloads, for inputs on CPU:0; `run.output_devices` says where these are."""
         return plan.build(self.optimised.graph)
+
+    def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:
+        """The function for inputs on these devices: each op runs where asked, else where its first operand is."""
+        devices = tuple(inputs)
+        if all(device is CPU0 for device in devices):
+            return self
+        found = self._placed.get(devices)
+        if found is None:
+            found = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
+        return found
 
     @cached_property
     def optimised(self) -> Optimised:
@@ -44,14 +62,6 @@ class GraphFunction:
     @cached_property
     def effects(self) -> Effects:
         return effects_of_graph(self.graph)
-
-    def output_devices(self, inputs: Sequence[Device]) -> list[Device]:
-        """Where the outputs are when the inputs are on `inputs`: each op runs where asked, else where its first input is."""
-        places: dict[Value, Device] = dict(zip(self.graph.inputs, inputs, strict=True))
-        for node in self.graph.nodes:
-            device = node.device or next((places[value] for value in node.inputs), CPU0)
-            places.update(dict.fromkeys(node.outputs, device))
-        return [places[value] for value in self.graph.outputs]
 
     def __repr__(self) -> str:
         return f"<graph function {self.name}: {len(self.graph.nodes)} nodes>"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from limelight import nest, source
 from limelight.errors import ArgumentError, DTypeError, SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging.signature import Call, Signature
+from limelight.staging.signature import Call, Signature, refuse_spec
 from limelight.tensor import Tensor, as_tensor, constant
 
 _MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -36,15 +36,27 @@ def check(given: Sequence[Any] | None, signature: Signature) -> tuple[Any, ...] 
     return tuple(given)
 
 
-def call(declared: tuple[Any, ...], signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same."""
+def call(
+    declared: tuple[Any, ...],
+    signature: Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    abstract: bool = False,
+) -> Call:
+    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same.
+
+    Specs may stand for tensors in an `abstract` call, which will not be run.
+    """
     positional, keywords = signature.bind(args, kwargs)
     given, rest = positional[: len(declared)], positional[len(declared) :]
     _check_rest(signature, len(declared), rest, keywords)
     fitted: list[Any] = []
     for i, (value, specs) in enumerate(zip(given, declared, strict=False)):
         fitted += _fit_nest(signature.name, value, specs, signature.root(i))
-    keyed = signature.call((*declared[: len(given)], *rest), keywords)
+    for leaf in fitted:
+        if not abstract:
+            refuse_spec(leaf)
+    keyed = signature.call((*declared[: len(given)], *rest), keywords, abstract=True)
     return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.key)
 
 
@@ -73,9 +85,7 @@ def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
     try:
         leaves = nest.flatten_like(wanted, value, path)
     except ArgumentError as error:
-        raise SignatureError(
-            f"{name}: argument {error}, by the input_signature{source.at(source.user_line())}"
-        ) from None
+        raise SignatureError(f"{name}: argument {error.bare}, by the input_signature") from None
     paths, declared = nest.paths(wanted, path), nest.leaves_of(specs)
     return [_fit(name, *leaf) for leaf in zip(leaves, declared, paths, strict=True)]
 

@@ -136,8 +136,9 @@ class ConcreteFunction:
                 )
             inputs.append(captured)
         if not dispatch.active and all([x._device is CPU0 for x in inputs]):
-            results = self.function.run(*[x._data for x in inputs])
-            return self._outputs.rebuild([wrap(r) for r in results])
+            run = self.function.run
+            results = run(*[x._data for x in inputs])
+            return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
         return self._outputs.rebuild(dispatch.apply(call, tuple(inputs), (self.function,)))
 
 

@@ -91,12 +91,12 @@ class Function:
         """
         if self._declared is not None and not args and not kwargs:
             args = tuple(self._declared)
-        call = self._call(args, kwargs)
+        call = self._call(args, kwargs, abstract=True)
         return self._find(call.key) or self._trace_once(call, run=False)
 
     def explain(self, *args: Any, **kwargs: Any) -> miss.Prediction:
         """Whether this call would hit or miss, and why, without tracing or running anything."""
-        call = self._call(args, kwargs)
+        call = self._call(args, kwargs, abstract=True)
         found = self._find(call.key)
         return miss.predict(self, call.key, found)
 
@@ -141,10 +141,10 @@ class Function:
     def __repr__(self) -> str:
         return f"<limelight function {self.name}: {len(self._cache)} traces>"
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> Call:
         if self._declared is None:
-            return self._signature.call(args, kwargs)
-        return declared.call(self._declared, self._signature, args, kwargs)
+            return self._signature.call(args, kwargs, abstract)
+        return declared.call(self._declared, self._signature, args, kwargs, abstract)
 
     def _find(self, key: Key) -> Any:
         try:

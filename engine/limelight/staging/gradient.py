@@ -75,7 +75,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with dispatch.fresh_stack(), Tracer(graph.name) as tracer:
+        with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]

@@ -180,9 +180,16 @@ def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
 def _infer_forward(*given: Any) -> tuple[Spec, ...]:
     cond_fn, body_fn, n, limit, record = given[-5:]
     values = {"input": body_fn.graph.inputs, "output": body_fn.graph.outputs}
-    rows = [values[where][i].spec for where, i in record.places]
-    stacks = [known((None, *s.shape), s.dtype) if isinstance(s, TensorSpec) else ObjectSpec("list") for s in rows]
+    stacks = [_stacked(values[where][i].spec) for where, i in record.places]
     return (*[value.spec for value in body_fn.graph.inputs[:n]], known((), dtypes.int32), *stacks)
+
+
+def _stacked(row: Spec) -> Spec:
+    """The spec of a stack of rows, one for each iteration: a tensor, or a list where the rows are opaque."""
+    if isinstance(row, TensorSpec):
+        return known((None, *row.shape), row.dtype)
+    assert isinstance(row, ObjectSpec)
+    return ObjectSpec(f"list of {row.kind}")
 
 
 def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
@@ -269,13 +276,26 @@ class Step(NamedTuple):
         function, targets = pair.backward(needed, tuple(i in seeds for i in range(pair.n_outputs)))
         if not targets:
             return {}
-        stacked = iter([stack[k] for stack in self.stacks])
+        stacked = iter([_row(stack, k) for stack in self.stacks])
         residuals = [
             self.invariant[i] if where == "input" and i >= self.n else next(stacked) for where, i in pair.sources
         ]
         values = dispatch.apply(call, (*residuals, *[seeds[i] for i in sorted(seeds)]), (function,))
         return dict(zip(targets, values, strict=True))
 
+
+def _row(stack: Any, k: Any) -> Any:
+    """The k-th row of a stack, which may be a list of opaque values."""
+    return stack[k] if isinstance(stack, Tensor) else dispatch.apply(row_op, (stack, k))
+
+
+row_op: Op = defop(
+    "row_of_list",
+    inputs="rows:any k:any",
+    infer=lambda rows, k: ObjectSpec(rows.kind.removeprefix("list of ")),
+    kernel=lambda xp, rows, k: rows[int(k)],
+    why_no_gradient="its operand is an opaque value",
+)
 
 while_op: Op = defop(
     "while_loop",

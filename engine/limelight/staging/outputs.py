@@ -58,5 +58,3 @@ def _as_output(leaf: Any, name: str, path: str) -> Any:
         f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None and nests "
         f"of these{source.at(source.user_line())}. Make it a tensor with ll.constant(...), or return it from plain Python"
     )
-
-

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch
-from limelight.devices import CPU0
+from limelight.devices import CPU0, Device
+from limelight.eager import move
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec
@@ -21,10 +22,13 @@ class PythonCall:
 
     __limelight_leaf__ = True
 
-    def __init__(self, function: Callable[..., Any], specs: tuple[TensorSpec, ...], single: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], specs: tuple[TensorSpec, ...], single: bool, device: Device = CPU0
+    ) -> None:
         self.function = function
         self.specs = specs
         self.single = single
+        self.device = device  # where a graph runs it: its operands are there, and its results are brought there
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *tensors: Any) -> tuple[Tensor, ...]:
@@ -35,6 +39,18 @@ class PythonCall:
             mark_user_error(error)
             raise
         return tuple(map(self._checked, self._listed(result), self.specs))
+
+    def placed_on(self, device: Device) -> PythonCall:
+        """The same for a node that runs on `device`."""
+        return PythonCall(self.function, self.specs, self.single, device)
+
+    def tensors(self, payloads: Sequence[Any]) -> list[Any]:
+        """The operands of the node as tensors."""
+        return [wrap(x, self.device) if hasattr(x, "dtype") else x for x in payloads]
+
+    def payloads(self, results: Sequence[Tensor]) -> list[Any]:
+        """Results as the node's payloads."""
+        return [move(x, self.device, "result of py_func") for x in results]
 
     def _listed(self, result: Any) -> list[Any]:
         if not self.specs:
@@ -103,24 +119,20 @@ class Recording(NamedTuple):
     outputs: tuple[Tensor, ...]
 
 
-def _tensors(payloads: Sequence[Any]) -> list[Any]:
-    return [wrap(x, CPU0) if hasattr(x, "dtype") else x for x in payloads]
-
-
 def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     *payloads, call = given
     with dispatch.fresh_stack():
-        return tuple([x._data for x in call(*_tensors(payloads))])
+        return tuple(call.payloads(call(*call.tensors(payloads))))
 
 
 def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
     *payloads, call = given
     with dispatch.fresh_stack():
-        inputs = _tensors(payloads)
+        inputs = call.tensors(payloads)
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
             outputs = call(*inputs)
-        return (*[x._data for x in outputs], Recording(tape, tuple(inputs), outputs))
+        return (*call.payloads(outputs), Recording(tape, tuple(inputs), outputs))
 
 
 def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]:
@@ -129,8 +141,8 @@ def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]
     with dispatch.fresh_stack():
         outputs = [recording.outputs[i] for i in seeded]
         wanted = [recording.inputs[i] for i in targets]
-        found = recording.tape.gradient(outputs, wanted, _tensors(seeds), unconnected_gradients="zero")
-        return tuple([x._data for x in found])
+        found = recording.tape.gradient(outputs, wanted, call.tensors(seeds), unconnected_gradients="zero")
+        return tuple(call.payloads(found))
 
 
 def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) -> Callable[..., tuple[Any, ...]]:

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight import dispatch, dtypes, nest, source
+from limelight import dispatch, dtypes, nest
 from limelight.devices import CPU0, Device
-from limelight.errors import SignatureError
+from limelight.errors import DTypeError, SignatureError
 from limelight.nest import Structure
 from limelight.spec import TensorSpec, VariableSpec
 from limelight.tensor import Tensor, wrap
@@ -133,10 +133,13 @@ class Signature:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        """The canonical call; raises SignatureError for an argument that cannot be keyed."""
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], abstract: bool = False) -> Call:
+        """The canonical call; raises SignatureError for an argument that cannot be keyed.
+
+        Specs may stand for tensors in an `abstract` call, which will not be run.
+        """
         flat = self._flat_call(args) if not kwargs and len(args) == self._count and self._flat else None
-        return flat or self._general_call(*self.bind(args, kwargs))
+        return flat or self._general_call(*self.bind(args, kwargs), abstract)
 
     @staticmethod
     def _flat_call(args: tuple[Any, ...]) -> Call | None:
@@ -153,22 +156,22 @@ class Signature:
         device = dispatch.requested_device() if dispatch.scopes else None
         return Call(list(args), Key(tuple(parts), None, device))
 
-    def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool) -> Call:
         # The form depends on the parameters alone: f((1,), {"x": 2}) must not look like f(1, x=2).
         leaves, structure = nest.flatten((args, kwargs) if self.takes_keywords else args)
         flat = not self.takes_keywords and all(child.kind is None for child in structure.children)
         seen: dict[int, int] = {}
-        parts = tuple([self._part(x, i, structure, seen) for i, x in enumerate(leaves)])
+        parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])
         leaves = [wrap(np.array(x)) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
         return Call(leaves, Key(parts, None if flat else structure, dispatch.requested_device()))
 
-    def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int]) -> tuple[Any, ...]:
+    def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int], abstract: bool) -> tuple[Any, ...]:
         try:
+            if not abstract:
+                refuse_spec(x)
             return part_of(x, seen)
-        except SignatureError as error:
-            raise SignatureError(
-                f"{self.name}: argument `{self.paths(structure)[index]}`: {error}{source.at(source.user_line())}"
-            ) from None
+        except (SignatureError, DTypeError) as error:
+            raise type(error)(f"{self.name}: argument `{self.paths(structure)[index]}`: {error.bare}") from None
 
     def paths(self, structure: Structure | None, count: int = 0) -> list[str]:
         """The Python expression for each leaf: "x", 'batch["x"]', "args[1]"."""
@@ -196,6 +199,14 @@ class Signature:
             return tuple(leaves), {}
         tree = nest.unflatten(structure, leaves)
         return tree if self.takes_keywords else (tree, {})
+
+
+def refuse_spec(x: Any) -> None:
+    """Raises SignatureError for a spec where a value is needed to run on."""
+    if isinstance(x, (TensorSpec, VariableSpec)):
+        raise SignatureError(
+            f"a {type(x).__name__} has no value to run on: give a tensor, or ask get_concrete_function"
+        )
 
 
 def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
@@ -230,7 +241,7 @@ def _by_identity(x: Any) -> tuple[Any, ...]:
         return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
     except TypeError:
         raise SignatureError(
-            f"a {type(x).__name__} can be keyed neither by value nor by weak reference; "
+            f"a value of type {type(x).__name__} can be keyed neither by value nor by weak reference; "
             "pass its contents as tensors or plain values, or close over it"
         ) from None
 

@@ -232,6 +232,7 @@ ELSEWHERE = {
     "py_func": "the tests of py_func",
     "py_func_forward": "the tests of py_func",
     "py_func_backward": "the tests of py_func",
+    "row_of_list": "the tests of py_func",
 }
 """Ops that are no functions of tensors alone, and where they are tested."""
 
