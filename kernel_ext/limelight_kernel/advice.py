@@ -6,6 +6,7 @@ The engine's own fixes are for functions that somebody decorates or calls; a sta
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import MutableSequence
 from typing import Any
 
 from limelight import shapes
@@ -17,14 +18,15 @@ from limelight_kernel.options import Options
 _NUMBERS = {int: "int32", float: "float32", complex: "complex64"}
 
 
-def advise(entry: Any, options: Options) -> None:
-    """Puts the fix for a staged cell into a new trace's explanation, in place of those for a function."""
+def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
+    """Puts the fix for a staged cell into the explanation of a new trace, the last of `misses`."""
     specs = {change.path: spec for change in entry.miss.changes if (spec := _spec(change)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
         fixes = (Fix(options.line({**given, **specs}), "", tuple(specs)),)
     entry.miss = dataclasses.replace(entry.miss, fixes=fixes)
+    misses[-1] = entry.miss
     entry.reason = str(entry.miss)
 
 

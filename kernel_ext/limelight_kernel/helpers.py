@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
+from limelight.staging.function import Function
+
 MOST_MEMBERS = 200  # a class with more of them is no helper written in a cell
 MOST_LAYERS = 20  # a wrapper that wraps itself must not hang the cell
 
@@ -30,7 +32,7 @@ def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
     >>> sorted(reads_of(helper, helper.__globals__))
     ['scale']
     """
-    found: set[str] = set()
+    found: set[str] = set(getattr(value, "reads", ())) if isinstance(value, Function) else set()  # a staged cell's
     for function in _functions(value, namespace):
         found |= global_loads(function.__code__)
     return frozenset(name for name in found if name in namespace)

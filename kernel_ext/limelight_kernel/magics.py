@@ -20,7 +20,7 @@ from limelight_kernel.inputs import specs_from
 from limelight_kernel.options import Options
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
-from limelight_kernel.session import Session, plain
+from limelight_kernel.session import Session
 
 
 @magics_class
@@ -162,7 +162,7 @@ class LimelightMagics(Magics):
     def _staged(self, given: Namespace) -> Any:
         if given.name is None:
             return self._keep(given, PlainText(staged_table(self.session.cells)))
-        return self._show(given, views.graph(plain(self.session.function(given.name))))
+        return self._show(given, views.graph(self.session.function(given.name)))
 
     def _show(self, given: Namespace, view: Any) -> Any:
         return _form(given, self._keep(given, view))

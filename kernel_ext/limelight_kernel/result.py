@@ -10,8 +10,8 @@ from typing import Any
 import limelight_widgets as views
 from limelight_kernel.annotate import Line, annotate
 from limelight_kernel.beside import widget_bundle
-from limelight_kernel.cell import Cell
 from limelight_kernel.listing import html_listing, text_listing, wrapped
+from limelight_kernel.staged import StagedCell
 
 MOST_BYTES = 50_000  # of HTML: a notebook keeps every output
 
@@ -29,8 +29,7 @@ class StageResult:
         result: the value of the last expression.
         seconds: wall time, of tracing (nothing on a hit) and running together.
         entry: the trace, an entry of the cell's trace cache.
-        function: the staged function behind the cell.
-        cell: the cell as it was compiled.
+        staged: the staged cell.
     """
 
     name: str
@@ -41,20 +40,19 @@ class StageResult:
     result: Any
     seconds: float
     entry: Any = field(repr=False)
-    function: Any = field(repr=False)
-    cell: Cell = field(repr=False)
+    staged: StagedCell = field(repr=False)
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The cell line by line, each with its mark."""
-        return annotate(self.cell, self.entry.graph, self.entry.optimised)
+        return annotate(self.staged.cell, self.entry.graph, self.entry.optimised)
 
     @cached_property
     def graph(self) -> views.GraphView:
         """The view of the trace's graph."""
-        entries = list(self.function.trace_cache)
+        entries = list(self.staged.trace_cache)
         if self.entry in entries:
-            return views.graph(self.function, trace=entries.index(self.entry))
+            return views.graph(self.staged, trace=entries.index(self.entry))
         return views.graph(self.entry)
 
     def explain(self) -> str:

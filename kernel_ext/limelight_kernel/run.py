@@ -28,7 +28,7 @@ def run_cell(session: Session, text: str, line: str, options: Options, run: bool
         trim(session.shell, error, None if staged is None else staged.cell.filename)
         raise
     finally:
-        if staged is not None and len(staged.function.trace_cache):
+        if staged is not None and len(staged.trace_cache):
             session.keep(text, options, staged)
     _write_back(session, staged, done)
     return _result(staged, done, known)
@@ -55,8 +55,7 @@ def _result(staged: StagedCell, done: Run, known: bool) -> StageResult:
         result=None if made is None else made.result,
         seconds=done.seconds,
         entry=done.entry,
-        function=staged.function,
-        cell=staged.cell,
+        staged=staged,
     )
 
 
@@ -71,7 +70,7 @@ def headline(staged: StagedCell, done: Run, known: bool) -> str:
     if not entry.miss.first:
         through = [
             f"`{name}` is read by `{helper}`."
-            for name, helper in sorted(staged.helpers.items())
+            for name, helper in sorted(staged.through.items())
             if name in _paths(entry)
         ]
         return " ".join([entry.reason, *through])
@@ -88,8 +87,7 @@ def _paths(entry: Any) -> set[str]:
 def staged_table(cells: Iterable[StagedCell]) -> str:
     """The staged cells as a table of text."""
     rows = [
-        (staged.name, str(len(staged.cell.lines)), str(len(staged.function.trace_cache)), str(_hits(staged)))
-        for staged in cells
+        (staged.name, str(len(staged.cell.lines)), str(len(staged.trace_cache)), str(_hits(staged))) for staged in cells
     ]
     if not rows:
         return "No cell is staged yet: write %%stage on the first line of one."
@@ -97,4 +95,4 @@ def staged_table(cells: Iterable[StagedCell]) -> str:
 
 
 def _hits(staged: StagedCell) -> int:
-    return sum(int(entry.hits) for entry in staged.function.trace_cache)
+    return sum(int(entry.hits) for entry in staged.trace_cache)

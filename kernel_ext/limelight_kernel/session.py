@@ -64,7 +64,7 @@ class Session:
         return found
 
     def function(self, path: str | None) -> Any:
-        """The staged function of that name; without a name the last staged cell's, else the only one alive, else None.
+        """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
 
         Raises UsageError where the name means something else, or several functions could be meant.
         """
@@ -75,13 +75,13 @@ class Session:
                     f"{path!r} is a {type(found).__name__}, not a staged function: "
                     f"stage it with ll.function({path}), or name a cell with %%stage NAME"
                 )
-            return plain(found)
+            return found
         if self.last is not None:
-            return self.last.function
+            return self.last
         alive = self.function_names()
         if len(alive) > 1:
             raise UsageError(f"which function? {', '.join(alive)}")
-        return plain(self.shell.user_ns[alive[0]]) if alive else None
+        return self.shell.user_ns[alive[0]] if alive else None
 
     def tape(self, path: str | None) -> Any:
         """The tape of that name; without a name the notebook's newest, or None."""
@@ -108,10 +108,5 @@ class Session:
 
 
 def is_function(value: object) -> bool:
-    """Whether `value` is a staged function or a staged cell."""
-    return isinstance(value, StagedCell) or hasattr(type(value), "trace_cache")
-
-
-def plain(value: Any) -> Any:
-    """The staged function itself: that of a staged cell, or `value`."""
-    return value.function if isinstance(value, StagedCell) else value
+    """Whether `value` is a staged function, as staged cells are."""
+    return hasattr(type(value), "trace_cache")

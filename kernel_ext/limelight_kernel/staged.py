@@ -1,4 +1,4 @@
-"""A staged cell: a callable that takes its inputs from the notebook."""
+"""A staged cell: a staged function that takes its inputs from the notebook."""
 
 from __future__ import annotations
 
@@ -38,55 +38,69 @@ class Run:
     seconds: float
 
 
-class StagedCell:
-    """A cell as a function: called with new values for some of its inputs, it takes the rest from the notebook.
+class StagedCell(Function):
+    """A cell as a staged function: called with new values for some of its inputs, it takes the rest from the notebook.
 
     It returns the names that the cell assigns, as a dictionary, and the value of its last expression; the notebook's
-    own names stay as they are. `function` is the staged function behind it, whose attributes can be had here too.
+    own names stay as they are.
 
         outputs, result = step(x=batch)
     """
 
-    __limelight_leaf__ = True
-
     def __init__(self, shell: InteractiveShell, cell: Cell, options: Options) -> None:
         self.cell = cell
         self.options = options
-        self.name = options.name or f"cell_{cell_number(shell)}"
-        self.helpers: dict[str, str] = {}
+        self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self._shell = shell
         self._body = Body(shell, cell)
         self._pins = Pins()
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
+        self._asked = False
         self._moulds: weakref.WeakKeyDictionary[Any, Mould] = weakref.WeakKeyDictionary()
-        self.function = Function(self._body, name=self.name)
+        super().__init__(self._body, name=options.name or f"cell_{cell_number(shell)}")
+        self.__doc__ = f"The staged cell {self.name}.\n\n{type(self).__doc__}"
 
-    def __call__(self, /, **inputs: Any) -> tuple[dict[str, Any], Any]:
-        """Runs the cell's graph; raises NameError for an input that neither the call nor the notebook gives."""
+    def __call__(self, *args: Any, **inputs: Any) -> tuple[dict[str, Any], Any]:
+        """Runs the cell's graph; raises TypeError for what is no input of the cell."""
+        if args:
+            raise TypeError(f"{self.name}() takes its inputs by name: {self.name}(x=...)")
         made = self.call(inputs).made
         assert made is not None, "it ran"
         return made.assigned, made.result
+
+    def explain(self, *args: Any, **inputs: Any) -> Any:
+        """Whether such a call would hit or miss, and why, without tracing or running anything."""
+        return super().explain(*args, **self._sent(self._values(self._names(), inputs)))
 
     def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
         """Traces if need be, and runs unless told otherwise."""
         __tracebackhide__ = True
         while True:
-            names = names_read(self._shell, self.cell)
-            values = self._values(names, overrides)
-            self._body.writes, self._body.deletes = names.writes, names.deletes
+            values = self._values(self._names(), overrides)
             try:
                 return self._run(values, run)
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
 
-    def _may_read_after_all(self, name: str | None, values: Mapping[str, Any]) -> bool:
-        """Whether the code read a name of the notebook that it was expected to assign first: then it is an input."""
-        if name is None or name in values or name not in self._body.writes or name not in self._shell.user_ns:
-            return False
-        self._wanted |= {name}
-        return True
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of the notebook that a call reads, and so whatever calls this cell reads."""
+        if self._asked:  # by itself: a cell may call the one whose name it takes
+            return frozenset()
+        self._asked = True
+        try:
+            return frozenset(self._values(self._names(), {}))
+        finally:
+            self._asked = False
+
+    # Inputs
+
+    def _names(self) -> Names:
+        names = names_read(self._shell, self.cell)
+        self._body.writes, self._body.deletes = names.writes, names.deletes
+        return names
 
     def _values(self, names: Names, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """What each input means: as the call says, else as the notebook does."""
@@ -103,50 +117,27 @@ class StagedCell:
         if unknown:
             known = ", ".join(sorted(values)) or "none"
             raise TypeError(f"{self.name}() got an unexpected input {unknown[0]!r}; its inputs are {known}")
-        self.helpers = {name: through for name, through in names.reads.items() if name in values and through != name}
+        self.through = {name: helper for name, helper in names.reads.items() if name in values and helper != name}
         check_known(self.options.inputs or (), values, "--inputs")
         check_known(dict(self.options.specs), values, "--spec")
         return values
 
-    def _run(self, values: dict[str, Any], run: bool) -> Run:
-        __tracebackhide__ = True
-        self._body.originals = values
-        sent = {name: self._sent(name, value) for name, value in values.items()}
-        start = time.perf_counter()
-        with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
-            entry, hit, tensors = self._call(sent, run)
-        made = self._moulds[entry].filled(tensors) if run else None
-        return Run(made, entry, hit, time.perf_counter() - start)
+    def _may_read_after_all(self, name: str | None, values: Mapping[str, Any]) -> bool:
+        """Whether the code read a name of the notebook that it was expected to assign first: then it is an input."""
+        if name is None or name in values or name not in self._body.writes or name not in self._shell.user_ns:
+            return False
+        self._wanted |= {name}
+        return True
 
-    def _call(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
-        """The entry used, whether it was there before, and the graph's results."""
-        __tracebackhide__ = True
-        function, traced = self.function, self.function.trace_count
-        try:
-            if self.options.specs or not run:
-                entry = function.get_concrete_function(**{**sent, **dict(self.options.specs)})
-                if not run:
-                    return entry, function.trace_count == traced, ()
-            hits = [(entry, entry.hits) for entry in function.trace_cache]
-            tensors = function(**sent)
-        finally:
-            self._note()  # a trace is kept even when its first run fails or is interrupted
-        used = next((entry for entry, before in hits if entry.hits != before), function.trace_cache[-1])
-        return used, function.trace_count == traced, tensors
+    def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that stand for the inputs."""
+        specs = dict(self.options.specs)
+        return {
+            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value)
+            for name, value in values.items()
+        }
 
-    def _note(self) -> None:
-        """Keeps the mould of the trace that was just made, if one was."""
-        made, self._body.last = self._body.last, None
-        cache = self.function.trace_cache
-        if made is not None and len(cache) and cache[-1] not in self._moulds:
-            self._moulds[cache[-1]] = made
-            advise(cache[-1], self.options)
-
-    def _sent(self, name: str, value: Any) -> Any:
-        """The argument that stands for an input."""
-        spec = dict(self.options.specs).get(name)
-        if spec is not None:
-            return self._fitted(name, value, spec)
+    def _argument(self, name: str, value: Any) -> Any:
         if self.options.inputs is not None:
             if name in self.options.inputs:
                 return by_type(value, None)
@@ -155,16 +146,42 @@ class StagedCell:
         return keyed(name, value, self._pins)
 
     def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
-        value = by_type(value, spec)
-        found = as_tensor(value)
+        found = as_tensor(by_type(value, spec))
         if not spec.accepts(found.spec):
             raise SignatureError(f"{self.name}: {name} is {found.spec}, but --spec promises {spec}; change one of them")
         return found
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "function":
-            raise AttributeError(name)
-        return getattr(self.function, name)
+    # Tracing and running
+
+    def _run(self, values: dict[str, Any], run: bool) -> Run:
+        __tracebackhide__ = True
+        self._body.originals = values
+        sent = self._sent(values)
+        start = time.perf_counter()
+        with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
+            entry, hit, tensors = self._use(sent, run)
+        made = self._moulds[entry].filled(tensors) if run else None
+        return Run(made, entry, hit, time.perf_counter() - start)
+
+    def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
+        """The entry used, whether it was there before, and the graph's results."""
+        __tracebackhide__ = True
+        traced = self.trace_count
+        if self.options.specs or not run:
+            entry = self.get_concrete_function(**{**sent, **dict(self.options.specs)})
+            if not run:
+                return entry, self.trace_count == traced, ()
+        hits = [(entry, entry.hits) for entry in self.trace_cache]
+        tensors = super().__call__(**sent)
+        used = next((entry for entry, before in hits if entry.hits != before), None)
+        return used or self.trace_cache[-1], self.trace_count == traced, tensors
+
+    def _tell(self, entry: Any) -> None:
+        """A new trace is in the cache: its mould is kept (even if its first run fails), its fix is one for a cell."""
+        if self._body.last is not None:
+            self._moulds[entry] = self._body.last
+        advise(entry, self.options, self.trace_cache.history.misses)
+        super()._tell(entry)
 
     def __repr__(self) -> str:
-        return f"<staged cell {self.name}: {len(self.cell.lines)} lines, {len(self.function.trace_cache)} traces>"
+        return f"<staged cell {self.name}: {len(self.cell.lines)} lines, {len(self.trace_cache)} traces>"

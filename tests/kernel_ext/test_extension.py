@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+
 import pytest
 
 from limelight import source
@@ -130,3 +133,15 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
     assert info["found"]
     assert "options" in info["docstring"] or "positional" in info["docstring"]
     assert run(f"%{name}?").err == ""
+
+
+def test_the_examples_in_the_help_run(shell, run):
+    run("%load_ext limelight")
+    for name in ("stage", "graph", "trace_cache", "tape", "devices"):
+        method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
+        described = method.__doc__.split("\n\n", 2)[2].partition("positional arguments")[0].partition("options:")[0]
+        examples = re.findall(r"(?:^    .+\n?)+", described, flags=re.MULTILINE)
+        assert examples
+        for example in examples:
+            ran = run(textwrap.dedent(example))
+            assert ran.error is None

@@ -43,6 +43,30 @@ def test_a_staged_cell_can_be_called_in_another(notebook):
     assert value(notebook, "z.item()") == 111.0
 
 
+def test_what_a_called_cell_reads_is_read_by_the_caller(notebook):
+    notebook("%%stage inner\ny = x @ w")
+    notebook("%%stage outer\nz = inner()[0]['y'] + 1")
+    notebook("x = x * 10")
+    assert "cache hit" in notebook("%%stage outer\nz = inner()[0]['y'] + 1").text
+    assert value(notebook, "z.item()") == 111.0
+
+
+def test_a_cell_may_call_the_one_whose_name_it_takes(notebook):
+    notebook("%%stage step\ny = x @ w")
+    notebook("%%stage step\nz = step()[0]['y'] + 1")
+    assert value(notebook, "z.item()") == 12.0
+
+
+def test_a_staged_cell_is_a_staged_function(notebook):
+    notebook("%%stage step\ny = x @ w")
+    assert value(notebook, "isinstance(step, type(ll.function(lambda: 0)))")
+    assert value(notebook, "step.explain().hit, step.explain(x=ll.ones([3, 2])).hit") == (True, False)
+    assert "first call" in value(notebook, "str(ll.explain.retrace(step))")
+    assert "The staged cell step" in notebook("step?").out
+    error = notebook("step(x)", fails=True).error
+    assert "step() takes its inputs by name" in str(error)
+
+
 @pytest.mark.parametrize(("name", "words"), [("1st", "'1st'"), ("for", "'for'"), ("a b", "unrecognized arguments: b")])
 def test_a_name_that_cannot_be_bound(notebook, name, words):
     ran = notebook(f"%%stage {name}\ny = x", fails=True)
