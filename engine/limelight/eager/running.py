@@ -31,7 +31,7 @@ class Eager(dispatch.Interpreter):
         if op.higher_order:
             return _call(op, inputs, attrs)
         device = place(op, inputs, attrs)
-        payloads = [_payload(op, x, device) for x in inputs]
+        payloads = _payloads(op, inputs, device)
         start = time.perf_counter()
         try:
             result = op.kernel_on(device.backend)(*payloads, *attrs)
@@ -97,9 +97,11 @@ def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Devic
     """
     if op.placement is not None:
         return op.placement(*attrs)
-    homes = {x._device for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device")}
+    variables = [x for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device")]
+    homes = {x._device for x in variables}
     if len(homes) > 1:
-        raise DeviceError(f"{op}: its variables live on different devices: {', '.join(sorted(d.short for d in homes))}")
+        names = ", ".join(f"{getattr(x, 'name', 'variable')} on {x._device.short}" for x in variables)
+        raise DeviceError(f"{op}: its variables live on different devices: {names}")
     if homes:
         home: Device = homes.pop()
         return home
@@ -133,10 +135,20 @@ def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exce
     return RunError(f"{op}({specs}) failed: {type(error).__name__}: {error}")
 
 
-def _payload(op: Op, x: Any, device: Device) -> Any:
-    if type(x) in SCALARS:
-        return x
-    return x._data if x._device is device else move(x, device, f"operand of {op}" if op.placement is None else ".to()")
+def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
+    """What the kernel works on: numbers, and arrays on `device`, each copied there once."""
+    copies: dict[int, Any] = {}
+    payloads = []
+    for x in inputs:
+        if type(x) in SCALARS:
+            payloads.append(x)
+        elif x._device is device:
+            payloads.append(x._data)
+        else:
+            if id(x) not in copies:
+                copies[id(x)] = move(x, device, f"operand of {op}" if op.placement is None else ".to()")
+            payloads.append(copies[id(x)])
+    return payloads
 
 
 def _spec(x: Any) -> Any:

@@ -86,11 +86,15 @@ class _Placement:
         inputs = self._rewriter.inputs(node)
         home = self._home(node, inputs)
         cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
-        inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
+        if not (
+            node.op.higher_order and len(node.functions) == 1 and node.device is None
+        ):  # a called op brings its own
+            inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
         placed = self._rewriter.rebuild(node, inputs)
         placed.device = home
         self._homes.update(dict.fromkeys(placed.outputs, home))
-        if node.op.higher_order and (home is not CPU0 or any(_asks(f.graph) for f in node.functions)):
+        elsewhere = any(self._homes.get(value, CPU0) is not CPU0 for value in inputs)
+        if node.op.higher_order and (home is not CPU0 or elsewhere or any(_asks(f.graph) for f in node.functions)):
             deliver = None if len(node.functions) == 1 else home
             placed.params = tuple(
                 [self._relocate(p, inputs, home, deliver) if is_function(p) else p for p in node.params]
