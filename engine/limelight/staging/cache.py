@@ -43,8 +43,7 @@ class TraceCache:
         entry.made_at = time.time()
 
     def clear(self) -> None:
-        self.history.leave(self._order)
-        self.history.cleared += 1
+        self.history.clear(self._order)
         self._entries.clear()
         self._relaxed.clear()
         self._order.clear()
@@ -66,7 +65,6 @@ class TraceCache:
             entry = self._entries.pop(key)
             if entry in self._order and entry not in self._entries.values():
                 self._order.remove(entry)
-                self.history.leave([entry])
 
 
 def covers(relaxed: Key, key: Key) -> bool:

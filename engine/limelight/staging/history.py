@@ -16,7 +16,7 @@ WINDOW: Final = 10
 
 
 class Ghost(NamedTuple):
-    """A trace that is no longer in the cache."""
+    """A trace that was cleared."""
 
     number: int
     where: str
@@ -31,7 +31,7 @@ class Ghost(NamedTuple):
 
 
 class History:
-    """Of one function: its misses, oldest first, the traces that went, and when its calls traced."""
+    """Of one function: its misses, oldest first, the traces that were cleared, and when its calls traced."""
 
     def __init__(self) -> None:
         self.misses: deque[Any] = deque(maxlen=_KEPT)
@@ -50,8 +50,9 @@ class History:
         if entry.miss is not None:
             self.misses.append(entry.miss)
 
-    def leave(self, entries: Iterable[Any]) -> None:
-        """`entries` go from the cache."""
+    def clear(self, entries: Iterable[Any]) -> None:
+        """The cache is cleared of `entries`."""
+        self.cleared += 1
         for entry in entries:
             key = entry.key
             uses = entry.hits + 1

@@ -21,7 +21,7 @@ _names = itertools.count(1)
 
 @dataclass
 class Program:
-    """A program that stages `f`, calls it in one line that reads `call`, and may stand to be mended."""
+    """A program that stages `f`, and ends with a call of it that may stand to be mended."""
 
     text: str
     names: dict[str, Any]
@@ -74,7 +74,7 @@ def _apply(fix: Fix, lines: list[str]) -> None:
         lines.insert(at, " " * indent + fix.code)
     else:
         at = _call(lines)
-        lines[at] = lines[at][: lines[at].index("f(")] + fix.code
+        lines[at:] = (lines[at][: lines[at].index("f(")] + fix.code).splitlines()
 
 
 def _only(lines: list[str], start: str) -> int:

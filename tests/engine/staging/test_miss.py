@@ -122,6 +122,7 @@ def test_a_function_that_creates_variables_says_why_it_ran_twice():
         (x, {"x": x}, ("f32[2]", "dict of 1"), "container"),
         ([x], [x, x], ("1 value", "2 values"), "number of values"),
         ({"x": x, "y": x}, {"x": x}, ('keys {"x", "y"}', 'keys {"x"}'), "dictionary keys"),
+        ({"x": x, 1: x}, {"x": x, 2: x}, ('keys {1, "x"}', 'keys {2, "x"}'), "dictionary keys"),
     ],
 )
 def test_a_python_value_or_container(before, after, shown, cause):
@@ -268,6 +269,17 @@ def test_a_cleared_cache_says_which_trace_it_had():
     assert newest(f).cause is Cause.CLEARED
     assert "the cache was cleared; it held trace #1 (test_miss.py line " in str(newest(f))
     assert ", used 2 times) for these arguments. Cost" in str(newest(f))
+
+
+def test_a_cleared_trace_is_remembered_when_others_have_been_made():
+    f = ll.function(lambda v: v, name="f")
+    f(x)
+    f.clear_cache()
+    f(ll.ones((3,)))
+    f(x)
+    assert "the cache was cleared; it held trace #1 (test_miss.py line " in str(newest(f))
+    f(ll.ones((4,)))
+    assert newest(f).cause is Cause.SHAPE
 
 
 def test_a_cleared_cache_may_not_have_had_the_trace():

@@ -84,6 +84,16 @@ def test_a_function_staged_anew_in_a_loop():
     assert "Stage the function once, before the loop" in messages[0]
 
 
+def test_a_function_staged_anew_is_told_so_at_its_first_trace_only():
+    def run():
+        for _ in range(5):
+            f = ll.function(lambda x: x + 2.0)
+            f(ll.ones((2,)))
+        f(ll.ones((3,)))
+
+    assert len(heard(run)) == 1
+
+
 def test_a_function_staged_anew_and_used_well_is_nobodys_fault():
     def run():
         for _ in range(12):
