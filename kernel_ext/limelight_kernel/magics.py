@@ -93,7 +93,9 @@ class LimelightMagics(Magics):
     def graph(self, line: str) -> Any:
         """Show the graph of a staged function.
 
-        %graph double --which traced
+            %graph double --which traced
+
+        From Python: limelight_widgets.graph(double, which="traced")
         """
         given = arguments.parse(self.graph, line)
         function = self.session.function(given.name)
@@ -115,7 +117,9 @@ class LimelightMagics(Magics):
     def trace_cache(self, line: str) -> Any:
         """Show the traces of a staged function: for what arguments, how often used, and why there is more than one.
 
-        %trace_cache double --why
+            %trace_cache double --why
+
+        From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double)
         """
         given = arguments.parse(self.trace_cache, line)
         if given.name is None and not (given.why or given.clear):
@@ -138,7 +142,9 @@ class LimelightMagics(Magics):
     def tape(self, line: str) -> Any:
         """Show what a gradient tape has recorded, and the bytes that it keeps alive.
 
-        %tape
+            %tape
+
+        From Python: limelight_widgets.tape(tape)
         """
         given = arguments.parse(self.tape, line)
         tape = self.session.tape(given.name)
@@ -154,7 +160,9 @@ class LimelightMagics(Magics):
     def devices(self, line: str) -> Any:
         """Show the devices, the bytes alive on each, and the copies between them.
 
-        %devices
+            %devices
+
+        From Python: limelight_widgets.devices()
         """
         given = arguments.parse(self.devices, line)
         return self._show(given, views.devices())

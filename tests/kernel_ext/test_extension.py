@@ -139,7 +139,8 @@ def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
     for name in ("stage", "graph", "trace_cache", "tape", "devices"):
         method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
-        described = method.__doc__.split("\n\n", 2)[2].partition("positional arguments")[0].partition("options:")[0]
+        described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
+        described = described.split("\n\n", 2)[2]
         examples = re.findall(r"(?:^    .+\n?)+", described, flags=re.MULTILINE)
         assert examples
         for example in examples:
