@@ -25,6 +25,7 @@ from limelight_kernel.helpers import reads_of
 
 _ARRAYS = (Tensor, Resource, np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
+_DATA = (*_NUMBERS, str, bytes, list, tuple, dict, type(None))
 
 
 class Pinned:
@@ -53,16 +54,47 @@ class Pins:
         return known
 
 
-def names_read(shell: InteractiveShell, cell: Cell) -> Names:
-    """What `cell` reads and writes, through the notebook's helper functions as they are now."""
-    namespace = shell.user_ns
+class NamesRead:
+    """What a cell reads and writes, through the notebook's helper functions as they are now.
 
-    def indirect(name: str) -> Iterable[str]:
-        if name not in namespace or name in shell.user_ns_hidden:
-            return ()
-        return reads_of(namespace[name], namespace)
+    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers.
+    """
 
-    return analyse(cell.tree, indirect)
+    def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
+        self._shell = shell
+        self._tree = cell.tree
+        self._met: dict[str, tuple[object, frozenset[str]]] = {}
+        self._names: Names | None = None
+
+    def __call__(self) -> Names:
+        if self._names is None or not self._still_holds():
+            self._met.clear()
+            self._names = analyse(self._tree, self._indirect)
+        return self._names
+
+    def _indirect(self, name: str) -> Iterable[str]:
+        self._met[name] = met = self._look(name)
+        return met[1]
+
+    def _look(self, name: str) -> tuple[object, frozenset[str]]:
+        """What `name` stands for, and the names that it reads; of plain data only the type, so that it is not kept."""
+        space = self._shell.user_ns
+        if name not in space or name in self._shell.user_ns_hidden:
+            return None, frozenset()
+        value = space[name]
+        kind = type(value)
+        if isinstance(value, _ARRAYS) or kind in _DATA:
+            return kind, frozenset()
+        return value, reads_of(value, space)
+
+    def _still_holds(self) -> bool:
+        for name, (stood_for, reads) in self._met.items():
+            if self._shell.user_ns.get(name) is not stood_for:
+                now = self._look(name)
+                if now[1] != reads:
+                    return False
+                self._met[name] = now
+        return True
 
 
 def travels(value: object) -> bool:

@@ -20,7 +20,7 @@ from limelight_kernel.advice import advise
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
 from limelight_kernel.execution import Made
-from limelight_kernel.inputs import Pins, by_type, check_known, keyed, names_read, travels
+from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
 
@@ -53,6 +53,7 @@ class StagedCell(Function):
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self._shell = shell
         self._body = Body(shell, cell)
+        self._names_read = NamesRead(shell, cell)
         self._pins = Pins()
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
@@ -98,7 +99,7 @@ class StagedCell(Function):
     # Inputs
 
     def _names(self) -> Names:
-        names = names_read(self._shell, self.cell)
+        names = self._names_read()
         self._body.writes, self._body.deletes = names.writes, names.deletes
         return names
 

@@ -124,6 +124,16 @@ def test_frames_of_ipython_are_not_the_users(shell, run):
     assert not [place for place in stack if "IPython" in place.file]
 
 
+def test_a_staged_op_comes_from_the_cell_and_the_call_from_its_magic(shell, run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.constant(1.0)\ndef helper(t):\n    return t + t")
+    run("%%stage -o kept\n\ny = helper(x)")
+    node = run("kept.entry.graph.nodes[-1]").value
+    now = cell_number(shell) - 1
+    assert [str(place) for place in node.stack] == [f"In[{now - 1}] line 4", f"In[{now}] line 3"]
+    assert run("kept.entry.where").value == f"In[{now}] line 1"
+
+
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_magic_has_help_with_an_example(shell, run, name):
     run("%load_ext limelight")
