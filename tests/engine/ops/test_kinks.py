@@ -1,0 +1,77 @@
+"""Gradients where there is a choice: at kinks, ties and zeros. What was chosen, and documented, is held to here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import limelight as ll
+
+
+def slope(function, *values):
+    """The gradients of the sum of function(x, ...) at plain numbers."""
+    xs = [ll.constant(value, "float64") for value in values]
+    with ll.GradientTape() as tape:
+        tape.watch(xs)
+        y = function(*xs).sum()
+    found = [g if g is None else g.tolist() for g in tape.gradient(y, xs)]
+    return found[0] if len(found) == 1 else found
+
+
+@pytest.mark.parametrize("function", [ll.max, ll.min], ids=["max", "min"])
+def test_equal_extremes_share_the_gradient(function):
+    assert slope(function, [2.0, 2.0, 2.0, 2.0]) == [0.25] * 4
+    assert slope(lambda x: function(x, axis=0), [[3.0, 1.0], [3.0, 1.0]]) == [[0.5, 0.5], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize("function", [ll.maximum, ll.minimum], ids=["maximum", "minimum"])
+def test_a_tie_of_two_operands_is_split(function):
+    assert slope(function, [1.0], [1.0]) == [[0.5], [0.5]]
+    assert slope(lambda x: function(x, x), [1.0]) == [1.0]
+    assert slope(lambda x: function(x, 1), [1.0]) == [0.5]
+
+
+def test_relu_and_abs_are_flat_at_zero():
+    assert slope(ll.nn.relu, [0.0, -1.0, 1.0]) == [0.0, 0.0, 1.0]
+    assert slope(ll.abs, [0.0, -1.0, 1.0]) == [0.0, -1.0, 1.0]
+
+
+def test_clip_passes_gradients_at_its_bounds():
+    assert slope(lambda x: ll.clip(x, 0.0, 1.0), [-0.1, 0.0, 0.5, 1.0, 1.1]) == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_powers_at_zero():
+    assert slope(lambda x: x**0, [0.0, 2.0]) == [0.0, 0.0]
+    assert slope(lambda x: x**1, [0.0]) == [1.0]
+    assert slope(lambda x: x**2, [0.0]) == [0.0]
+    assert slope(ll.pow, [0.0, 0.0], [0.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]
+    assert slope(lambda y: 0.0**y, [1.0]) == [0.0]
+
+
+def test_products_with_zeros():
+    assert slope(ll.prod, [0.0, 3.0, 4.0]) == [12.0, 0.0, 0.0]
+    assert slope(ll.prod, [0.0, 0.0, 4.0]) == [0.0, 0.0, 0.0]
+    unknown = ll.function(ll.prod, input_signature=[ll.TensorSpec((None,), "float64")])
+    assert slope(unknown, [0.0, 3.0, 4.0]) == [12.0, 0.0, 0.0]
+
+
+def test_where_gives_nothing_to_the_side_not_taken():
+    """Also where that side is infinite: its gradient is 0, not NaN."""
+    assert slope(lambda x: ll.where(x > 0, ll.sqrt(x), 0.0), [4.0]) == [0.25]
+    assert slope(lambda x, y: ll.where(x > y, x, y), [1.0, 3.0], [2.0, 2.0]) == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_what_is_piecewise_constant_is_not_connected():
+    for function in (ll.floor, ll.ceil, ll.round, ll.trunc, ll.sign):
+        assert slope(lambda x, f=function: f(x), [1.5]) is None
+    assert slope(lambda x: x // 2.0, [1.5]) is None
+
+
+def test_repeated_indices_add_their_gradients():
+    assert slope(lambda x: x[[0, 0, 1]], [1.0, 2.0]) == [2.0, 1.0]
+    assert slope(lambda x: ll.take(x, ll.constant([1, 1, 1])), [1.0, 2.0]) == [0.0, 3.0]
+
+
+def test_logsumexp_of_nothing_but_minus_infinity():
+    assert ll.logsumexp(ll.constant([-np.inf, -np.inf])).item() == -np.inf
+    assert ll.nn.log_softmax(ll.constant([1000.0, 0.0])).tolist() == [0.0, -1000.0]
