@@ -74,6 +74,14 @@ def test_the_callers_of_a_function_are_not_in_its_stacks(make):
     assert [line for _, line, _ in node["stack"]] == [3, 9]
 
 
+def test_a_staged_cell_ends_its_stacks(make):
+    maker = make("cell")
+    value = maker.node("exp", maker.input("x"))
+    maker.nodes[0].stack = (Source("a.py", 3, "helper"), Source("b.py", 2, "<module>"), Source("c.py", 1, "<module>"))
+    (node,) = GraphFold(maker.graph(value)).state()["graphs"][0]["nodes"]
+    assert [line for _, line, _ in node["stack"]] == [3, 2]
+
+
 def test_a_function_called_often_is_described_once(make, fake_function):
     inner = make("g")
     callee = fake_function("g", inner.graph(inner.node("exp", inner.input("x"))))

@@ -1,11 +1,12 @@
 // The trace-cache view: a table of entries for each function, the newest marked.
 
 import { button, h } from "./dom.js";
-import { bytes, counted, number, seconds } from "./format.js";
+import { bytes, counted, number, seconds, shortened } from "./format.js";
 import { bar, emptyState, widget } from "./widget.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const COLUMNS = ["trace", "arguments", "why it was traced", "hits", "traced in", "ops", "size", "device", "runs on"];
+const FOLDED = 72; // characters of a list of arguments that are shown without asking
 const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
 
 /**
@@ -26,6 +27,8 @@ function build(root) {
   const status = h("span", { class: "ll-quiet", role: "status" });
   root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content);
   const all = new Set();
+  /** @type {Set<string>} entries whose arguments are unfolded; updates must not fold them */
+  const unfolded = new Set();
   let last = "";
   const draw = (/** @type {any} */ state) => {
     const traces = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.entries.length + f.hidden, 0);
@@ -33,9 +36,13 @@ function build(root) {
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
     empty.say(state.empty);
     const showAll = (/** @type {number} */ id) => (all.add(id), draw(state));
-    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll)));
+    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll, unfolded)));
     const newest = String(state.newest);
-    if (newest !== last && last) status.textContent = announcement(state);
+    if (newest !== last && last) {
+      status.textContent = announcement(state);
+      const row = /** @type {HTMLElement | null} */ (content.querySelector(".ll-newest"));
+      if (row) content.scrollTop = Math.max(row.offsetTop + row.offsetHeight - content.clientHeight, 0);
+    }
     last = newest;
   };
   return draw;
@@ -48,13 +55,16 @@ function announcement({ functions, newest }) {
   return found ? `new: trace #${newest[1] + 1} of ${found.name}` : "";
 }
 
-/** @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll */
-function table(cached, state, all, showAll) {
+/**
+ * @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll
+ * @param {Set<string>} unfolded
+ */
+function table(cached, state, all, showAll, unfolded) {
   const shown = all ? cached.entries : cached.entries.slice(-AT_FIRST);
   const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
   const hidden = cached.entries.length - shown.length;
   const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
-  const rows = shown.map((entry) => row(entry, most, String(state.newest) === `${cached.id},${entry.index}`));
+  const rows = shown.map((entry) => row(entry, `${cached.id},${entry.index}`, most, String(state.newest), unfolded));
   const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
   const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
   return h(
@@ -66,8 +76,9 @@ function table(cached, state, all, showAll) {
   );
 }
 
-/** @param {Entry} entry @param {number} most @param {boolean} newest */
-function row(entry, most, newest) {
+/** @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded */
+function row(entry, key, most, newestKey, unfolded) {
+  const newest = key === newestKey;
   const numeric = (/** @type {any} */ ...content) => h("td", { class: "ll-numeric" }, ...content);
   const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
   const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
@@ -75,7 +86,7 @@ function row(entry, most, newest) {
     "tr",
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
     h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
-    h("td", { class: "ll-arguments" }, h("code", {}, entry.signature || "–"), tracing),
+    h("td", { class: "ll-arguments" }, signature(entry.signature, key, unfolded), tracing),
     h("td", { class: "ll-reason" }, entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null),
     numeric(bar(entry.hits / most, number(entry.hits))),
     numeric(seconds(entry.seconds)),
@@ -84,6 +95,17 @@ function row(entry, most, newest) {
     h("td", {}, entry.device),
     h("td", {}, entry.tier),
   );
+}
+
+/**
+ * A long list of arguments is folded: its beginning, and all of it when asked for.
+ * @param {string} text @param {string} key @param {Set<string>} unfolded
+ */
+function signature(text, key, unfolded) {
+  if (text.length <= FOLDED) return h("code", {}, text || "–");
+  const ontoggle = (/** @type {any} */ event) => (event.target.open ? unfolded.add(key) : unfolded.delete(key));
+  const summary = h("summary", {}, h("code", {}, shortened(text, FOLDED)));
+  return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
 }
 
 export default widget("cache", "Trace cache", build);

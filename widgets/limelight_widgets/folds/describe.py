@@ -164,9 +164,14 @@ def _array_text(array: np.ndarray) -> str:
 
 
 def _within(stack: Sequence[Source], function: str) -> Sequence[Source]:
-    """The part of a call stack that lies in `function` and what it calls: its own callers made no op."""
-    last = max((i for i, source in enumerate(stack) if source.function == function), default=len(stack) - 1)
-    return stack[: last + 1]
+    """The part of a call stack that lies in `function` and what it calls: its own callers made no op.
+
+    The body of a staged cell is a module; the module around it is the cell with its first line.
+    """
+    names = [source.function for source in stack]
+    if function in names:
+        return stack[: len(names) - names[::-1].index(function)]
+    return stack[: names.index("<module>") + 1] if "<module>" in names else stack
 
 
 def _inputs(graph: Any) -> list[State]:
