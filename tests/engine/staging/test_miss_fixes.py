@@ -180,14 +180,12 @@ def test_the_part_that_differs_is_named_and_the_fix_works(program, case):
 
 
 def test_without_the_call_in_sight_the_expression_to_pass_is_given(program):
-    calls = ["f(*(x, i))", "f(**{'x': x, 'n': i})", "list(map(f, [x], [i]))", "collections.deque(map(f, [x], [i]))"]
-    for call in calls:
+    for call in ("f(*(i, 2))", "f(**{'n': i})", "list(map(f, [i]))", "collections.deque(map(f, [i]))"):
         p = program(f"""
             import collections
-            x = ll.ones((2,))
             @ll.function
-            def f(x, n):
-                return x
+            def f(n, m=2):
+                return n
             for i in range(2):
                 {call}
         """)
