@@ -78,8 +78,10 @@ def test_a_staged_cell_ends_its_stacks(make):
     maker = make("cell")
     value = maker.node("exp", maker.input("x"))
     maker.nodes[0].stack = (Source("a.py", 3, "helper"), Source("b.py", 2, "<module>"), Source("c.py", 1, "<module>"))
-    (node,) = GraphFold(maker.graph(value)).state()["graphs"][0]["nodes"]
+    state = GraphFold(maker.graph(value)).state()
+    (node,) = state["graphs"][0]["nodes"]
     assert [line for _, line, _ in node["stack"]] == [3, 2]
+    assert [source["label"] for source in state["sources"]] == ["b.py", "a.py"], "the function's own file comes first"
 
 
 def test_a_function_called_often_is_described_once(make, fake_function):

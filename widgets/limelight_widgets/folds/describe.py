@@ -90,7 +90,8 @@ class Describer:
         rule = getattr(node.op, "rule", "")
         if rule:
             self._rules[op] = rule
-        stack = [[*self._excerpts.at(source), source.function] for source in _within(node.stack, function)]
+        # From the outside in, so that the function's own file is the first to be shown.
+        outer = [[*self._excerpts.at(source), source.function] for source in reversed(_within(node.stack, function))]
         called = node.functions
         attributes = [(name, value) for name, value in node.attrs.items() if not any(value is f for f in called)]
         full = {
@@ -100,7 +101,7 @@ class Describer:
             "out": [str(value.spec) for value in node.outputs],
             "attrs": {name: attribute_text(value) for name, value in attributes},
             "device": short_device(str(node.device)) if node.device else "",
-            "stack": stack or self._bare(node.source),
+            "stack": outer[::-1] or self._bare(node.source),
             "calls": [[self._place(function.graph), function.name] for function in called],
         }
         return {key: value for key, value in full.items() if value not in ("", [], {}, None)}

@@ -246,11 +246,11 @@ export class GraphView {
     const strong = this.line ? [this.line] : box?.kind === "group" ? [...new Set(keys)] : keys.slice(0, 1);
     const lit = this.line ? this.picture.boxes.filter((other) => this.isFrom(state, other, this.line)) : [];
     highlights.set(box?.name ?? null, lit.map(({ name }) => name), this.foundBoxes());
-    this.source?.light(strong, box?.kind === "node" ? keys.slice(1) : []);
     this.outline?.choose(box?.name ?? null);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = { chooseLine: (/** @type {string} */ key) => this.chooseLine(key), toggle: (/** @type {string} */ name) => this.toggle(name) };
     this.details?.replaceChildren(...details(state, box, links));
+    this.source?.light(strong, box?.kind === "node" ? keys.slice(1) : []);
   }
 
   /** @param {GraphState} state @param {Box} box @param {string | null} key */
