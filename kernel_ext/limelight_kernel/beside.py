@@ -16,7 +16,7 @@ def widget_bundle(html: str, graph: views.GraphView) -> dict[str, Any]:
     """The widget's part of a MIME bundle: `html` above the live graph; empty where no widget can run."""
     if not has_front_end():
         return {}
-    listing = ipywidgets.HTML(html)
+    listing = ipywidgets.HTML(f'<div style="line-height: 1.4">{html}</div>')  # else each row is as tall as a button
     box = ipywidgets.VBox([listing, graph.widget])
 
     def close(change: Any) -> None:
