@@ -100,6 +100,7 @@ def paths(structure: Structure, root: str = "") -> list[str]:
 
 
 _END = object()
+_ATOMS = frozenset([bool, int, float, complex, str, bytes, type(None)])
 
 
 def step(kind: type, key: Any) -> str:
@@ -123,6 +124,8 @@ def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     kind = type(tree)
     if kind is list or kind is tuple:
         return kind, tuple(range(len(tree))), tree
+    if kind in _ATOMS or getattr(kind, "__limelight_leaf__", False):  # most leaves, told without further questions
+        return None
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
         return dict, keys, [tree[key] for key in keys]
@@ -135,9 +138,7 @@ def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass or attrs class, None for other types; opaque ones set `__limelight_leaf__`."""
-    if getattr(kind, "__limelight_leaf__", False):
-        return None
+    """The fields of a dataclass or attrs class, None for other types; opaque types set `__limelight_leaf__`."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     attrs: Sequence[Any] | None = getattr(kind, "__attrs_attrs__", None)
