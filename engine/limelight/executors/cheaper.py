@@ -14,6 +14,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.executors.kernels import Choice, Formula
 from limelight.graph.ir import Node
+from limelight.ops._infer import SHORT
 from limelight.ops._keys import native
 from limelight.registry import Op
 from limelight.shapes import Shape
@@ -67,7 +68,7 @@ def _reduction(ufunc: Any) -> Choice:
     def choose(node: Node) -> Formula | None:
         given, made = _specs(node)
         axis, keepdims = node.params
-        if dtypes.bfloat16 in (given.dtype, made.dtype):
+        if given.dtype in SHORT:
             return None
         as_given = made.dtype == given.dtype and (dtypes.is_inexact(given.dtype) or not widens)
         totals = None if as_given or made.dtype == dtypes.bool_ else made.dtype
@@ -89,7 +90,7 @@ def _sum_to(node: Node) -> Formula | None:
     if lead and over:
         return None
     axes = tuple(range(lead)) or over
-    if not axes or given.dtype == dtypes.bfloat16:
+    if not axes or given.dtype in SHORT:
         return None
     return Formula(_SUM, params=(axes, given.dtype, None, not lead), fresh=True)
 

@@ -22,6 +22,9 @@ _WIDER: Final = {
 TOTAL: Final[dict[DType, DType]] = {dtype: _WIDER.get(dtype, dtype) for dtype in dtypes.ALL}
 """The dtype of a sum or product: the input's own, but at least 32 bits for integers, as the Array API has it."""
 
+SHORT: Final = frozenset([dtypes.float16, dtypes.bfloat16])
+"""The floats in which partial sums lose too much: kernels add them up in float32."""
+
 
 def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
     """The output is as the input."""

@@ -10,14 +10,13 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.eager import entry, operators
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._infer import SHORT
 from limelight.ops._rules import rank
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["dot", "matmul", "outer", "tensordot"]
-
-_SHORT = frozenset([dtypes.float16, dtypes.bfloat16])
 
 # matmul
 
@@ -40,7 +39,7 @@ def _matmul_infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
 
 def _matmul_numpy(xp: Any, x: Any, y: Any) -> Any:
     """`dot` where it means the same: on small matrices it takes half the time of `matmul`."""
-    if x.dtype in _SHORT:  # NumPy has no fast products of 16-bit floats, and would round every partial sum
+    if x.dtype in SHORT:  # NumPy has no fast products of 16-bit floats, and would round every partial sum
         return _matmul_numpy(xp, x.astype(dtypes.float32), y.astype(dtypes.float32)).astype(x.dtype)
     return x.dot(y) if 0 < x.ndim < 3 and 0 < y.ndim < 3 else np.matmul(x, y)
 

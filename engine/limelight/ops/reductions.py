@@ -8,7 +8,7 @@ from typing import Any
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.eager import entry
-from limelight.ops._infer import TOTAL, Axis, axis_attr, reduction
+from limelight.ops._infer import SHORT, TOTAL, Axis, axis_attr, reduction
 from limelight.ops._numpy import add_reduce, and_reduce, maximum_reduce, minimum_reduce, multiply_reduce, or_reduce
 from limelight.ops._rules import others_product, restore
 from limelight.registry import defop
@@ -21,7 +21,7 @@ __all__ = ["all", "any", "max", "min", "prod", "sum"]
 
 def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
-    if dtype == dtypes.bfloat16:
+    if dtype in SHORT:
         return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
@@ -56,7 +56,10 @@ def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
 
 
 def _prod_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    return multiply_reduce(x, axis, TOTAL[x.dtype], None, keepdims)
+    dtype = x.dtype
+    if dtype in SHORT:
+        return multiply_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
+    return multiply_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
 
 def _others_by_division(x: Tensor, axis: Axis) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
-from limelight.ops._infer import axis_attr
+from limelight.ops._infer import SHORT, axis_attr
 from limelight.ops._numpy import add_reduce
 from limelight.ops._shaped import as_shape, shaped
 from limelight.registry import defop
@@ -134,8 +134,9 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         return x
     lead = x.ndim - len(shape)
     over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
-    add = add_reduce(x, over, x.dtype) if xp is np else xp.sum(x, axis=over, dtype=x.dtype)
-    return add.reshape(shape)
+    dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
+    total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
+    return total.reshape(shape).astype(x.dtype, copy=False)
 
 
 def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:

@@ -9,6 +9,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._infer import SHORT
 from limelight.ops._numpy import add_reduce, maximum_reduce
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -16,13 +17,11 @@ from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
 
-_SHORT = frozenset([dtypes.float16, dtypes.bfloat16])
-
 # softmax
 
 
 def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in _SHORT else x
+    return x.astype(dtypes.float32) if x.dtype in SHORT else x
 
 
 def _shifted(xp: Any, x: Any, axis: int) -> Any:

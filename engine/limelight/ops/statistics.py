@@ -12,7 +12,7 @@ from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError
-from limelight.ops._infer import TOTAL, Axis, axis_attr, reduction
+from limelight.ops._infer import SHORT, TOTAL, Axis, axis_attr, reduction
 from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import count, restore
 from limelight.registry import defop
@@ -20,8 +20,6 @@ from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
 __all__ = ["argmax", "argmin", "cumsum", "logsumexp", "mean", "std", "var"]
-
-_SHORT = frozenset([dtypes.float16, dtypes.bfloat16])
 
 
 def _itself(dtype: DType) -> DType:
@@ -40,7 +38,7 @@ def _reduced(x: Any, axis: Axis) -> int:
 
 def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
-    if dtype in _SHORT:
+    if dtype in SHORT:
         return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
     return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced(x, axis))
 
@@ -78,7 +76,7 @@ def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bo
 
 
 def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) -> Any:
-    wide = x.astype(dtypes.float32) if x.dtype in _SHORT else x
+    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
     n = _reduced(x, axis)
     apart = wide - _total(xp, wide, axis, True) / n
     squares = _total(xp, apart * apart, axis, keepdims)
@@ -139,7 +137,7 @@ def std(
 
 
 def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    wide = x.astype(dtypes.float32) if x.dtype in _SHORT else x
+    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
     top = xp.max(wide, axis=axis, keepdims=True, initial=-xp.inf)
     top = xp.where(xp.isfinite(top), top, 0)
     found = xp.log(_total(xp, xp.exp(wide - top), axis, keepdims))
