@@ -1,0 +1,62 @@
+"""What the engine's tests share: what must not change when something goes wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+
+import limelight as ll
+from limelight import dispatch, source
+from limelight.staging import function as staging
+from limelight.variables import lift, on_create
+
+Clean = Callable[..., AbstractContextManager[None]]
+
+
+def engine_state() -> dict[str, Any]:
+    """Everything of the engine's that a mistake could leave behind, as seen from this thread."""
+    free = staging._tracing.acquire(blocking=False)
+    if free:
+        staging._tracing.release()
+    return {
+        "interpreters": dispatch.stack(),
+        "active": list(dispatch.active),
+        "scopes": list(dispatch.scopes),
+        "device": dispatch.requested_device(),
+        "thread": {k: list(v) if isinstance(v, list) else v for k, v in vars(dispatch.local).items()},
+        "state creation": (on_create.get(), lift.get()),
+        "pretended lines": source._pretence.stack,
+        "the lock of tracing can be taken": free,
+    }
+
+
+@pytest.fixture
+def clean() -> Clean:
+    """A block after which the engine must be as it was before, and the given functions' caches too."""
+
+    @contextmanager
+    def block(*functions: Any) -> Iterator[None]:
+        before, caches = engine_state(), [list(f.trace_cache) for f in functions]
+        yield
+        assert engine_state() == before
+        assert [list(f.trace_cache) for f in functions] == caches
+        x = ll.constant([1.0, 2.0])
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            y = ll.function(lambda a: a * a + 1)(x)
+        assert y.tolist() == [2.0, 5.0]
+        assert tape.gradient(y, x).tolist() == [2.0, 4.0]
+
+    return block
+
+
+@pytest.fixture
+def retraces_are_meant() -> Iterator[None]:
+    """Parametrised tests stage one definition again and again: that is no mistake there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ll.errors.RetracingWarning)
+        yield
