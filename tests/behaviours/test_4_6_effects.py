@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import threading
+import time
 import warnings
 import weakref
 
@@ -45,6 +46,32 @@ def test_156_reads_and_writes_keep_their_order():
         v.assign(1.0)
         assert [r.item() for r in f()] == [1.0, 10.0, 22.0]
         assert v.numpy() == 22.0
+
+
+def test_156_the_graph_says_what_must_wait_for_what():
+    v, w = ll.Variable(1.0), ll.Variable(1.0)
+
+    @ll.function
+    def f():
+        first = v.read_value()
+        second = v.read_value()
+        other = w.read_value()
+        v.assign(first + second + other)
+        third = v.read_value()
+        v.assign_add(third)
+
+    f()
+    graph = f.trace_cache[0].graph
+    effects = [node for node in graph.nodes if node.op in ("read_variable", "assign", "assign_add")]
+    places = {node: i for i, node in enumerate(effects)}
+    assert [(node.op, sorted(places[one] for one in node.after)) for node in effects] == [
+        ("read_variable", []),
+        ("read_variable", []),  # reads may change places with one another
+        ("read_variable", []),  # and other variables do not matter
+        ("assign", [0, 1]),
+        ("read_variable", [3]),
+        ("assign_add", [3, 4]),
+    ]
 
 
 def test_156_a_returned_read_keeps_its_value():
@@ -191,7 +218,11 @@ def in_threads(count, call):
 
 
 def test_160_a_hundred_threads_on_a_cold_function_trace_once():
-    f = ll.function(lambda v: v * 2.0 + 1.0)
+    def slowly(v):
+        time.sleep(0.01)
+        return v * 2.0 + 1.0
+
+    f = ll.function(slowly)
     results = {}
     in_threads(100, lambda i: results.update({i: f(ll.constant([float(i)])).item()}))
     assert results == {i: 2.0 * i + 1.0 for i in range(100)}

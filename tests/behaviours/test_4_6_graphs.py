@@ -154,6 +154,7 @@ def test_151_leaks_are_caught_wherever_they_are_used(how):
         assert "f32[2]" in message
         assert "made at" in message or "test_4_6_graphs.py line" in message
         assert "ll.Variable" in message
+    assert len(staged.trace_cache) == 0
 
 
 def test_151_the_line_that_made_it_is_named():
