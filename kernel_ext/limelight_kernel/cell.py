@@ -7,6 +7,8 @@ defines mean exactly what they mean in an ordinary cell.
 from __future__ import annotations
 
 import ast
+import linecache
+import sys
 import textwrap
 from dataclasses import dataclass
 from types import CodeType
@@ -78,6 +80,25 @@ def renumber(shell: InteractiveShell, filename: str) -> None:
 def cell_number(shell: InteractiveShell) -> int:
     """The n of the running cell's In[n]; `execution_count` may have been raised already, depending on the version."""
     return int(shell.displayhook.prompt_count)
+
+
+def show_as_typed(shell: InteractiveShell) -> None:
+    """Messages and tracebacks that quote the running cell's first line shall quote the magic, not IPython's call of it.
+
+    IPython keeps for a cell the Python code that it made of it: one call, in which the whole body is a string.
+    """
+    history = shell.history_manager
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = frame.f_code.co_filename
+        if shell.compile.format_code_name(name) is not None:
+            break
+    else:
+        return
+    if history is not None and linecache.getline(name, 1).startswith("get_ipython().run_cell_magic("):
+        lines = [f"{line}\n" for line in history.input_hist_raw[-1].splitlines()]
+        linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
 
 
 def lines_above(shell: InteractiveShell, line: str, text: str) -> list[str]:

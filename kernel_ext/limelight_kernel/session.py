@@ -37,6 +37,7 @@ class Session:
 
         Raises StagedSyntaxError for a text that cannot be staged.
         """
+        cells.show_as_typed(self.shell)
         known = self._cells.get((text, options))
         if known is not None:
             cells.renumber(self.shell, known.cell.filename)

@@ -75,6 +75,7 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
 @contextlib.contextmanager
 def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
     """Within its block, `error` and what caused it have only the user's frames; causes without any are left out."""
+    running = _was_running(error.__traceback__)
     saved: list[tuple[BaseException, TracebackType | None, BaseException | None, bool]] = []
     current: BaseException | None = error
     while current is not None and len(saved) < MOST_CAUSES:
@@ -85,7 +86,7 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
             current.__cause__, current.__suppress_context__, cause = None, True, None
         current = cause
     if cell is not None:
-        error.__traceback__ = _below_its_line(error, cell)
+        error.__traceback__ = _below_its_line(error, cell, running)
     try:
         yield
     finally:
@@ -93,13 +94,22 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
             changed.__traceback__, changed.__cause__, changed.__suppress_context__ = tb, cause, suppressed
 
 
-def _below_its_line(error: BaseException, cell: str) -> TracebackType | None:
+def _was_running(tb: TracebackType | None) -> bool:
+    """Whether a graph was running: code that the executors write has file names of its own."""
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename.startswith(source.GENERATED_PREFIX):
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def _below_its_line(error: BaseException, cell: str, running: bool) -> TracebackType | None:
     """The traceback of an error that the graph raised while running, under the line of `cell` that made the op.
 
     The code of the cell is not on the stack then, but the engine names its line in the message.
     """
     frames = error.__traceback__
-    if frames is not None and frames.tb_frame.f_code.co_filename == cell:
+    if not running or (frames is not None and frames.tb_frame.f_code.co_filename == cell):
         return frames
     said = " ".join([str(error), *getattr(error, "__notes__", ())])
     lines = re.findall(re.escape(source.Source(cell, 0, "").label) + r" line (\d+)", said)

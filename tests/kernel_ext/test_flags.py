@@ -156,6 +156,7 @@ def test_an_unknown_device(notebook):
     ran = notebook("%%stage -d gpu:7\ny = x @ w", fails=True)
     assert type(ran.error).__name__ == "DeviceError"
     assert "gpu:7" in str(ran.error)
+    assert "line 1: %%stage -d gpu:7" in str(ran.error), "the line as it was typed"
     assert value(notebook, "'y' in dir(), (x + 1).device.short") == (False, "CPU:0")
 
 
