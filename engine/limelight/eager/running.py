@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 import weakref
@@ -12,6 +13,7 @@ from limelight.devices import CPU0, Device
 from limelight.dispatch import scopes
 from limelight.errors import DeviceError, LimelightError, RunError, is_user_error
 from limelight.registry import Op
+from limelight.spec import known
 from limelight.tensor import Opaque, Tensor, as_tensor, put, wrap
 
 # NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
@@ -157,22 +159,38 @@ def _spec(x: Any) -> Any:
 
 def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: Device, seconds: float) -> None:
     outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
-    specs = tuple(str(x.spec) for x in outputs)
-    nbytes = sum(x.nbytes for x in outputs)
-    given = tuple(repr(x) if type(x) in SCALARS else str(x.spec) for x in inputs)
+    specs = tuple([_text(x) for x in outputs])
+    nbytes = sum([x.nbytes for x in outputs])
+    given = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
     events.emit(events.OpRan(op.name, device.short, given, specs, nbytes, seconds, source.user_line()))
     if events.wanted(events.Allocated):
         for x in outputs:
             account(x)
 
 
+def _text(x: Any) -> str:
+    return _spec_text(x._data.dtype, x._data.shape) if type(x) is Tensor else str(x.spec)
+
+
+@functools.lru_cache(maxsize=4096)
+def _spec_text(dtype: Any, shape: tuple[int, ...]) -> str:
+    """A tensor's spec in words: few differ, and each is said thousands of times."""
+    return str(known(shape, dtype))
+
+
 def account(tensor: Tensor) -> None:
     """Reports the birth of a tensor and, when its last reference goes, its death."""
     nbytes, device, name = tensor.nbytes, tensor._device.short, id(tensor)
     events.emit(events.Allocated(device, nbytes, name))
-    weakref.finalize(tensor, _freed, device, nbytes, name).atexit = False
+
+    def freed(reference: weakref.ref[Tensor]) -> None:
+        _mourned.pop(id(reference), None)
+        if events.wanted(events.Freed):
+            events.emit(events.Freed(device, nbytes, name))
+
+    reference = weakref.ref(tensor, freed)
+    _mourned[id(reference)] = reference
 
 
-def _freed(device: str, nbytes: int, name: int) -> None:
-    if events.wanted(events.Freed):
-        events.emit(events.Freed(device, nbytes, name))
+_mourned: Final[dict[int, weakref.ref[Tensor]]] = {}
+"""References whose callbacks report a death: they must outlive the tensors. (weakref.finalize costs far more.)"""
