@@ -7,10 +7,10 @@ behind one method, so dispatch knows neither tapes nor traces.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from limelight import devices, events
 from limelight.devices import Device, DeviceName
@@ -21,9 +21,6 @@ active: Final[list[object]] = []
 """Non-empty when "just run the kernel" may be wrong somewhere: see docs/design.md section 3."""
 
 
-Observe: TypeAlias = Callable[[Any, tuple[Any, ...], tuple[Any, ...], Any], None]
-ObserveTwo: TypeAlias = Callable[[Any, Any, Any, Any], None]
-
 scopes: Final[list[object]] = []
 """The part of `active` that is not an interpreter: device scopes and listeners. Empty means CPU:0, unobserved."""
 
@@ -32,17 +29,27 @@ class Interpreter:
     """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
 
     below: Interpreter | None = None
-    observe: Observe | None = None
-    """Set by an interpreter that only takes note of what eager execution does: while it alone stands above it, entry
-    points run simple kernels themselves and then call `observe(op, inputs, attrs, output)`."""
-    observe_two: ObserveTwo | None = None
-    """The same for two tensors and no parameters, `observe_two(op, x, y, output)`: what most ops are."""
+    observes = False
+    """Whether it only takes note of what eager execution does. While it alone stands above that, entry points run
+    simple kernels themselves and then tell it, by the method for one tensor, for two, or for any inputs."""
 
     def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Handles one op: `inputs` are tensors, variables or Python scalars, `attrs` hashable static parameters.
 
         Returns a tensor, or a tuple of tensors for an op with several outputs.
         """
+        raise NotImplementedError
+
+    def observe(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Any) -> None:
+        """Told of an op with one output, on plain tensors and Python scalars, that has just run."""
+        raise NotImplementedError
+
+    def observe_one(self, recipes: Any, x: Any, attrs: tuple[Any, ...], out: Any) -> None:
+        """The same for one tensor; `recipes` are the op's."""
+        raise NotImplementedError
+
+    def observe_two(self, recipes: Any, x: Any, y: Any, out: Any) -> None:
+        """The same for two tensors and no parameters."""
         raise NotImplementedError
 
     def constant(self, array: Any, device: Device | None) -> Any:
@@ -57,8 +64,7 @@ _base: list[Interpreter] = []
 class _Local(threading.local):
     def __init__(self) -> None:
         self.stack: list[Interpreter] = list(_base)
-        self.observe: Observe | None = None
-        self.observe_two: ObserveTwo | None = None
+        self.observer: Interpreter | None = None
 
 
 local: Final = _Local()
@@ -104,10 +110,9 @@ def remove(interpreter: Interpreter) -> None:
 
 
 def _choose_observer() -> None:
-    """Whom entry points tell: the one interpreter above the eager one, if it is an observer."""
+    """Whom entry points tell: the one interpreter above the eager one, if it only observes."""
     stack = local.stack
-    alone = stack[-1] if len(stack) == 2 else stack[0]
-    local.observe, local.observe_two = alone.observe, alone.observe_two
+    local.observer = stack[1] if len(stack) == 2 and stack[1].observes else None
 
 
 @contextmanager

@@ -41,37 +41,44 @@ def accepted(word: str) -> frozenset[DType]:
 
 
 class Operand(NamedTuple):
-    """A tensor input. `accepts` is None for uniform operands: they share one dtype, which the op's `accepts` governs."""
+    """A tensor input. `accepts` is None for uniform operands: they share a dtype, which the op's `accepts` governs."""
 
     name: str
     accepts: str | None
 
 
-Pull: TypeAlias = Callable[[Any, tuple[Any, ...]], Any]
-Save: TypeAlias = Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
-
-FIRST_INPUT: Final = 7
-"""Where in a tape's entry the uids of the inputs begin (see `tape.entries`)."""
+Entry: TypeAlias = tuple[Any, ...]
+"""What a tape keeps of a recorded op: (recipe, uid, shape and dtype of the output, code, instruction, *what rules need,
+*uids of the inputs). It is flat, since each nested tuple costs as much as a kernel; see `tape.entries`."""
+SAVED: Final = 6
+"""Where in an entry begins what rules need."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """What a tape does for one pattern of watched inputs: `save` at recording, `pulls` going back.
+    """What a tape does for one pattern of watched inputs.
 
-    `save(inputs, out, attrs)` returns what rules need; `quick_save` does the same for plain tensors and scalars only,
-    `save_two(x, y, out)` for two of these and no parameters. `pulls` has a triple for each input with a rule: its place
-    in a tape's entry, its bit in a mask, and a function of the output's gradient and of what was saved. A variadic op
-    has a single `pull_all(g, saved, needed)` instead, which returns a tuple, and one recipe for all masks.
+    Recording: `save(inputs, out, attrs)` returns what the rules need, in the order of `names`. Where operands are plain
+    tensors, `enter` makes the whole entry: enter(x, attrs, out, uid, dtype, code, instruction) for an op with one,
+    enter(x, y, out, uid, dtype, code, instruction) for one with two and no parameters; other ops have None.
+
+    Going back: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
+    function of the output's gradient and the entry. A variadic op has a single `pull_all(g, entry, needed)` instead,
+    which returns a tuple, and one recipe for all masks.
     """
 
     op: Op
     mask: int
-    save: Save
-    quick_save: Save
-    save_two: Callable[[Any, Any, Any], tuple[Any, ...]]
-    pulls: tuple[tuple[int, int, Pull], ...]
-    pull_all: Callable[[Any, tuple[Any, ...], tuple[bool, ...]], tuple[Any, ...]] | None
     names: tuple[str, ...]
+    save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
+    enter: Any
+    pulls: tuple[tuple[int, int, Callable[[Any, Entry], Any]], ...]
+    pull_all: Callable[[Any, Entry, tuple[bool, ...]], tuple[Any, ...]] | None
+
+    @property
+    def first_input(self) -> int:
+        """Where in an entry the uids of the inputs begin."""
+        return SAVED + len(self.names)
 
 
 class _Recipes(dict[int, "Recipe | None"]):
@@ -196,9 +203,9 @@ _ops: Final[dict[str, Op]] = {}
 
 
 def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | None = None, **fields: Any) -> Op:
-    """Declares an op and registers it; the fields are `Op`'s. Raises ArgumentError for a name that is taken or a rule
-    that names something the op does not have.
+    """Declares an op and registers it; the fields are `Op`'s.
 
+    Raises ArgumentError for a name that is taken or a rule that names something the op does not have.
     Redefining an op from the same place (a notebook cell that is run again) replaces it.
     """
     op = Op(name, vjp=vjp, why_no_gradient=why_no_gradient, **fields)
@@ -256,7 +263,8 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
     mask = -1 if op.variadic else mask
     if op.save is not None:
         save = op.save
-        return Recipe(op, mask, save, save, lambda x, y, out: save((x, y), out, ()), (), rules[0], ("saved",))
+        pull_all = _compiled(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
+        return Recipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
     names: list[str] = []
     for rule in rules:
         if rule is not None:
@@ -264,20 +272,31 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
     values = "".join([f"{_getter(op, name)}, " for name in names])
     save = _compiled(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
     if op.variadic:
-        pull_all = _pull(rules[0], names)
-        return Recipe(op, mask, save, save, lambda x, y, out: save((x, y), out, ()), (), pull_all, tuple(names))
-    values = values.replace(".sizes()", "._data.shape")
-    quick = _compiled(f"lambda inputs, out, attrs: ({values})", {})
-    two = _compiled(f"lambda x, y, out: ({values.replace('inputs[0]', 'x').replace('inputs[1]', 'y')})", {})
-    found = [(FIRST_INPUT + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
-    return Recipe(op, mask, save, quick, two, tuple(found), None, tuple(names))
+        return Recipe(op, mask, tuple(names), save, None, (), _pull(rules[0], names))
+    first = SAVED + len(names)
+    pulls = [(first + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
+    scope: dict[str, Any] = {}
+    recipe = Recipe(op, mask, tuple(names), save, _enter(op, values, scope), tuple(pulls), None)
+    scope["recipe"] = recipe
+    return recipe
+
+
+def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
+    """A function that makes an entry from plain tensors; `values` are the expressions for what the rules need."""
+    uids = {1: "x._uid", 2: "x._uid, y._uid"}.get(len(op.operands))
+    if uids is None or (len(op.operands) == 2 and op.attrs):
+        return None
+    inputs = "x, attrs" if len(op.operands) == 1 else "x, y"
+    values = values.replace(".sizes()", "._data.shape").replace("inputs[0]", "x").replace("inputs[1]", "y")
+    entry = f"(recipe, uid, out._data.shape, dtype, code, at, {values}{uids})"
+    return _compiled(f"lambda {inputs}, out, uid, dtype, code, at: {entry}", scope)
 
 
 def _pull(rule: Rule | None, saved: Sequence[str]) -> Any:
-    """The rule as a function of the output's gradient and what was saved."""
-    given = {"g": "g", "needed": "needed"} | {name: f"saved[{i}]" for i, name in enumerate(saved)}
+    """The rule as a function of the output's gradient and an entry."""
+    given = {"g": "g", "needed": "needed"} | {name: f"entry[{SAVED + i}]" for i, name in enumerate(saved)}
     arguments = ", ".join([given[name] for name in _parameters(rule)]) if rule is not None else ""
-    return _compiled(f"lambda g, saved, needed=None: rule({arguments})", {"rule": rule})
+    return _compiled(f"lambda g, entry, needed=None: rule({arguments})", {"rule": rule})
 
 
 def _compiled(expression: str, scope: dict[str, Any]) -> Any:

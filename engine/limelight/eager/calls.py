@@ -61,17 +61,17 @@ def _usual(op: Op) -> DType | None:
 
 
 def _unary(op: Op) -> Callable[[Any], Any]:
-    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
 
     def run(x: Any) -> Any:
         if type(x) is Tensor and x._device is CPU0:
             a = x._data
             d = a.dtype
             if d is usual or d in accepts:
-                observe = None
+                observer = None
                 if active:
-                    observe = local.observe
-                    if scopes or observe is None:
+                    observer = local.observer
+                    if scopes or observer is None:
                         return apply(op, (x,))
                 try:
                     r = kernel(a)
@@ -81,8 +81,8 @@ def _unary(op: Op) -> Callable[[Any], Any]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
-                if observe is not None:
-                    observe(op, (x,), (), t)
+                if observer is not None:
+                    observer.observe_one(recipes, x, (), t)
                 return t
         return apply(op, prepare(op, (x,)))
 
@@ -90,17 +90,17 @@ def _unary(op: Op) -> Callable[[Any], Any]:
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
-    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
 
     def run(x: Any, *attrs: Any) -> Any:
         if type(x) is Tensor and x._device is CPU0:
             a = x._data
             d = a.dtype
             if d is usual or d in accepts:
-                observe = None
+                observer = None
                 if active:
-                    observe = local.observe
-                    if scopes or observe is None:
+                    observer = local.observer
+                    if scopes or observer is None:
                         return apply(op, (x,), attrs)
                 try:
                     r = kernel(a, *attrs)
@@ -112,8 +112,8 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
-                if observe is not None:
-                    observe(op, (x,), attrs, t)
+                if observer is not None:
+                    observer.observe_one(recipes, x, attrs, t)
                 return t
         return apply(op, prepare(op, (x,)), attrs)
 
@@ -121,7 +121,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Any]:
-    kernel, accepts, usual = op.kernel_on("numpy"), op.accepts, _usual(op)
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
     weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
     def run(x: Any, y: Any) -> Any:
@@ -130,10 +130,10 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
             b = y._data
             d = a.dtype
             if d is b.dtype and (d is usual or d in accepts):
-                observe = None
+                observer = None
                 if active:
-                    observe = local.observe_two
-                    if scopes or observe is None:
+                    observer = local.observer
+                    if scopes or observer is None:
                         return apply(op, (x, y))
                 if x._device is not CPU0 or y._device is not CPU0:
                     return apply(op, (x, y))
@@ -145,8 +145,8 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                 t._data = r
                 t._device = CPU0
                 t._uid = 0
-                if observe is not None:
-                    observe(op, x, y, t)
+                if observer is not None:
+                    observer.observe_two(recipes, x, y, t)
                 return t
         else:
             beside = _beside_scalar(op, kernel, weak, x, y)
@@ -164,10 +164,10 @@ def _beside_scalar(
     tensor, scalar = (x, y) if type(x) is Tensor else (y, x)
     if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
         return None
-    observe = None
+    observer = None
     if active:
-        observe = local.observe
-        if scopes or observe is None:
+        observer = local.observer
+        if scopes or observer is None:
             return None
     a = tensor._data
     if a.dtype not in weak[type(scalar)]:
@@ -176,8 +176,8 @@ def _beside_scalar(
         result = wrap(kernel(a, scalar) if tensor is x else kernel(scalar, a))
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         return None  # the long way round says what is wrong
-    if observe is not None:
-        observe(op, (x, y), (), result)
+    if observer is not None:
+        observer.observe(op, (x, y), (), result)
     return result
 
 
@@ -193,10 +193,10 @@ def _general(op: Op) -> Callable[..., Any]:
         arrays = _arrays(inputs, needs)
         if arrays is None:
             return apply(op, prepare(op, inputs), attrs)
-        observe = None
+        observer = None
         if active:
-            observe = local.observe if observable else None
-            if scopes or observe is None:
+            observer = local.observer if observable else None
+            if scopes or observer is None:
                 return apply(op, inputs, attrs)
         try:
             result = kernel(*arrays, *attrs)
@@ -207,8 +207,8 @@ def _general(op: Op) -> Callable[..., Any]:
         if multiple:
             return tuple([wrap(r) for r in result])
         out = wrap(result)
-        if observe is not None:
-            observe(op, inputs, attrs, out)
+        if observer is not None:
+            observer.observe(op, inputs, attrs, out)
         return out
 
     return run

@@ -9,9 +9,9 @@ import numpy as np
 
 from limelight import dispatch, nest, shapes, source
 from limelight.devices import CPU0
-from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.registry import FIRST_INPUT
-from limelight.tape.entries import Raw, source_of
+from limelight.errors import DTypeError, ShapeError
+from limelight.registry import Entry
+from limelight.tape.entries import source_of
 from limelight.tensor import Tensor, as_tensor, constant, wrap
 from limelight.variables import Resource
 
@@ -23,10 +23,7 @@ def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
     """The output gradients one by one, None where they are ones. Raises ArgumentError for another structure."""
     if given is None:
         return [None] * count
-    leaves, its_structure = nest.flatten(given)
-    if its_structure != structure:
-        raise ArgumentError(f"output_gradients has structure {its_structure}, the target has {structure}")
-    return leaves
+    return nest.flatten_like(structure, given, "output_gradients")
 
 
 def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
@@ -39,7 +36,7 @@ def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> G
     return grads
 
 
-def pull(entries: list[Raw], grads: Gradients, wanted: set[int], keep: bool) -> None:
+def pull(entries: list[Entry], grads: Gradients, wanted: set[int], keep: bool) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
@@ -48,30 +45,31 @@ def pull(entries: list[Raw], grads: Gradients, wanted: set[int], keep: bool) -> 
     looked_at = bool(dispatch.active)  # nobody asks whose line it is when only kernels run
     caller = source.user_stack() if looked_at else ()
     for index in range(len(masks) - 1, -1, -1):
-        raw = entries[index] if keep else entries.pop()
+        entry = entries[index] if keep else entries.pop()
         if not masks[index]:
             continue
         if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
-            line = source_of(raw)
+            line = source_of(entry)
             with source.pretend((line, *caller) if line is not None else caller):
-                _pull_one(raw, grads, masks[index], wanted)
+                _pull_one(entry, grads, masks[index], wanted)
         else:
-            _pull_one(raw, grads, masks[index], wanted)
+            _pull_one(entry, grads, masks[index], wanted)
 
 
-def _reached(entries: list[Raw], wanted: set[int]) -> list[int]:
+def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
     """For each entry the mask of the inputs that lead back to a wanted source."""
     connected = wanted - {0}
     masks = []
-    for raw in entries:
+    for entry in entries:
+        recipe = entry[0]
         mask, bit = 0, 1
-        for uid in raw[FIRST_INPUT:]:
+        for uid in entry[recipe.first_input :]:
             if uid in connected:
                 mask |= bit
             bit <<= 1
-        mask &= raw[0].mask
+        mask &= recipe.mask
         if mask:
-            outputs = raw[1]
+            outputs = entry[1]
             if type(outputs) is int:
                 connected.add(outputs)
             else:
@@ -81,39 +79,38 @@ def _reached(entries: list[Raw], wanted: set[int]) -> list[int]:
     return masks
 
 
-def _pull_one(raw: Raw, grads: Gradients, needed: int, wanted: set[int]) -> None:
-    recipe, uid = raw[0], raw[1]
+def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+    recipe, uid = entry[0], entry[1]
     if type(uid) is not int or recipe.pull_all is not None:
-        _pull_many(raw, grads, needed, wanted)
+        _pull_many(entry, grads, needed, wanted)
         return
     g = grads.get(uid) if uid in wanted else grads.pop(uid, None)
     if g is None:
         return
-    saved = raw[2]
     for place, bit, rule in recipe.pulls:
         if needed & bit:
-            part = rule(g, saved)
+            part = rule(g, entry)
             if part is not None:
-                target = raw[place]
+                target = entry[place]
                 present = grads.get(target)
                 grads[target] = part if present is None else present + part
 
 
-def _pull_many(raw: Raw, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     """An op with several outputs, or with one rule for all its inputs."""
-    recipe, saved, inputs = raw[0], raw[2], raw[FIRST_INPUT:]
-    outputs = raw[1] if recipe.op.multiple else (raw[1],)
+    recipe = entry[0]
+    inputs = entry[recipe.first_input :]
+    outputs = entry[1] if recipe.op.multiple else (entry[1],)
     gs = tuple([grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
     if recipe.pull_all is not None:
-        parts = recipe.pull_all(g, saved, tuple([bool(needed >> i & 1) for i in range(len(inputs))]))
+        wanted_ones = tuple([bool(needed >> i & 1) for i in range(len(inputs))])
+        parts = list(zip(inputs, recipe.pull_all(g, entry, wanted_ones), strict=True))
     else:
-        parts = [None] * len(inputs)
-        for place, bit, rule in recipe.pulls:
-            parts[place - FIRST_INPUT] = rule(g, saved) if needed & bit else None
-    for uid, part in zip(inputs, parts, strict=True):
+        parts = [(entry[place], rule(g, entry)) for place, bit, rule in recipe.pulls if needed & bit]
+    for uid, part in parts:
         if part is not None and uid:
             _add(grads, uid, part)
 
@@ -142,9 +139,7 @@ def uid_of(x: Any) -> int:
 def _output_gradient(target: Any, weight: Any) -> Tensor:
     if weight is None:
         return filled(1, target)
-    given = as_tensor(weight)
-    if not isinstance(weight, (Tensor, Resource)) and given.dtype != target.dtype:
-        given = given.astype(target.dtype)
+    given = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
     if given.dtype != target.dtype:
         raise DTypeError(f"an output gradient of dtype {given.dtype.name} for a target of {target.dtype.name}")
     if not shapes.compatible(given.shape, target.shape) and shapes.is_static(given.shape):
@@ -156,8 +151,12 @@ def _output_gradient(target: Any, weight: Any) -> Tensor:
 
 
 def filled(value: int, like: Any) -> Tensor:
-    """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
-    return _broadcast(value, like.shape if shapes.is_static(like.shape) else like.sizes(), like.dtype)
+    """A tensor of `like`'s shape and dtype, where `like` is; sizes unknown while tracing included."""
+    sizes = like.shape if shapes.is_static(like.shape) else like.sizes()
+    if like._device is CPU0:
+        return _broadcast(value, sizes, like.dtype)
+    with dispatch.device(like._device):
+        return _broadcast(value, sizes, like.dtype)
 
 
 def zeros(sizes: Any, dtype: Any) -> Tensor:

@@ -1,25 +1,20 @@
-"""What a tape holds: one entry for each recorded op.
+"""What a tape holds: one entry for each recorded op (see `registry.Entry`).
 
-An entry is a flat tuple, since each nested one costs as much as a kernel:
-
-    (recipe, output uid, saved, output shape, output dtype, code, instruction, uid of the first input, of the next, ...)
-
-For an op with several outputs the second, fourth and fifth are sequences. A uid of 0 is an input or output that cannot
-carry a gradient; `code` and `instruction` are the fields of a `source.Position`, or None and 0.
+For an op with several outputs the fields of the output are sequences. A uid of 0 is an input or output that cannot
+carry a gradient; code and instruction are the fields of a `source.Position`, or None and 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from limelight import dtypes
-from limelight.registry import Recipe
+from limelight.registry import SAVED, Recipe
+from limelight.registry import Entry as Raw
 from limelight.source import Position, Source
 from limelight.tensor import Tensor
-
-Raw: TypeAlias = tuple[Any, ...]
 
 
 class Entry(NamedTuple):
@@ -50,7 +45,8 @@ class EntryRecord:
 
 def opened(raw: Raw) -> Entry:
     """The fields of an entry."""
-    recipe, outputs, saved, shape, dtype, _, _, *inputs = raw
+    recipe, outputs, shape, dtype = raw[:4]
+    saved, inputs = raw[SAVED : recipe.first_input], raw[recipe.first_input :]
     if isinstance(outputs, int):
         return Entry(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
     return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
@@ -58,7 +54,8 @@ def opened(raw: Raw) -> Entry:
 
 def source_of(raw: Raw) -> Source | None:
     """The user's line that ran the op."""
-    return None if raw[5] is None else Position(raw[5], raw[6]).resolve()
+    code, instruction = raw[4:SAVED]
+    return None if code is None else Position(code, instruction).resolve()
 
 
 def records(entries: Iterable[Raw]) -> tuple[EntryRecord, ...]:

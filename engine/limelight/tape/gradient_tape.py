@@ -18,10 +18,10 @@ from typing import Any, Final
 from limelight import dispatch, dtypes, events, nest, source
 from limelight.dtypes import float32
 from limelight.errors import ArgumentError, TapeError
-from limelight.registry import Op, Recipe
+from limelight.registry import Entry, Op, Recipe
 from limelight.tape import backward
 from limelight.tape.backward import uid_of
-from limelight.tape.entries import EntryRecord, Raw, opened, records, saved_bytes, specs_of
+from limelight.tape.entries import EntryRecord, opened, records, saved_bytes, specs_of
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -47,13 +47,15 @@ class GradientTape(dispatch.Interpreter):
     6.0
     """
 
+    observes = True
+
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self.id = next(_ids)
         self.persistent = persistent
         self._watches_variables = watch_accessed_variables
         self._watched: set[int] = set()
         self._variables: dict[int, Any] = {}
-        self._entries: list[Raw] = []
+        self._entries: list[Entry] = []
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
         self._used = False
@@ -139,54 +141,60 @@ class GradientTape(dispatch.Interpreter):
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
             place = source.position(_getframe(1))
-            self._entries.append((recipe, uid, saved, data.shape, dtype, *place, *names))
+            self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)
         return out
 
+    # What follows is `process` without the detour; most ops have one or two tensors as inputs, so these are written out
+
     def observe(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
-        """Takes note of an op on plain tensors and scalars that has just run: `process` without the detour."""
         given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
         mask = self._mask(given)
-        if not mask or not self._recording or op.vjp is None:
-            return
         data = out._data
         dtype = data.dtype
-        if dtype in INEXACT:
+        if mask and self._recording and op.vjp is not None and dtype in INEXACT:
             recipe, names = self._recipe(op, mask, given)
-            saved = recipe.quick_save(inputs, out, attrs)
+            saved = recipe.save(inputs, out, attrs)
             out._uid = uid = new_uid()
             self._watched.add(uid)
             self._code, at = source.position(_getframe(2), self._code)
-            self._entries.append((recipe, uid, saved, data.shape, dtype, self._code, at, *names))
+            self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
 
-    def observe_two(self, op: Op, x: Any, y: Any, out: Tensor) -> None:
-        """The same for two tensors and no parameters: most ops are such, so this is written out."""
+    def observe_one(self, recipes: Any, x: Any, attrs: tuple[Any, ...], out: Tensor) -> None:
         watched = self._watched
-        first = x._uid
-        second = y._uid
-        if first in watched:
-            mask = 3 if second in watched else 1
-        elif second in watched:
+        if x._uid in watched and self._recording:
+            dtype = out._data.dtype
+            recipe = recipes[1]
+            if recipe is not None and (dtype is float32 or dtype in INEXACT):
+                out._uid = uid = new_uid()
+                watched.add(uid)
+                frame = _getframe(2)
+                if frame.f_code is self._code:
+                    at = frame.f_lasti
+                else:
+                    self._code, at = source.position(frame, self._code)
+                self._entries.append(recipe.enter(x, attrs, out, uid, dtype, self._code, at))
+
+    def observe_two(self, recipes: Any, x: Any, y: Any, out: Tensor) -> None:
+        watched = self._watched
+        if x._uid in watched:
+            mask = 3 if y._uid in watched else 1
+        elif y._uid in watched:
             mask = 2
         else:
             return
-        data = out._data
-        dtype = data.dtype
-        if not (self._recording and (dtype is float32 or dtype in INEXACT)):
-            return
-        recipe = op.recipes[mask]
-        if recipe is None:
-            return
-        saved = recipe.save_two(x, y, out)
-        out._uid = uid = new_uid()
-        watched.add(uid)
-        frame = _getframe(2)
-        if frame.f_code is self._code:
-            at = frame.f_lasti
-        else:
-            self._code, at = source.position(frame, self._code)
-        self._entries.append((recipe, uid, saved, data.shape, dtype, self._code, at, first, second))
+        dtype = out._data.dtype
+        recipe = recipes[mask]
+        if recipe is not None and (dtype is float32 or dtype in INEXACT) and self._recording:
+            out._uid = uid = new_uid()
+            watched.add(uid)
+            frame = _getframe(2)
+            if frame.f_code is self._code:
+                at = frame.f_lasti
+            else:
+                self._code, at = source.position(frame, self._code)
+            self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at))
 
     def _mask(self, given: Sequence[int]) -> int:
         """Which of the inputs are watched, as bits."""
@@ -235,9 +243,9 @@ class GradientTape(dispatch.Interpreter):
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
         place = source.position(_getframe(2))
         if op.multiple:
-            self._entries.append((recipe, names, saved, shapes, kinds, *place, *given))
+            self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
         else:
-            self._entries.append((recipe, names[0], saved, shapes[0], kinds[0], *place, *given))
+            self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *given))
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
@@ -298,7 +306,7 @@ class GradientTape(dispatch.Interpreter):
                 stacklevel=3,
             )
 
-    def _handed_over(self) -> list[Raw]:
+    def _handed_over(self) -> list[Entry]:
         """The entries, which the tape itself forgets."""
         if events.wanted(events.TapeReleased):
             events.emit(events.TapeReleased(self.id, len(self._entries), self.saved_bytes))
