@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +49,7 @@ def shell(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interactiv
     made.user_ns.clear()
     made.restore_sys_module_state()
     InteractiveShell.clear_instance()
+    atexit.unregister(made.atexit_operations)  # it collects garbage: for hundreds of shells that would take minutes
 
 
 @pytest.fixture
