@@ -64,7 +64,7 @@ def taped(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
 
 
 class Disguise:
-    """NumPy under another name: no kernel can tell that it is on the CPU, so each takes its way for any other backend."""
+    """NumPy under another name, for which kernels take their way for any backend but NumPy."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
