@@ -1,4 +1,4 @@
-"""What tests of behaviours share: lines of the test file as errors name them, and virtual devices."""
+"""What tests of behaviours share: lines of the test file as errors name them, virtual devices, copies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import limelight as ll
-from limelight import devices
+from limelight import devices, events
 from limelight.devices import Device
+
+sys.path.insert(0, str(Path(__file__).parent))  # makes `behaving` importable
 
 Here = Callable[..., str]
 
@@ -42,3 +44,12 @@ def cpus(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     monkeypatch.setattr(devices, "_in_use", False)
     ll.config.set_virtual_devices(CPU=4)
     return [d for d in ll.list_devices() if d.kind == "CPU"]
+
+
+@pytest.fixture
+def copies() -> Iterator[list[tuple[str, str, int, str]]]:
+    """The copies between devices, as (from, to, bytes, why)."""
+    seen: list[tuple[str, str, int, str]] = []
+    note = lambda e: seen.append((e.source_device, e.target_device, e.nbytes, e.cause))  # noqa: E731
+    with events.listen(note, events.Copied):
+        yield seen
