@@ -312,6 +312,18 @@ def test_161_a_graph_does_not_keep_variables_alive():
 # 162, 163
 
 
+def test_162_a_variable_stands_for_its_value_and_nothing_for_a_variable():
+    v = ll.Variable([3.0, 4.0])
+    f = ll.function(lambda a, b: a * b, name="f")
+    assert f.get_concrete_function(x, x)(x, v).tolist() == [3.0, 8.0]
+    concrete = f.get_concrete_function(x, v)
+    v.assign([1.0, 1.0])
+    assert concrete(x, v).tolist() == [1.0, 2.0]
+    for bad, shown in ((x, r"f32\[2\]"), (ll.Variable(1.0), r"var f32\[\]"), (None, "NoneType")):
+        with pytest.raises(SignatureError, match=rf"f: argument `b` must be var f32\[2\], got {shown}"):
+            concrete(x, bad)
+
+
 def test_162_concrete_functions_check_what_they_are_given():
     f = ll.function(lambda v, n, pair: v * n + pair[0] * pair[1], name="f")
     concrete = f.get_concrete_function(x, 2.0, (x, x))

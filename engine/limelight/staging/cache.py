@@ -65,6 +65,7 @@ class TraceCache:
             entry = self._entries.pop(key)
             if entry in self._order and entry not in self._entries.values():
                 self._order.remove(entry)
+                self.history.leave(entry)
 
 
 def covers(relaxed: Key, key: Key) -> bool:

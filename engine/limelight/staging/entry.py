@@ -17,7 +17,7 @@ from limelight.staging.outputs import Outputs
 from limelight.staging.signature import Key, describe_part
 from limelight.tensor import Tensor, as_tensor, wrap
 from limelight.trace import SymbolicTensor
-from limelight.variables import Resource, Variable
+from limelight.variables import Variable
 
 
 class ConcreteFunction:
@@ -115,11 +115,15 @@ class ConcreteFunction:
         expected = self.graph.arguments
         if len(tensors) != len(expected):
             raise SignatureError(f"{self.name} takes {len(expected)} tensors ({self.signature}), got {len(tensors)}")
-        inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in tensors]
-        for x, value, name in zip(inputs, expected, self.graph.input_names, strict=False):
-            fits = value.spec.accepts(x.spec) if isinstance(value.spec, TensorSpec) else value.spec == x.spec
+        wanted = [value.spec for value in expected]
+        inputs = [as_tensor(x) if isinstance(spec, TensorSpec) else x for x, spec in zip(tensors, wanted, strict=True)]
+        for x, spec, name in zip(inputs, wanted, self.graph.input_names, strict=False):
+            given = getattr(x, "spec", type(x).__name__)
+            fits = (
+                isinstance(given, TensorSpec) and spec.accepts(given) if isinstance(spec, TensorSpec) else spec == given
+            )
             if not fits:
-                raise SignatureError(f"{self.name}: argument `{name}` must be {value.spec}, got {x.spec}")
+                raise SignatureError(f"{self.name}: argument `{name}` must be {spec}, got {given}")
         return self._run(inputs)
 
     def call_leaves(self, leaves: list[Any]) -> Any:
@@ -131,11 +135,11 @@ class ConcreteFunction:
             captured = get()
             if captured is None:
                 raise DeadVariableError(
-                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a reference "
-                    "to it as long as the function is called (an attribute of a module will do)"
+                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a "
+                    "reference to it as long as the function is called (an attribute of a module will do)"
                 )
             inputs.append(captured)
-        if not dispatch.active and all([x._device is CPU0 for x in inputs]):
+        if not dispatch.active and all([x._device is CPU0 for x in inputs]):  # noqa: C419  # a list is quicker
             run = self.function.run
             results = run(*[x._data for x in inputs])
             return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))

@@ -39,21 +39,27 @@ class History:
         self.made = 0
         self.cleared = 0
         self.warned = 0
-        self._counters: list[list[int]] = []  # shared with the entries, which count their hits in them
+        self._counters: dict[int, list[int]] = {}  # shared with the entries, which count their hits in them
+        self._past_calls = 0  # of entries that have gone
         self._traced_at: deque[int] = deque(maxlen=WINDOW)
 
     def enter(self, entry: Any) -> None:
         """A new trace: numbers it, and keeps its reason and its counter."""
         entry.index = self.made
         self.made += 1
-        self._counters.append(entry.counter)
+        self._counters[entry.index] = entry.counter
         if entry.miss is not None:
             self.misses.append(entry.miss)
+
+    def leave(self, entry: Any) -> None:
+        """An entry goes from the cache."""
+        self._past_calls += 1 + self._counters.pop(entry.index)[0]
 
     def clear(self, entries: Iterable[Any]) -> None:
         """The cache is cleared of `entries`."""
         self.cleared += 1
         for entry in entries:
+            self.leave(entry)
             key = entry.key
             uses = entry.hits + 1
             self.ghosts.append(Ghost(entry.index + 1, entry.where, uses, hash(key), _values(key), _objects(key)))
@@ -61,7 +67,7 @@ class History:
     @property
     def calls(self) -> int:
         """How many calls there have been, as far as they traced or found a trace."""
-        return len(self._counters) + sum([counter[0] for counter in self._counters])
+        return self._past_calls + len(self._counters) + sum([counter[0] for counter in self._counters.values()])
 
     def recent_traces(self) -> int:
         """To be asked once for each call that traced: how many of the last ten calls did so."""

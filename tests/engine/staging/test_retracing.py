@@ -59,6 +59,23 @@ def test_hits_of_cleared_traces_count_too():
     assert heard(run) == []
 
 
+def test_hits_of_traces_whose_objects_died_count_too():
+    f = ll.function(lambda x, g: g(x))
+    x = ll.ones((2,))
+
+    def run():
+        for _ in range(8):
+
+            def g(v):
+                return v + 1.0
+
+            for _ in range(10):
+                f(x, g)
+
+    assert heard(run) == []
+    assert len(f.trace_cache) <= 2
+
+
 def test_traces_asked_for_by_spec_do_not_count():
     f = ll.function(lambda x: x)
     assert heard(lambda: [f.get_concrete_function(ll.TensorSpec((n,))) for n in range(12)]) == []
