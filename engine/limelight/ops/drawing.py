@@ -208,6 +208,8 @@ def permutation(x: int | Tensor, /) -> Tensor:
     >>> sorted(ll.random.permutation(4).tolist())
     [0, 1, 2, 3]
     """
+    if hasattr(x, "__as_tensor__"):
+        x = as_tensor(x)
     if isinstance(x, Tensor) and x.ndim:
         size = x.shape[0]
         return x[permutation(size if size is not None else x.sizes()[0])]
