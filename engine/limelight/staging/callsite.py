@@ -63,7 +63,7 @@ def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite
         return None
     try:
         call = ast.parse(_wrapped(text), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return None
     if not isinstance(call, ast.Call) or not _names(call.func, names, function, frame):
         return None

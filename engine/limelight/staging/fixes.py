@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from limelight import nest, shapes
+from limelight.errors import SignatureError
 from limelight.nest import Structure
 from limelight.staging.callsite import CallSite
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
@@ -270,7 +271,12 @@ def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
 
 
 def _is_default(part: Part, default: Any) -> bool:
-    return part[0] == "value" and default is not inspect.Parameter.empty and part == part_of(default, {})
+    if part[0] != "value" or default is inspect.Parameter.empty:
+        return False
+    try:
+        return bool(part == part_of(default, {}))
+    except SignatureError:  # a default that no call could have
+        return False
 
 
 def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | None:

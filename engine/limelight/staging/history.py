@@ -77,7 +77,8 @@ class History:
 
 
 def _values(key: Key) -> str:
-    return " ".join([repr(part[2]) for part in key.parts if part[0] == "value"])
+    """The whole numbers of a key, among which some hash alike."""
+    return " ".join([str(part[2]) for part in key.parts if part[0] == "value" and part[1] is int])
 
 
 def _objects(key: Key) -> tuple[Identity, ...]:

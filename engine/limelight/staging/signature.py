@@ -15,6 +15,7 @@ import enum
 import inspect
 import weakref
 from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from limelight.tensor import Tensor, wrap
 from limelight.variables import Variable
 
 _BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
+_NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
+_LONG: Final = 60
 _UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
 
 
@@ -247,9 +250,18 @@ def _by_identity(x: Any) -> tuple[Any, ...]:
 
 
 def describe_object(x: Any) -> str:
-    """A short name for an object that is keyed by identity."""
-    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
-    return f"{type(x).__name__} {name}" if name else f"{type(x).__name__} object"
+    """A short name for an object that is keyed by identity. Runs no code of the user's."""
+    name = x.__qualname__ if isinstance(x, _NAMED) else _own(x).get("__qualname__")
+    return f"{type(x).__name__} {name}" if isinstance(name, str) else f"{type(x).__name__} object"
+
+
+def _own(x: Any) -> dict[str, Any]:
+    """The attributes of an object itself."""
+    try:
+        found: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+    return found
 
 
 def describe_part(part: tuple[Any, ...]) -> str:
@@ -261,5 +273,15 @@ def describe_part(part: tuple[Any, ...]) -> str:
     if kind == "variable":
         return f"{part[1]} #{part[2]}"
     if kind == "value":
-        return str(part[2]) if part[1] in (float, complex, slice) else repr(part[2])
+        return str(part[2]) if part[1] in (float, complex, slice) else _said(part[2])
     return repr(part[1])
+
+
+def _said(value: Any) -> str:
+    """`repr` of a plain value, short, and sure to return something."""
+    if isinstance(value, (str, bytes)) and len(value) > _LONG:
+        return f"{value[:_LONG]!r}..."
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  # an enumeration's repr may be the user's, and an explanation must not raise
+        return f"{type(value).__name__} value"
