@@ -31,7 +31,7 @@ class Interpreter:
     below: Interpreter | None = None
     observes = False
     """Whether it only takes note of what eager execution does. While it alone stands above that, entry points run
-    simple kernels themselves and then tell it, by the method for one tensor, for two, or for any inputs."""
+    simple kernels themselves and then tell it, by one of the two methods that follow."""
 
     def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Handles one op: `inputs` are tensors, variables or Python scalars, `attrs` hashable static parameters.
@@ -40,16 +40,15 @@ class Interpreter:
         """
         raise NotImplementedError
 
-    def observe(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Any) -> None:
-        """Told of an op with one output, on plain tensors and Python scalars, that has just run."""
+    def observe(self, recipes: Any, x: Any, y: Any, first: int, second: int, out: Any) -> None:
+        """Told of an op that has just run, by the op's recipes, its inputs and their uids (0 for a Python scalar).
+
+        The op has two inputs and no parameters, or one: then `y` are its parameters and `second` is 0.
+        """
         raise NotImplementedError
 
-    def observe_one(self, recipes: Any, x: Any, attrs: tuple[Any, ...], out: Any) -> None:
-        """The same for one tensor; `recipes` are the op's."""
-        raise NotImplementedError
-
-    def observe_two(self, recipes: Any, x: Any, y: Any, out: Any) -> None:
-        """The same for two tensors and no parameters."""
+    def observe_many(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Any) -> None:
+        """The same for any inputs and parameters."""
         raise NotImplementedError
 
     def constant(self, array: Any, device: Device | None) -> Any:
@@ -93,16 +92,24 @@ def stack() -> tuple[Interpreter, ...]:
 
 def push(interpreter: Interpreter) -> None:
     """Makes `interpreter` the innermost one of this thread."""
-    interpreter.below = local.stack[-1]
-    local.stack.append(interpreter)
-    active.append(interpreter)
-    _choose_observer()
+    try:
+        interpreter.below = local.stack[-1]
+        local.stack.append(interpreter)
+        active.append(interpreter)
+        _choose_observer()
+    except BaseException:
+        remove(interpreter)
+        raise
 
 
 def remove(interpreter: Interpreter) -> None:
-    """Takes `interpreter` off this thread's stack, wherever it stands: scopes may be left in any order."""
-    local.stack.remove(interpreter)
-    active.remove(interpreter)
+    """Takes `interpreter` off this thread's stack, wherever it stands: scopes may be left in any order.
+
+    May be called again, and does nothing then. Whoever leaves a scope does so if an interrupt came in the middle.
+    """
+    for places in (local.stack, active):
+        if interpreter in places:
+            places.remove(interpreter)
     for lower, upper in zip(local.stack, local.stack[1:], strict=False):
         upper.below = lower
     interpreter.below = None
@@ -118,27 +125,48 @@ def _choose_observer() -> None:
 @contextmanager
 def fresh_stack() -> Iterator[None]:
     """Runs its block eagerly, outside every tape and trace of this thread."""
-    outer, local.stack = local.stack, list(_base)
-    _choose_observer()
+    outer = local.stack
     try:
+        _use(list(_base))
         yield
     finally:
-        local.stack = outer
-        _choose_observer()
+        try:
+            _use(outer)
+        except KeyboardInterrupt:
+            _use(outer)
+            raise
 
 
-_requested: Final[Scoped[tuple[tuple[device, DeviceName | None], ...]]] = Scoped("device", ())
-"""The device scopes entered in this context, outermost first, each with its name as completed by those around it."""
+def _use(stack: list[Interpreter]) -> None:
+    local.stack = stack
+    _choose_observer()
+
+
+class _Entered:
+    """One entering of a device scope, with its name as completed by the scopes around it."""
+
+    __slots__ = ("name", "scope")
+
+    def __init__(self, scope: device, name: DeviceName | None) -> None:
+        self.scope = scope
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<device scope {self.name}>"
+
+
+_requested: Final[Scoped[tuple[_Entered, ...]]] = Scoped("device", ())
+"""The device scopes entered in this context, outermost first."""
 
 
 def requested_device() -> Device | None:
     """The device asked for by the scopes around this line, None when none is."""
     entered = _requested.get()
-    name = entered[-1][1] if entered else None
+    name = entered[-1].name if entered else None
     return None if name is None else devices.find(name)
 
 
-class device:
+class device:  # noqa: N801  # used as a function: `with ll.device(...)`
     """Runs the ops of its block on the device `name`, copying operands there as needed (paper section 4.4).
 
     Scopes nest: parts that an inner name leaves open come from the outer one, and `device(None)` clears. The same
@@ -155,28 +183,46 @@ class device:
         self._name = None if name is None else devices.parse(name.name if isinstance(name, Device) else name)
         if self._name is not None and self._name.kind is not None:
             devices.find(name if isinstance(name, str) else self._name)
+        self._entered: list[_Entered] = []
 
     def __enter__(self) -> Device | None:
-        entered = _requested.get()
-        outer = entered[-1][1] if entered else None
+        around = _requested.get()
+        outer = around[-1].name if around else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
-        _requested.replace((*entered, (self, merged)))
-        scopes.append(self)
-        active.append(self)
-        return chosen
+        entered = _Entered(self, merged)
+        try:
+            for places in (self._entered, scopes, active):
+                places.append(entered)
+            _requested.replace((*around, entered))
+            return chosen
+        except BaseException:
+            self._leave(entered)
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self not in scopes:
-            raise DeviceError("this device scope is not entered; use a `with` block")
-        scopes.remove(self)
-        active.remove(self)
-        entered = _requested.get()
-        places = [i for i, (scope, _) in enumerate(entered) if scope is self]
-        if places:  # not so in a generator that another thread closes
-            _requested.replace(entered[: places[-1]] + entered[places[-1] + 1 :])
-        if error is None and (not places or places[-1] != len(entered) - 1):
+        entered: _Entered | None = None
+        try:
+            around = _requested.get()
+            entered = self._last_entered(around)
+            self._leave(entered)
+        except KeyboardInterrupt:
+            self._leave(entered or self._last_entered(_requested.get()))
+            raise
+        if error is None and (not around or around[-1] is not entered):
             raise DeviceError("device scopes must be left in the reverse order of entering; use `with` blocks")
+
+    def _last_entered(self, around: tuple[_Entered, ...]) -> _Entered:
+        if not self._entered:
+            raise DeviceError("this device scope is not entered; use a `with` block")
+        mine = [entered for entered in around if entered.scope is self]
+        return (mine or self._entered)[-1]  # not among those around in a generator that another thread closes
+
+    def _leave(self, entered: _Entered) -> None:
+        for places in (self._entered, scopes, active):
+            if entered in places:
+                places.remove(entered)
+        _requested.replace(tuple([other for other in _requested.get() if other is not entered]))
 
 
 def _on_interest(interested: bool) -> None:

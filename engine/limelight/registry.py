@@ -59,8 +59,8 @@ class Recipe:
     """What a tape does for one pattern of watched inputs.
 
     Recording: `save(inputs, out, attrs)` returns what the rules need, in the order of `names`. Where operands are plain
-    tensors, `enter` makes the whole entry: enter(x, attrs, out, uid, dtype, code, instruction) for an op with one,
-    enter(x, y, out, uid, dtype, code, instruction) for one with two and no parameters; other ops have None.
+    tensors or Python scalars, `enter(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the whole
+    entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have None.
 
     Going back: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
     function of the output's gradient and the entry. A variadic op has a single `pull_all(g, entry, needed)` instead,
@@ -283,13 +283,13 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
 
 def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
     """A function that makes an entry from plain tensors; `values` are the expressions for what the rules need."""
-    uids = {1: "x._uid", 2: "x._uid, y._uid"}.get(len(op.operands))
-    if uids is None or (len(op.operands) == 2 and op.attrs):
+    n = len(op.operands)
+    if n > 2 or (n == 2 and op.attrs):
         return None
-    inputs = "x, attrs" if len(op.operands) == 1 else "x, y"
-    values = values.replace(".sizes()", "._data.shape").replace("inputs[0]", "x").replace("inputs[1]", "y")
-    entry = f"(recipe, uid, out._data.shape, dtype, code, at, {values}{uids})"
-    return _compiled(f"lambda {inputs}, out, uid, dtype, code, at: {entry}", scope)
+    for long, short in ((".sizes()", "._data.shape"), ("inputs[0]", "x"), ("inputs[1]", "y"), ("attrs[", "y[")):
+        values = values.replace(long, short)
+    entry = f"(recipe, uid, out._data.shape, dtype, code, at, {values}{('first', 'first, second')[n - 1]})"
+    return _compiled(f"lambda x, y, out, uid, dtype, code, at, first, second: {entry}", scope)
 
 
 def _pull(rule: Rule | None, saved: Sequence[str]) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
+_NONE: Final = object()
+"""Stands for "no override"."""
 
 
 class Scoped(Generic[T]):
@@ -28,10 +30,11 @@ class Scoped(Generic[T]):
         self.name = name
         self.default = default
         self._value = default
-        self._override: ContextVar[T] = ContextVar(name)
+        self._override: ContextVar[Any] = ContextVar(name)
 
     def get(self) -> T:
-        return self._override.get(self._value)
+        found = self._override.get(_NONE)
+        return self._value if found is _NONE else found
 
     def set_globally(self, value: T) -> T:
         """Sets the global value and returns the previous one."""
@@ -44,8 +47,9 @@ class Scoped(Generic[T]):
 
     @contextmanager
     def override(self, value: T) -> Iterator[T]:
-        token = self._override.set(value)
+        outer = self._override.get(_NONE)  # and not a token, which an interrupt could lose
         try:
+            self._override.set(value)
             yield value
         finally:
-            self._override.reset(token)
+            self._override.set(outer)

@@ -23,7 +23,7 @@ GENERATED_PREFIX = "<limelight "
 """Code that limelight writes (plans, wrapped cells) is compiled under file names that begin so."""
 
 library_files: dict[str, bool] = {}
-"""Whether a file is the library's, as far as asked: by name, since hashing a code object costs more than walking the stack."""
+"""Whether a file is the library's, as far as asked. By name: hashing a code object costs more than the walk."""
 _hidden_roots: list[str] = [_ENGINE_ROOT]
 _floors: set[str] = set()
 _cell_namer: CellNamer | None = None
@@ -68,7 +68,7 @@ def hide(folder: str) -> None:
 
 
 def end_stacks_at(file: str) -> None:
-    """Ends the user's stack at frames of `file`: what called them (an event loop, a shell) is not the user's program."""
+    """Ends the user's stack at frames of `file`: what called them (a shell, an event loop) is not the program."""
     _floors.add(file)
 
 
@@ -87,10 +87,12 @@ def is_library(code: CodeType) -> bool:
 class Position(NamedTuple):
     """A line of the user's code before anyone has looked it up: cheap enough to take for each recorded op."""
 
-    code: CodeType
+    code: CodeType | Source
     instruction: int
 
     def resolve(self) -> Source:
+        if isinstance(self.code, Source):
+            return self.code
         lines = [line for _, _, line in self.code.co_lines() if line is not None]
         for start, end, line in self.code.co_lines():
             if start <= self.instruction < end and line is not None:
@@ -126,11 +128,19 @@ _pretence = _Pretence()
 @contextmanager
 def pretend(stack: tuple[Source, ...]) -> Iterator[None]:
     """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line."""
-    outer, _pretence.stack = _pretence.stack, stack
+    outer = _pretence.stack
     try:
+        _pretence.stack = stack
         yield
     finally:
         _pretence.stack = outer
+
+
+def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:
+    """`position`, or the line that is pretended: for ops that do not run on the hot path."""
+    if _pretence.stack:
+        return (_pretence.stack[0], 0)
+    return position(frame)
 
 
 def user_stack(limit: int = 8) -> tuple[Source, ...]:

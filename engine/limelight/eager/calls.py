@@ -82,7 +82,7 @@ def _unary(op: Op) -> Callable[[Any], Any]:
                 t._device = CPU0
                 t._uid = 0
                 if observer is not None:
-                    observer.observe_one(recipes, x, (), t)
+                    observer.observe(recipes, x, (), x._uid, 0, t)
                 return t
         return apply(op, prepare(op, (x,)))
 
@@ -113,7 +113,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
                 t._device = CPU0
                 t._uid = 0
                 if observer is not None:
-                    observer.observe_one(recipes, x, attrs, t)
+                    observer.observe(recipes, x, attrs, x._uid, 0, t)
                 return t
         return apply(op, prepare(op, (x,)), attrs)
 
@@ -146,7 +146,7 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                 t._device = CPU0
                 t._uid = 0
                 if observer is not None:
-                    observer.observe_two(recipes, x, y, t)
+                    observer.observe(recipes, x, y, x._uid, y._uid, t)
                 return t
         else:
             beside = _beside_scalar(op, kernel, weak, x, y)
@@ -170,15 +170,31 @@ def _beside_scalar(
         if scopes or observer is None:
             return None
     a = tensor._data
-    if a.dtype not in weak[type(scalar)]:
+    d = a.dtype
+    if d not in weak[type(scalar)]:
         return None
     try:
-        result = wrap(kernel(a, scalar) if tensor is x else kernel(scalar, a))
+        operand = _float32(scalar) if d is float32 else scalar
+        out = wrap(kernel(a, operand) if tensor is x else kernel(operand, a))
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         return None  # the long way round says what is wrong
     if observer is not None:
-        observer.observe(op, (x, y), (), result)
-    return result
+        uid = tensor._uid
+        observer.observe(op.recipes, x, y, uid if tensor is x else 0, 0 if tensor is x else uid, out)
+    return out
+
+
+_known: Final[dict[float, Any]] = {}
+
+
+def _float32(scalar: float) -> Any:
+    """`scalar` as an array, which NumPy takes up twice as fast. Zeros stay scalars: there are two, which are equal."""
+    found = _known.get(scalar)
+    if found is None and scalar != 0:
+        if len(_known) > 1000:
+            _known.clear()
+        found = _known[scalar] = np.array(scalar, float32)
+    return scalar if found is None else found
 
 
 def _general(op: Op) -> Callable[..., Any]:
@@ -208,7 +224,7 @@ def _general(op: Op) -> Callable[..., Any]:
             return tuple([wrap(r) for r in result])
         out = wrap(result)
         if observer is not None:
-            observer.observe(op, inputs, attrs, out)
+            observer.observe_many(op, inputs, attrs, out)
         return out
 
     return run

@@ -76,8 +76,12 @@ class GradientTape(dispatch.Interpreter):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self.active:
+        try:
+            if self.active:
+                dispatch.remove(self)
+        except KeyboardInterrupt:
             dispatch.remove(self)
+            raise
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -140,47 +144,18 @@ class GradientTape(dispatch.Interpreter):
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            place = source.position(_getframe(1))
+            place = source.place(_getframe(1))
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)
         return out
 
-    # What follows is `process` without the detour; most ops have one or two tensors as inputs, so these are written out
-
-    def observe(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
-        given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
-        mask = self._mask(given)
-        data = out._data
-        dtype = data.dtype
-        if mask and self._recording and op.vjp is not None and dtype in INEXACT:
-            recipe, names = self._recipe(op, mask, given)
-            saved = recipe.save(inputs, out, attrs)
-            out._uid = uid = new_uid()
-            self._watched.add(uid)
-            self._code, at = source.position(_getframe(2), self._code)
-            self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
-
-    def observe_one(self, recipes: Any, x: Any, attrs: tuple[Any, ...], out: Tensor) -> None:
+    def observe(self, recipes: Any, x: Any, y: Any, first: int, second: int, out: Tensor) -> None:
+        """`process` without the detour, for ops of one or two inputs."""
         watched = self._watched
-        if x._uid in watched and self._recording:
-            dtype = out._data.dtype
-            recipe = recipes[1]
-            if recipe is not None and (dtype is float32 or dtype in INEXACT):
-                out._uid = uid = new_uid()
-                watched.add(uid)
-                frame = _getframe(2)
-                if frame.f_code is self._code:
-                    at = frame.f_lasti
-                else:
-                    self._code, at = source.position(frame, self._code)
-                self._entries.append(recipe.enter(x, attrs, out, uid, dtype, self._code, at))
-
-    def observe_two(self, recipes: Any, x: Any, y: Any, out: Tensor) -> None:
-        watched = self._watched
-        if x._uid in watched:
-            mask = 3 if y._uid in watched else 1
-        elif y._uid in watched:
+        if first in watched:
+            mask = 3 if second in watched else 1
+        elif second in watched:
             mask = 2
         else:
             return
@@ -194,7 +169,21 @@ class GradientTape(dispatch.Interpreter):
                 at = frame.f_lasti
             else:
                 self._code, at = source.position(frame, self._code)
-            self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at))
+            self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
+
+    def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
+        """The same for any inputs and parameters."""
+        given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
+        mask = self._mask(given)
+        data = out._data
+        dtype = data.dtype
+        if mask and self._recording and op.vjp is not None and dtype in INEXACT:
+            recipe, names = self._recipe(op, mask, given)
+            saved = recipe.save(inputs, out, attrs)
+            out._uid = uid = new_uid()
+            self._watched.add(uid)
+            self._code, at = source.position(_getframe(2), self._code)
+            self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
 
     def _mask(self, given: Sequence[int]) -> int:
         """Which of the inputs are watched, as bits."""
@@ -241,7 +230,7 @@ class GradientTape(dispatch.Interpreter):
         names = tuple([_named(y) if y.dtype in INEXACT else 0 for y in outs])
         self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
-        place = source.position(_getframe(2))
+        place = source.place(_getframe(2))
         if op.multiple:
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
         else:
