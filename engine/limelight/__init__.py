@@ -52,7 +52,7 @@ from limelight.variables import Variable as Variable
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    import limelight_widgets as widgets
+    import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers
 
 
 def __getattr__(name: str) -> Any:

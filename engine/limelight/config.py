@@ -1,3 +1,5 @@
 """Settings of the whole process: `ll.config`."""
 
-from limelight.devices import set_virtual_devices as set_virtual_devices
+from limelight.devices import set_virtual_devices
+
+__all__ = ["set_virtual_devices"]

@@ -172,7 +172,7 @@ def _detect() -> None:
         return
     _detected = True
     if importlib.util.find_spec("cupy") is not None:
-        from limelight.backends import cupy as gpu  # imported only when asked for: CuPy takes a second to start
+        from limelight.backends import cupy as gpu  # noqa: PLC0415  # only where it is installed: it takes a second
 
         _local.extend(Device("GPU", i) for i in range(gpu.device_count()))
     if importlib.util.find_spec("jax") is not None:

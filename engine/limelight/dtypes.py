@@ -39,10 +39,8 @@ _SHORT: Final[dict[DType, str]] = {
     float16: "f16", bfloat16: "bf16", float32: "f32", float64: "f64", complex64: "c64", complex128: "c128",
 }  # fmt: skip
 _FROM_SHORT: Final[dict[str, DType]] = {short: dtype for dtype, short in _SHORT.items()}
-_KIND: Final[dict[DType, str]] = {
-    dtype: "floating" if dtype == bfloat16 else {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}[dtype.kind]
-    for dtype in ALL
-}  # fmt: skip
+_BY_LETTER: Final = {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
+_KIND: Final[dict[DType, str]] = {d: "floating" if d == bfloat16 else _BY_LETTER[d.kind] for d in ALL}
 
 
 def dtype(like: DTypeLike) -> DType:
@@ -72,7 +70,7 @@ def short(of: DType) -> str:
 
 
 def kind(of: DType) -> str:
-    """ "bool", "integer", "floating" or "complex"."""
+    """What `of` is a kind of: "bool", "integer", "floating" or "complex"."""
     found = _KIND.get(of)
     if found is None:
         raise DTypeError(f"dtype {of} is not supported; convert to one of {', '.join(d.name for d in ALL)}")
@@ -89,7 +87,7 @@ def is_inexact(of: DType) -> bool:
 
 
 def holds(wide: DType, narrow: DType) -> bool:
-    """Whether values of `narrow` keep their kind in `wide`: booleans fit everywhere, complex numbers in complex alone."""
+    """Whether values of `narrow` keep their kind in `wide`: booleans fit everywhere, complex in complex alone."""
     order = ("bool", "integer", "floating", "complex")
     return order.index(kind(narrow)) <= order.index(kind(wide))
 

@@ -187,7 +187,7 @@ class Subscription:
     def _deliver(self, event: Event) -> None:
         try:
             self._callback(event)
-        except Exception:
+        except Exception:  # noqa: BLE001  # whatever a listener raises, it must not break a computation
             self.close()
             warnings.warn(
                 f"a listener of {type(event).__name__} raised and was detached:\n{traceback.format_exc()}",

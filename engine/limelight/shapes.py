@@ -11,7 +11,7 @@ from limelight.errors import ArgumentError, ShapeError
 Shape: TypeAlias = tuple[int | None, ...]
 
 
-def as_shape(like: int | None | Iterable[int | None]) -> Shape:
+def as_shape(like: int | Iterable[int | None] | None) -> Shape:
     """`like` as a tuple of sizes; a single int is a vector's length."""
     if isinstance(like, int) or like is None:
         return (like,)

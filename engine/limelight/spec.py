@@ -25,7 +25,7 @@ class TensorSpec:
     name: str | None
 
     def __init__(
-        self, shape: int | None | Iterable[int | None], dtype: DTypeLike = dtypes.float32, name: str | None = None
+        self, shape: int | Iterable[int | None] | None, dtype: DTypeLike = dtypes.float32, name: str | None = None
     ) -> None:
         self.shape = () if shape is None else shapes.as_shape(shape)
         self.dtype = dtypes.dtype(dtype)

@@ -16,8 +16,7 @@ from limelight.graph.effects import Effects, effects_of
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
 from limelight.registry import Op, get
-from limelight.source import Source
-from limelight.spec import Spec, TensorSpec, VariableSpec
+from limelight.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -32,7 +31,7 @@ class SymbolicTensor(Tensor):
     _value: Value
 
     @property
-    def _data(self) -> Any:  # type: ignore[override]  # stands where a tensor keeps its array, and explains
+    def _data(self) -> Any:  # stands where a tensor keeps its array, and explains
         raise _no_value(self)
 
     @property
@@ -107,21 +106,22 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     here = source.at(source.user_line())
     if x._tracer.finished:
         return LeakedTensorError(
-            f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: {x.name}, {x.spec}{made}. "
-            f"It has no value outside{here}. Return it from the function instead of storing it in a global, list or attribute; "
-            "to keep a value between calls use ll.Variable"
+            f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: "
+            f"{x.name}, {x.spec}{made}. It has no value outside{here}. Return it from the function instead of storing "
+            "it in a global, list or attribute; to keep a value between calls use ll.Variable"
         )
     if x._tracer not in dispatch.stack():
         return SymbolicValueError(
-            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of {x._tracer.name!r}, "
-            "which this code has left (ll.init_scope does, and so do other threads and the function given to ll.py_func). "
-            "Compute it from values that exist now, or move it into the traced code"
+            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of "
+            f"{x._tracer.name!r}, which this code has left (ll.init_scope does, and so do other threads and the "
+            "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write ll.cond(pred, true_fn, false_fn) or "
-        "ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars); for arbitrary Python on real values "
-        "ll.py_func(fn, inputs, output_specs); or take the value as a plain Python argument, which is known while tracing"
+        f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write "
+        "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars); "
+        "for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
+        "argument, which is known while tracing"
     )
 
 
@@ -179,8 +179,12 @@ class Tracer(dispatch.Interpreter):
         return self
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.remove(self)
-        self.finished = True
+        try:
+            self.finished = True
+            dispatch.remove(self)
+        except KeyboardInterrupt:
+            dispatch.remove(self)
+            raise
 
     # Inputs
 
@@ -247,11 +251,14 @@ class Tracer(dispatch.Interpreter):
         return self._capture(x, x.spec)
 
     def constant(self, array: Any, device: Any) -> SymbolicTensor:
-        params = (Literal(array),)
-        node = Node(constant_op, (), params, (constant_op.infer(*params),), device=device, stack=source.user_stack())
-        self.nodes.append(node)
-        made: SymbolicTensor = self._handle(node.outputs[0])
+        made: SymbolicTensor = self._handle(self._constant_node(array, device))
         return made
+
+    def _constant_node(self, array: Any, device: Any = None) -> Value:
+        spec = known(array.shape, dtypes.dtype(array.dtype))
+        node = Node(constant_op, (), (Literal(array),), (spec,), device=device, stack=source.user_stack())
+        self.nodes.append(node)
+        return node.outputs[0]
 
     def finish(self, outputs: Sequence[Any]) -> Graph:
         """The graph that computes `outputs` (tensors, numbers or opaque values) from the inputs and captures."""
@@ -289,13 +296,10 @@ class Tracer(dispatch.Interpreter):
         dtype = next((x.dtype for x in _uniform(op, beside) if type(x) not in _SCALARS), None)
         dtype = dtype or dtypes.default_for(scalar)
         key = (type(scalar), repr(scalar), dtype)
-        known = self._literals.get(key)
-        if known is None:
-            params = (Literal(np.asarray(scalar, dtype=dtype)),)
-            node = Node(constant_op, (), params, (constant_op.infer(*params),), stack=source.user_stack())
-            self.nodes.append(node)
-            known = self._literals[key] = node.outputs[0]
-        return known
+        value = self._literals.get(key)
+        if value is None:
+            value = self._literals[key] = self._constant_node(np.asarray(scalar, dtype=dtype))
+        return value
 
 
 def _uniform(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -350,7 +354,7 @@ def _at(node: Node) -> AbstractContextManager[object]:
 
 
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:
-    """Runs the nodes of `graph` through the interpreters of this thread, at their own source lines; returns its outputs."""
+    """Runs the nodes of `graph` through this thread's interpreters, at their own source lines; returns its outputs."""
     handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         with source.pretend(node.stack), _at(node):

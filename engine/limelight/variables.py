@@ -21,7 +21,7 @@ from limelight.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant,
 
 
 class Storage:
-    """Where a variable's value is: replaced on assignment, never written into, so that a read is a snapshot for free."""
+    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free."""
 
     __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
 
@@ -79,7 +79,8 @@ def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     if not shapes.compatible(value.shape, variable.shape) and None not in value.shape:
         raise ShapeError(
             f"assign: a value of shape {shapes.show(value.shape)} does not fit a variable of shape "
-            f"{shapes.show(variable.shape)}; a variable keeps its shape (to change sizes, create it with None for them: shape=(None, ...))"
+            f"{shapes.show(variable.shape)}; a variable keeps its shape "
+            "(create it with shape=(None, ...) for sizes that change)"
         )
     return value
 
@@ -291,9 +292,11 @@ def _on(value: Tensor, device: Device) -> Tensor:
 
 
 _READS_AS_VALUE: Final = (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor "
-    "rxor neg pos abs invert lt le gt ge eq ne getitem bool int float complex index len iter format"
-).split()
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
+    "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "neg", "pos", "abs", "invert",
+    "lt", "le", "gt", "ge", "eq", "ne", "getitem", "bool", "int", "float", "complex", "index", "len", "iter",
+    "format",
+)  # fmt: skip
 
 
 def _forward(name: str) -> Callable[..., Any]:

@@ -27,5 +27,5 @@ class Backend(Protocol):
 @cache
 def load(name: str) -> Backend:
     """The backend module called `name`: "numpy", "cupy" or "jax"."""
-    module: Backend = importlib.import_module(f"limelight.backends.{name}")  # type: ignore[assignment]  # modules satisfy the protocol
+    module: Backend = importlib.import_module(f"limelight.backends.{name}")
     return module

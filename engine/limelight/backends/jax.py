@@ -1,4 +1,4 @@
-"""XLA by way of JAX: single ops compile one by one and are slow; staged functions compile whole. Needs the `xla` extra."""
+"""XLA by way of JAX: single ops compile one by one and are slow, graphs compile whole. Needs the `xla` extra."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def require_callable(op: str, **functions: Any) -> None:
     for name, fn in functions.items():
         if not callable(fn):
             raise ArgumentError(
-                f"{op}: {name} must be a function, got {type(fn).__name__}; write it as `lambda ...: ...`, so that it runs "
+                f"{op}: {name} must be a function, got {type(fn).__name__}; write `lambda ...: ...`, so that it runs "
                 "only when its turn comes"
             )
 

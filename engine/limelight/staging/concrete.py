@@ -41,7 +41,7 @@ class GraphFunction:
 
     @cached_property
     def run(self) -> plan.Plan:
-        """run(*payloads) -> tuple of output payloads, for inputs on CPU:0; `run.output_devices` says where these are."""
+        """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
         return plan.build(self.optimised.graph)
 
     def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:

@@ -155,14 +155,17 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
     pairs, pred, *residuals, sizes = saved
     seeds = g[: pairs.true.n_outputs]
     given = tuple(s is not None for s in seeds)
-    halves = []
+    halves: list[tuple[GraphFunction, tuple[int, ...], tuple[Any, ...]]] = []
     for pair, kept in zip(pairs, residuals, strict=True):
         wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
         halves.append((*pair.backward(wanted, given), (*kept, *[s for s in seeds if s is not None])))
     targets = sorted({i for _, found, _ in halves for i in found})
     results: list[Any] = [None] * len(needed)
     if targets:
-        true, false = [functools.partial(_branch_pull, *half, targets, sizes) for half in halves]
+        true, false = [
+            functools.partial(_branch_pull, backward, found, operands, targets, sizes)
+            for backward, found, operands in halves
+        ]
         for i, value in zip(targets, cond(pred, true, false), strict=True):
             results[1 + i] = value
     return tuple(results)

@@ -176,10 +176,10 @@ def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
 
 def pair_of(function: GraphFunction, watched: tuple[bool, ...]) -> Pair:
     """The forward/backward pair, built on first use and shared by all callers."""
-    found = function.pairs.get(watched)
+    found: Pair | None = function.pairs.get(watched)
     if found is None:
         found = function.pairs[watched] = Pair(function, watched)
-    return found  # type: ignore[no-any-return]  # pairs is untyped: concrete.py stands below this module
+    return found
 
 
 def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:

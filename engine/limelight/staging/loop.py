@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ def while_loop(
 
 
 class Loop(NamedTuple):
-    """A loop's functions, and what its variables keep from one iteration to the next: structure, and specs of leaves."""
+    """A loop's functions, and what its variables keep from one iteration to the next: structure and specs."""
 
     condition: Callable[..., Any]
     body: Callable[..., Any]
@@ -104,8 +105,9 @@ class Loop(NamedTuple):
     def _checked(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
             raise ControlFlowError(
-                f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype and "
-                "shape. Cast in the body with ll.astype, or name the sizes that change: shape_invariants=[(None, ...), ...]"
+                f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype "
+                "and shape. Cast in the body with ll.astype, or name the sizes that change: "
+                "shape_invariants=[(None, ...), ...]"
             )
         return x
 
@@ -133,7 +135,7 @@ def _limit(given: Any) -> int | None:
 
 
 def _infer(*given: Any) -> tuple[Spec, ...]:
-    cond_fn, body_fn, n, limit = given[-4:]
+    _, body_fn, n, _ = given[-4:]
     return tuple(value.spec for value in body_fn.graph.inputs[:n])
 
 
@@ -178,7 +180,7 @@ def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
 
 
 def _infer_forward(*given: Any) -> tuple[Spec, ...]:
-    cond_fn, body_fn, n, limit, record = given[-5:]
+    _, body_fn, n, _, record = given[-5:]
     values = {"input": body_fn.graph.inputs, "output": body_fn.graph.outputs}
     stacks = [_stacked(values[where][i].spec) for where, i in record.places]
     return (*[value.spec for value in body_fn.graph.inputs[:n]], known((), dtypes.int32), *stacks)
@@ -216,7 +218,7 @@ def _stack(xp: Any, rows: list[Any], spec: Any) -> Any:
         return xp.stack(rows)
     except ValueError:
         raise ControlFlowError(
-            f"while_loop: an intermediate of shape {rows[0].shape} changes shape from one iteration to the next, which its "
+            f"while_loop: an intermediate of shape {rows[0].shape} changes shape between iterations, which its "
             "gradient does not support; keep shapes fixed in the body (pad), or take the gradient of an eager loop"
         ) from None
 
@@ -245,7 +247,8 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
     return tuple(results)
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One step back: gradients after an iteration to gradients before it; captured inputs' gradients are added up."""
 
     pair: Pair

@@ -55,6 +55,7 @@ def _as_output(leaf: Any, name: str, path: str) -> Any:
     if isinstance(leaf, _NUMBERS) or hasattr(leaf, "__as_tensor__"):
         return as_tensor(leaf)
     raise SignatureError(
-        f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None and nests "
-        f"of these{source.at(source.user_line())}. Make it a tensor with ll.constant(...), or return it from plain Python"
+        f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None "
+        f"and nests of these{source.at(source.user_line())}. Make it a tensor with ll.constant(...), "
+        "or return it from plain Python"
     )

@@ -87,8 +87,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
     dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
     is differentiable, to second order by running `fn` once more. Exceptions of `fn` reach the caller unchanged.
-    Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that cannot
-    be called and for `inputs` that are no list.
+    Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that
+    cannot be called and for `inputs` that are no list.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -178,7 +178,7 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
 
 
 def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
-    *specs, targets, seeded, call = given
+    *specs, targets, _, _ = given
     return tuple(specs[i] for i in targets)
 
 

@@ -25,7 +25,7 @@ class Creation:
     def _message(self) -> str:
         when = "each time its Python code runs" if self._again else "on a call other than its first"
         return (
-            f"{self._name} creates a variable {when}{source.at(source.user_line())}. A staged function may create variables "
-            "on its first call only, since its graph refers to them afterwards. Create the variable outside, or once: "
-            "`if self.w is None: self.w = ll.Variable(...)`"
+            f"{self._name} creates a variable {when}{source.at(source.user_line())}. A staged function may create "
+            "variables on its first call only, since its graph refers to them afterwards. Create the variable outside, "
+            "or once: `if self.w is None: self.w = ll.Variable(...)`"
         )
