@@ -18,7 +18,6 @@ def busy():
     def train(batch, step):
         return batch["x"] * 2.0
 
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ll.errors.RetracingWarning)
         for step in range(4):

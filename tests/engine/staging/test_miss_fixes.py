@@ -23,7 +23,7 @@ class Case(NamedTuple):
     body: str = "x"
 
 
-SHAPE = "ll.TensorSpec((None, 3), \"float32\")"
+SHAPE = 'll.TensorSpec((None, 3), "float32")'
 
 CASES = {
     "shape": Case(
