@@ -6,14 +6,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from harness.page import DARK, cell, output, run_all, save, set_theme, wait_idle
 from playwright.sync_api import Locator, Page, expect
+
+from harness.page import DARK, cell, output, run_all, save, set_theme, wait_idle
 
 LESSON = Path(__file__).parents[2] / "notebooks" / "01_first_light.ipynb"
 SOURCES = [c.source for c in nbformat.read(LESSON, as_version=4).cells]
@@ -29,11 +29,11 @@ def box(view: Locator, title: str) -> Locator:
 
 
 @pytest.fixture
-def lesson(open_notebook) -> Iterator[Page]:  # type: ignore[no-untyped-def]  # a fixture of conftest
-    yield open_notebook(LESSON)
+def lesson(open_notebook) -> Page:
+    return open_notebook(LESSON)
 
 
-def test_the_lesson_runs_and_its_views_answer(lesson: Page, picture) -> None:  # type: ignore[no-untyped-def]
+def test_the_lesson_runs_and_its_views_answer(lesson: Page, picture) -> None:
     run_all(lesson, timeout=120_000)
 
     staged = output(lesson, index("%%stage train_step\n"))
@@ -57,7 +57,8 @@ def test_the_lesson_runs_and_its_views_answer(lesson: Page, picture) -> None:  #
     expect(output(lesson, index("%devices"))).to_contain_text("CPU:0 → CPU:1")
 
     set_theme(lesson, DARK)
-    for beginning, name in [("%%stage train_step\n", "stage"), ("%trace_cache train_step", "cache"), ("%devices", "devices")]:
+    staged_views = [("%%stage train_step\n", "stage"), ("%trace_cache train_step", "cache"), ("%devices", "devices")]
+    for beginning, name in staged_views:
         picture(cell(lesson, index(beginning)), f"lesson-{name}-dark")
 
 
@@ -68,7 +69,7 @@ for images, labels in batches():
 print("done")"""
 
 
-def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_path: Path) -> None:
     notebook = nbformat.read(LESSON, as_version=4)
     loop = index("%devices") + 1
     notebook.cells[loop:] = [nbformat.v4.new_code_cell(SLOWLY)]
@@ -88,7 +89,9 @@ def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_pat
     expect(output(page, loop)).to_contain_text("done")
 
 
-def test_a_published_lesson_needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open_notebook) -> None:  # type: ignore[no-untyped-def]
+def test_a_published_lesson_needs_no_network_and_no_trust(
+    lesson: Page, lab_server, tmp_path: Path, open_notebook
+) -> None:
     run_all(lesson, timeout=120_000)
     save(lesson)
     (saved,) = lab_server.root.glob("*published*01_first_light.ipynb")
@@ -116,6 +119,6 @@ def _without_trust(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _published(notebook: Path, folder: Path) -> str:
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", "page.html", "--output-dir", str(folder), str(notebook)]
-    subprocess.run(command, check=True, capture_output=True)
+    options = ["--to", "html", "--output", "page.html", "--output-dir", str(folder)]
+    subprocess.run([sys.executable, "-m", "nbconvert", *options, str(notebook)], check=True, capture_output=True)
     return (folder / "page.html").read_text()

@@ -32,12 +32,11 @@ def test_section_4_1_numpy_noise_is_a_constant_of_the_graph() -> None:
 
 def test_listing_1_tapes_nest() -> None:
     x = ll.constant(3.0)
-    with ll.GradientTape() as t1:
-        with ll.GradientTape() as t2:
-            t1.watch(x)
-            t2.watch(x)
-            y = x * x
-            dy_dx = t2.gradient(y, x)
+    with ll.GradientTape() as t1, ll.GradientTape() as t2:
+        t1.watch(x)
+        t2.watch(x)
+        y = x * x
+        dy_dx = t2.gradient(y, x)
     d2y_dx2 = t1.gradient(dy_dx, x)
     assert dy_dx.item() == 6.0
     assert d2y_dx2.item() == 2.0
