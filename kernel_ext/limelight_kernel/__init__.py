@@ -1,4 +1,16 @@
-"""The notebook extension: `%load_ext limelight`, `%%stage`, and the magics that show what the engine does."""
+"""The notebook extension: `%load_ext limelight`, `%%stage`, and the magics that show what the engine does.
+
+How a cell is staged, and why so:
+
+- `analysis` finds the names that the cell reads before it assigns them; what helper functions of the notebook read in
+  turn counts as read (`helpers`). These are the keyword arguments of one staged function for each cell (`staged`).
+- The body is compiled as a module (`cell`) and traced in the notebook's own namespace, with the inputs standing in it
+  as symbolic tensors; then every name is put back (`execution`). A function of locals would be simpler, but helpers
+  would not see what the cell has assigned, and `global`, `del` and class bodies would mean something else.
+- A graph returns tensors. All else that a cell assigns (functions, strings, numbers, tapes) is made once, while
+  tracing, and is written back as it was then (`traced`).
+- Nothing is written back before all has gone well, so an error or an interrupt leaves the notebook as it was.
+"""
 
 from limelight_kernel.extension import load_ipython_extension as load_ipython_extension
 from limelight_kernel.extension import session_of as session_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
@@ -20,7 +19,7 @@ from limelight_kernel.inputs import specs_from
 from limelight_kernel.options import Options
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
-from limelight_kernel.session import Session
+from limelight_kernel.session import Session, position
 
 
 @magics_class
@@ -85,7 +84,7 @@ class LimelightMagics(Magics):
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a staged function; default: the last staged cell")
     @argument("--which", choices=("traced", "optimised"), default="optimised", help="the version shown first")
-    @argument("--trace", type=int, metavar="N", default=-1, help="the trace's index; default: the newest")
+    @argument("--trace", type=int, metavar="N", help="trace #N; default: the newest, and those to come")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -101,10 +100,8 @@ class LimelightMagics(Magics):
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
-        count = len(function.trace_cache)
-        if count and not -count <= given.trace < count:
-            raise UsageError(f"%graph --trace {given.trace}: {function.name} has {count} traces, numbered from 0")
-        return self._show(given, views.graph(function, which=given.which, trace=given.trace))
+        trace = -1 if given.trace is None else position(function, given.trace)
+        return self._show(given, views.graph(function, which=given.which, trace=trace))
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a staged function; default: all that are alive")

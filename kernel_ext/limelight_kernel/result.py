@@ -68,7 +68,7 @@ class StageResult:
             "ran": self.ran,
             "outputs": list(self.outputs),
             "seconds": self.seconds,
-            "trace": self.entry.index,
+            "trace": self.entry.index + 1,
             "lines": [line.to_dict() for line in self.lines],
         }
 

@@ -111,3 +111,12 @@ class Session:
 def is_function(value: object) -> bool:
     """Whether `value` is a staged function, as staged cells are."""
     return hasattr(type(value), "trace_cache")
+
+
+def position(function: Any, number: int) -> int:
+    """Where trace #`number` stands in the function's cache; raises UsageError when it is not there (any more)."""
+    numbers = [entry.index + 1 for entry in function.trace_cache]
+    if number not in numbers:
+        there = ", ".join(f"#{known}" for known in numbers) or "none"
+        raise UsageError(f"%graph --trace {number}: {function.name} has no trace #{number}; its traces: {there}")
+    return numbers.index(number)

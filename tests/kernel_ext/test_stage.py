@@ -190,6 +190,18 @@ def test_conditional_names(notebook):
     assert value(notebook, "extra.numpy()[0, 0]") == 2.0
 
 
+def test_what_the_cell_did_not_assign_after_all_is_the_same_object(notebook):
+    notebook("flag, before = False, x")
+    notebook("%%stage\nif flag:\n    x = x * 2\ny = x + 1")
+    assert value(notebook, "x is before")
+
+
+def test_containers_without_tensors_stay_the_objects_that_they_are(notebook):
+    notebook("from collections import OrderedDict")
+    notebook("%%stage\nnames = OrderedDict(b=1, a=2)\nalso = names\ny = x")
+    assert value(notebook, "also is names, list(names), type(names).__name__") == (True, ["b", "a"], "OrderedDict")
+
+
 def test_a_conditional_name_that_is_read_keeps_the_cache(notebook):
     notebook("flag = True")
     cell = "%%stage step\nif flag:\n    part = x + 1\nout = part * 2"

@@ -21,7 +21,15 @@ def staged(notebook):
 def test_graph_shows_the_last_staged_cell_or_the_one_named(staged):
     assert "Graph of double" in repr(staged("%graph").value)
     assert "Graph of double" in repr(staged("%graph double --which traced").value)
-    assert "Graph of double" in repr(staged("g = %graph double --trace 0\ng").value)
+    assert "Graph of double" in repr(staged("g = %graph double --trace 1\ng").value)
+
+
+def test_a_trace_by_its_number(staged):
+    staged("x = ll.ones([3])")
+    staged("double()")
+    assert "trace #1 of 2" in repr(staged("%graph double --trace 1").value)
+    assert "trace #2 of 2" in repr(staged("%graph double --trace 2").value)
+    assert "trace #2 of 2" in repr(staged("%graph double").value)
 
 
 def test_graph_takes_staged_functions_and_methods(staged):
@@ -44,7 +52,8 @@ def test_output_static_and_text(staged):
         ("%graph doubel", "nothing is called 'doubel' here; did you mean 'double'?"),
         ("%graph x", "'x' is a Tensor, not a staged function"),
         ("%graph double --which forward", "invalid choice: 'forward'"),
-        ("%graph double --trace 5", "double has 1 traces, numbered from 0"),
+        ("%graph double --trace 5", "double has no trace #5; its traces: #1"),
+        ("%graph double --trace 0", "double has no trace #0; its traces: #1"),
         ("%graph double.nothing", "has no 'nothing'"),
         ("%graph --whihc traced", "did you mean '--which'?"),
         ("%trace_cache x", "not a staged function"),
