@@ -35,6 +35,12 @@ def engine_state() -> dict[str, Any]:
 
 
 @pytest.fixture
+def state() -> Callable[[], dict[str, Any]]:
+    """A function that tells the state of the engine."""
+    return engine_state
+
+
+@pytest.fixture
 def clean() -> Clean:
     """A block after which the engine must be as it was before, and the given functions' caches too."""
 

@@ -54,6 +54,7 @@ class GradientTape(dispatch.Interpreter):
         self.persistent = persistent
         self._watches_variables = watch_accessed_variables
         self._watched: set[int] = set()
+        self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[Entry] = []
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
@@ -67,7 +68,7 @@ class GradientTape(dispatch.Interpreter):
     @property
     def active(self) -> bool:
         """Whether the tape's block is being executed (on this thread)."""
-        return self.below is not None and self in dispatch.stack()
+        return self.below is not None and self in dispatch.local.stack
 
     def __enter__(self) -> GradientTape:
         if self.below is not None:
@@ -96,6 +97,7 @@ class GradientTape(dispatch.Interpreter):
         """Forgets everything recorded and watched so far."""
         self._handed_over()
         self._watched.clear()
+        self._roots.clear()
         self._variables.clear()
         self._used = False
 
@@ -105,7 +107,7 @@ class GradientTape(dispatch.Interpreter):
         Raises ArgumentError for anything else. Watching integers or booleans warns: they have no gradient.
         """
         for x in nest.leaves_of(tensors):
-            if not isinstance(x, (Tensor, Resource)):
+            if type(x) is not Tensor and not isinstance(x, (Tensor, Resource)):
                 raise ArgumentError(
                     f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
                 )
@@ -113,10 +115,10 @@ class GradientTape(dispatch.Interpreter):
                 warnings.warn(
                     f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
                 )
-            else:
-                self._watched.add(_named(x))
-                if isinstance(x, Resource):
-                    self._note_variable(x)
+                continue
+            self._note_root(_named(x))
+            if isinstance(x, Resource):
+                self._note_variable(x)
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
@@ -212,7 +214,7 @@ class GradientTape(dispatch.Interpreter):
         if op.effect == "write":
             return False
         if self._watches_variables and variable.trainable and variable.dtype in INEXACT:
-            self._watched.add(variable._uid)
+            self._note_root(variable._uid)
             self._note_variable(variable)
         return variable._uid in self._watched
 
@@ -238,6 +240,10 @@ class GradientTape(dispatch.Interpreter):
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
+
+    def _note_root(self, uid: int) -> None:
+        self._watched.add(uid)
+        self._roots.add(uid)
 
     def _note_variable(self, variable: Any) -> None:
         if variable._uid not in self._variables:
@@ -266,7 +272,8 @@ class GradientTape(dispatch.Interpreter):
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
             grads = backward.seeded(targets, weights, self._watched)
-            backward.pull(self._entries if self.persistent else self._handed_over(), grads, set(names), self.persistent)
+            entries = self._entries if self.persistent else self._handed_over()
+            backward.pull(entries, grads, set(names), self._roots, self.persistent)
             found = [
                 backward.finished(grads.get(uid) if uid else None, x, unconnected_gradients)
                 for uid, x in zip(names, wanted, strict=True)
