@@ -53,6 +53,9 @@ def leaves_of(tree: Any) -> list[Any]:
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     """The inverse of `flatten`: puts `leaves` back, in order."""
+    kind, n = structure.kind, len(structure.children)
+    if (kind is list or kind is tuple) and type(leaves) is list and len(leaves) == n and structure is _row(kind, n):
+        return kind(leaves)
     feed = iter(leaves)
     tree = _build(structure, feed)
     if next(feed, _END) is not _END:
@@ -100,7 +103,8 @@ def paths(structure: Structure, root: str = "") -> list[str]:
 
 
 _END = object()
-_ATOMS = frozenset([bool, int, float, complex, str, bytes, type(None)])
+_LEAVES: set[type] = {bool, int, float, complex, str, bytes, type(None)}
+"""Types that are leaves for sure; those that say so themselves join when they are first met."""
 
 
 def step(kind: type, key: Any) -> str:
@@ -111,12 +115,32 @@ def step(kind: type, key: Any) -> str:
 
 
 def _walk(tree: Any, leaves: list[Any]) -> Structure:
+    kind = type(tree)
+    if (kind is list or kind is tuple) and _LEAVES.issuperset(map(type, tree)):
+        leaves.extend(tree)
+        return _row(kind, len(tree))
     opened = _open(tree)
     if opened is None:
         leaves.append(tree)
         return LEAF
     kind, keys, children = opened
-    return Structure(kind, keys, tuple([_walk(child, leaves) for child in children]))
+    inner = [_walk(child, leaves) for child in children]
+    if (kind is list or kind is tuple) and inner.count(LEAF) == len(inner):
+        return _row(kind, len(inner))
+    return Structure(kind, keys, tuple(inner))
+
+
+_rows: dict[tuple[type, int], Structure] = {}
+
+
+def _row(kind: type, n: int) -> Structure:
+    """A list or tuple of `n` leaves: the commonest structure by far, so each is made once."""
+    found = _rows.get((kind, n))
+    if found is None:
+        found = Structure(kind, tuple(range(n)), (LEAF,) * n)
+        if n <= 64:
+            _rows[kind, n] = found
+    return found
 
 
 def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
@@ -124,7 +148,10 @@ def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     kind = type(tree)
     if kind is list or kind is tuple:
         return kind, tuple(range(len(tree))), tree
-    if kind in _ATOMS or getattr(kind, "__limelight_leaf__", False):  # most leaves, told without further questions
+    if kind in _LEAVES:
+        return None
+    if getattr(kind, "__limelight_leaf__", False):
+        _LEAVES.add(kind)
         return None
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)

@@ -13,6 +13,12 @@ Shape: TypeAlias = tuple[int | None, ...]
 
 def as_shape(like: int | Iterable[int | None] | None) -> Shape:
     """`like` as a tuple of sizes; a single int is a vector's length."""
+    if type(like) is tuple:
+        for n in like:
+            if type(n) is not int or n < 0:
+                break
+        else:
+            return like
     if isinstance(like, int) or like is None:
         return (like,)
     sizes = tuple(None if n is None else int(n) for n in like)

@@ -161,7 +161,8 @@ def _beside_scalar(
     op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any
 ) -> Tensor | None:
     """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
-    tensor, scalar = (x, y) if type(x) is Tensor else (y, x)
+    ahead = type(x) is Tensor
+    tensor, scalar = (x, y) if ahead else (y, x)
     if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
         return None
     observer = None
@@ -175,13 +176,17 @@ def _beside_scalar(
         return None
     try:
         operand = _float32(scalar) if d is float32 else scalar
-        out = wrap(kernel(a, operand) if tensor is x else kernel(operand, a))
+        r = kernel(a, operand) if ahead else kernel(operand, a)
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         return None  # the long way round says what is wrong
+    t = _blank()
+    t._data = r
+    t._device = CPU0
+    t._uid = 0
     if observer is not None:
         uid = tensor._uid
-        observer.observe(op.recipes, x, y, uid if tensor is x else 0, 0 if tensor is x else uid, out)
-    return out
+        observer.observe(op.recipes, x, y, uid if ahead else 0, 0 if ahead else uid, t)
+    return t
 
 
 _known: Final[dict[float, Any]] = {}

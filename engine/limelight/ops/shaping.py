@@ -105,11 +105,17 @@ def _broadcast_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
     return known(shape, x.dtype)
 
 
+def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if xp is np and x.ndim == 0:  # every total's gradient: NumPy's function would look at axes for a microsecond
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    return xp.broadcast_to(x, shape)
+
+
 _broadcast_to = shaped(
     "broadcast_to",
     inputs="x",
     infer=_broadcast_to_infer,
-    kernel=lambda xp, x, shape: xp.broadcast_to(x, shape),
+    kernel=_broadcast_to_kernel,
     vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
     maths={"x": "x̄ = ȳ summed over the repeated axes"},
 )
@@ -166,6 +172,8 @@ def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
     >>> ll.sum_to(ll.ones((3, 2)), (1, 2)).tolist()
     [[3.0, 3.0]]
     """
+    if type(x) is Tensor and type(shape) is tuple and x._data.shape == shape:  # nothing was repeated
+        return x
     if not isinstance(x, Tensor):
         x = as_tensor(x)
     if type(shape) is not tuple and not isinstance(shape, Tensor):

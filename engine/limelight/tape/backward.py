@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from limelight import dispatch, nest, shapes, source
-from limelight.devices import CPU0
 from limelight.errors import DTypeError, ShapeError
 from limelight.registry import Entry
 from limelight.tape.entries import source_of
@@ -36,12 +35,13 @@ def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> G
     return grads
 
 
-def pull(entries: list[Entry], grads: Gradients, wanted: set[int], keep: bool) -> None:
+def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
+    `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
     """
-    masks = _reached(entries, wanted)
+    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
     looked_at = bool(dispatch.active)  # nobody asks whose line it is when only kernels run
     caller = source.user_stack() if looked_at else ()
     for index in range(len(masks) - 1, -1, -1):
@@ -54,6 +54,15 @@ def pull(entries: list[Entry], grads: Gradients, wanted: set[int], keep: bool) -
                 _pull_one(entry, grads, masks[index], wanted)
         else:
             _pull_one(entry, grads, masks[index], wanted)
+
+
+def _watched_inputs(entry: Entry) -> int:
+    """The mask of the inputs that were watched."""
+    recipe = entry[0]
+    if recipe.mask >= 0:
+        found: int = recipe.mask
+        return found
+    return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
 def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
@@ -123,8 +132,7 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
 def finished(g: Tensor | None, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
     if g is not None:
-        home = getattr(of, "_device", None)
-        return g.to(home) if home is not None and type(g) is Tensor and g._device is not home else g
+        return g if type(g) is not Tensor or g._device is of._device else g.to(of._device)
     if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
         return None
     return filled(0, of)
@@ -151,12 +159,9 @@ def _output_gradient(target: Any, weight: Any) -> Tensor:
 
 
 def filled(value: int, like: Any) -> Tensor:
-    """A tensor of `like`'s shape and dtype, where `like` is; sizes unknown while tracing included."""
-    sizes = like.shape if shapes.is_static(like.shape) else like.sizes()
-    if like._device is CPU0:
-        return _broadcast(value, sizes, like.dtype)
-    with dispatch.device(like._device):
-        return _broadcast(value, sizes, like.dtype)
+    """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
+    shape = like.shape
+    return _broadcast(value, shape if None not in shape else like.sizes(), like.dtype)
 
 
 def zeros(sizes: Any, dtype: Any) -> Tensor:
@@ -166,5 +171,5 @@ def zeros(sizes: Any, dtype: Any) -> Tensor:
 
 def _broadcast(value: int, sizes: Any, dtype: Any) -> Tensor:
     array = np.array(value, dtype)
-    scalar = constant(array) if dispatch.active else wrap(array, CPU0)
+    scalar = constant(array) if dispatch.active else wrap(array)
     return scalar if type(sizes) is tuple and not sizes else scalar.broadcast_to(sizes)
