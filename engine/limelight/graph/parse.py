@@ -93,7 +93,8 @@ class _Reader:
             try:
                 self._line(Scanner(line, self._function))
             except (LimelightError, ValueError, TypeError) as error:
-                raise GraphError(f"line {number}: {error}\n  {line.strip()}") from error
+                what = error.bare if isinstance(error, LimelightError) else error
+                raise GraphError(f"line {number}: {what}\n  {line.strip()}") from error
         if self._outputs is None:
             raise GraphError(f"graph {self._name} has no 'return' line")
         return Graph(
