@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight import dispatch, nest, shapes, source
+from limelight.devices import CPU0
 from limelight.errors import DTypeError, ShapeError
 from limelight.registry import Entry
 from limelight.tape.entries import source_of
@@ -159,9 +160,13 @@ def _output_gradient(target: Any, weight: Any) -> Tensor:
 
 
 def filled(value: int, like: Any) -> Tensor:
-    """A tensor of `like`'s shape and dtype, sizes unknown while tracing included."""
+    """A tensor of `like`'s shape and dtype, where `like` is; sizes unknown while tracing included."""
     shape = like.shape
-    return _broadcast(value, shape if None not in shape else like.sizes(), like.dtype)
+    sizes = shape if None not in shape else like.sizes()
+    if like._device is CPU0:
+        return _broadcast(value, sizes, like.dtype)
+    with dispatch.device(like._device):
+        return _broadcast(value, sizes, like.dtype)
 
 
 def zeros(sizes: Any, dtype: Any) -> Tensor:
