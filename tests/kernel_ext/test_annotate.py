@@ -99,6 +99,17 @@ def test_an_effect_keeps_what_it_needs_alive(builder):
     assert b.marks(b.graph()) == {2: STAGED, 3: STAGED}
 
 
+def test_what_only_an_effect_uses_is_not_dead(builder):
+    b = builder("d = x + x\ne = x + x\nv.assign(e)")
+    d = b.node("add", [b.x, b.x], 2)
+    e = b.node("add", [b.x, b.x], 3)
+    b.node("assign", [b.x, e], 4, effect="write")
+    traced = b.graph(d)
+    b.nodes = b.nodes[:1]
+    b.node("assign", [b.x, d], 4, effect="write")
+    assert b.marks(traced, b.graph(d)) == {2: STAGED, 3: MERGED, 4: STAGED}
+
+
 def test_literals_are_not_random_draws(builder):
     b = builder("n = normal([2])\ny = x + n")
     n = b.node("normal", [], 2, effect="random")

@@ -48,6 +48,8 @@ def test_elsewhere_ipython_completes_as_ever(complete, run):
     assert "starting" in complete("%%stage step\nstar")
     assert "%stage" in complete("%sta")
     assert "--no-run" not in complete("%%time --no")
+    assert "--no-run" not in complete("x = 1\n%%stage --no"), "a cell magic stands on the first line"
+    assert complete("%%time\n%%stage --no") == ["--no-run"], "or below another"
 
 
 def test_the_matcher_is_ours_alone(shell, run):

@@ -69,6 +69,23 @@ def test_an_eager_error_hides_the_engine_too(notebook, shell):
     assert frames(ran) == [(f"Cell In[{number}]", "2")]
 
 
+CAUSED = """
+try:
+    {}['inside']
+except KeyError as error:
+    raise ShapeError('outside') from error
+"""
+
+
+def test_a_cause_inside_the_engine_is_left_out_and_one_of_the_users_is_not(notebook):
+    notebook("from limelight.errors import ShapeError")
+    for file, told in (("<limelight test>", False), ("<mine>", True)):
+        ran = notebook(f"exec(compile({CAUSED!r}, {file!r}, 'exec'))", fails=True)
+        assert "outside" in ran.out
+        assert ("direct cause" in ran.out) is told
+        assert isinstance(ran.error.__cause__, KeyError), "what is not shown is still there"
+
+
 def test_an_error_of_a_rerun_names_the_running_cell(notebook, shell):
     cell = "%%stage step\nif flag:\n    raise ValueError('stop')\ny = x"
     notebook("flag = False")
