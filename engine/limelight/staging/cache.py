@@ -21,6 +21,8 @@ class TraceCache:
         self._entries: dict[Key, Any] = {}
         self._relaxed: list[tuple[Key, Any]] = []  # keys with unknown sizes, which serve many calls
         self._order: list[Any] = []
+        self.plain: dict[tuple[Any, ...], Any] = {}
+        """What `find` would find for the commonest calls, by `signature.plain_types`; emptied at any change."""
         self.history = History()
 
     def find(self, key: Key) -> Any:
@@ -35,6 +37,7 @@ class TraceCache:
 
     def add(self, key: Key, entry: Any) -> None:
         self._drop_dead()
+        self.plain.clear()
         self._entries[key] = entry
         self._order.append(entry)
         self.history.enter(entry)
@@ -44,6 +47,7 @@ class TraceCache:
 
     def clear(self) -> None:
         self.history.clear(self._order)
+        self.plain.clear()
         self._entries.clear()
         self._relaxed.clear()
         self._order.clear()

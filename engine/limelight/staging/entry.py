@@ -130,15 +130,36 @@ class ConcreteFunction:
         """Runs the graph on the leaves of a call whose key led here."""
         return self._run([leaves[i] for i in self._tensor_leaves])
 
-    def _run(self, inputs: list[Any]) -> Any:
+    def run_payloads(self, payloads: list[Any]) -> Any:
+        """The same for the payloads of tensors on CPU:0, while nothing is active; see `runs_payloads`."""
+        if self._captures:
+            payloads += [x._data for x in self._captured()]
+        run = self.function.run
+        results = run(*payloads)
+        if self._outputs.bare:
+            return wrap(results[0], run.output_devices[0])
+        return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
+
+    @property
+    def runs_payloads(self) -> bool:
+        """Whether `run_payloads` will do for any call that leads here, now and later."""
+        return all(x is not None and x._device is CPU0 and not isinstance(x, SymbolicTensor) for x in self.captures)
+
+    def _captured(self) -> list[Any]:
+        """What it closed over; raises DeadVariableError for a variable that has been deleted."""
+        captured = []
         for i, get in enumerate(self._captures):
-            captured = get()
-            if captured is None:
+            x = get()
+            if x is None:
                 raise DeadVariableError(
                     f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a "
                     "reference to it as long as the function is called (an attribute of a module will do)"
                 )
-            inputs.append(captured)
+            captured.append(x)
+        return captured
+
+    def _run(self, inputs: list[Any]) -> Any:
+        inputs += self._captured()
         if not dispatch.active and all([x._device is CPU0 for x in inputs]):  # noqa: C419  # a list is quicker
             run = self.function.run
             results = run(*[x._data for x in inputs])

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
 from limelight import dispatch, events, source
+from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError, SymbolicValueError
 from limelight.spec import TensorSpec
 from limelight.staging import declared, miss, outputs
 from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
-from limelight.staging.signature import Call, Key, Signature
+from limelight.staging.signature import Call, Key, Signature, plain_types
 from limelight.staging.state import Creation
 from limelight.tensor import Tensor, wrap
 from limelight.trace import SymbolicTensor, Tracer
@@ -74,15 +75,27 @@ class Function:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        plain = None if active or kwargs else plain_types(args)
+        if plain is not None:
+            types, payloads = plain
+            entry = self._cache.plain.get(types)
+            if entry is not None:
+                self._note_hit(entry)
+                return entry.run_payloads(payloads)
         call = self._call(args, kwargs)
         entry = self._find(call.key)
         if entry is None:
             entry = self._trace_once(call)
         else:
-            entry.counter[0] += 1
-            if events.wanted(events.CacheHit):
-                events.emit(events.CacheHit(self.name, self.id, entry.index))
+            self._note_hit(entry)
+        if plain is not None and entry.runs_payloads:
+            self._cache.plain[types] = entry
         return entry.call_leaves(call.leaves)
+
+    def _note_hit(self, entry: ConcreteFunction) -> None:
+        entry.counter[0] += 1
+        if events.wanted(events.CacheHit):
+            events.emit(events.CacheHit(self.name, self.id, entry.index))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The cache entry that a call with such arguments would use, traced now if need be.

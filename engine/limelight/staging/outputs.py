@@ -18,9 +18,10 @@ class Outputs(NamedTuple):
 
     structure: Structure
     static: tuple[Any, ...]  # for each leaf: _TENSOR, or None
+    bare: bool  # whether the result is one tensor and nothing else
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
-        if self.structure is nest.LEAF and self.static[0] is _TENSOR:
+        if self.bare:
             return tensors[0]
         feed = iter(tensors)
         return nest.unflatten(self.structure, [next(feed) if leaf is _TENSOR else leaf for leaf in self.static])
@@ -46,7 +47,7 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
         else:
             tensors.append(_as_output(leaf, name, where))
             static.append(_TENSOR)
-    return tensors, Outputs(structure, tuple(static))
+    return tensors, Outputs(structure, tuple(static), structure is nest.LEAF and static[0] is _TENSOR)
 
 
 def _as_output(leaf: Any, name: str, path: str) -> Any:

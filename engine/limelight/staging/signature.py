@@ -212,6 +212,28 @@ def refuse_spec(x: Any) -> None:
         )
 
 
+def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """The types of arguments that are tensors on CPU:0 or plain values, and the tensors' payloads; None for any others.
+
+    While no interpreter, scope or listener is active they decide which trace a call without keywords finds: a key
+    within the key, which takes a third of the time to make.
+    """
+    types: list[Any] = []
+    payloads = []
+    for x in args:
+        if type(x) is Tensor and x._device is CPU0:
+            data = x._data
+            payloads.append(data)
+            types.append(data.dtype)
+            types.append(data.shape)
+        elif type(x) in _BY_VALUE:
+            types.append(type(x))
+            types.append(x)
+        else:
+            return None
+    return tuple(types), payloads
+
+
 def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
     """The key part of one leaf. `seen` numbers the distinct variables so far, which is how aliasing is keyed."""
     if isinstance(x, Tensor):
