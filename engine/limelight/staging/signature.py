@@ -174,12 +174,13 @@ class Signature:
                 refuse_spec(x)
             return part_of(x, seen)
         except (SignatureError, DTypeError) as error:
-            raise type(error)(f"{self.name}: argument `{self.paths(structure)[index]}`: {error.bare}") from None
+            path = self.paths(structure, structure.n_leaves)[index]
+            raise type(error)(f"{self.name}: argument `{path}`: {error.bare}") from None
 
-    def paths(self, structure: Structure | None, count: int = 0) -> list[str]:
+    def paths(self, structure: Structure | None, count: int) -> list[str]:
         """The Python expression for each leaf: "x", 'batch["x"]', "args[1]"."""
         if structure is None:
-            return [self.root(i) for i in range(count or self._count)]
+            return [self.root(i) for i in range(count)]
         if not self.takes_keywords:
             return self.positional_paths(structure)
         positional, keywords = structure.children
