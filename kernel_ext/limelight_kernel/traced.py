@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,8 +56,8 @@ def mould(made: Made) -> tuple[Mould, tuple[Tensor, ...]]:
     return Mould(structures, leaves, made.deleted), tuple(tensors)
 
 
-class Body:
-    """Runs a cell's Python code for the tracer.
+class Body(threading.local):
+    """Runs a cell's Python code for the tracer; each thread that calls the cell has attributes of its own.
 
     Before a call, `originals` says what each input means in the notebook: what does not travel into the graph reaches
     the code as it is. After a trace, `last` is its mould.

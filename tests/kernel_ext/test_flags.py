@@ -30,6 +30,16 @@ def test_name_binds_a_callable_that_takes_the_rest_from_the_notebook(notebook):
     assert value(notebook, "step.trace_count, len(step.trace_cache), step.name") == (2, 2, "step")
 
 
+def test_threads_may_call_it_at_once(notebook):
+    notebook("from concurrent.futures import ThreadPoolExecutor\nlabel = 'a'")
+    notebook("%%stage step\nimport time\ntime.sleep(0.01)\ny = x * 2, label, n if (n := x.shape[0]) else 0")
+    notebook("def call(i):\n    return step(x=ll.ones([i + 1, 2]), label=str(i))[0]['y']")
+    notebook("with ThreadPoolExecutor(6) as pool:\n    found = list(pool.map(call, range(6)))")
+    for i, (y, label, n) in enumerate(value(notebook, "found")):
+        assert (y.shape, label, n) == ((i + 1, 2), str(i), i + 1)
+    assert value(notebook, "step.trace_count, x.shape, label") == (7, (1, 2), "a")
+
+
 def test_a_wrong_input_of_the_callable(notebook):
     notebook("%%stage step\ny = x @ w")
     error = notebook("step(z=1)", fails=True).error
