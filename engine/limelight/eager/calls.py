@@ -239,14 +239,17 @@ def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
     """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?)."""
     arrays = []
     shared = None
-    for x, (dtypes_, uniform) in zip(inputs, needs, strict=False):
+    for x, (accepts, uniform) in zip(inputs, needs, strict=False):
         if type(x) is not Tensor or x._device is not CPU0:
             return None
         a = x._data
         d = a.dtype
-        if d not in dtypes_ or (uniform and shared is not None and d is not shared):
-            return None
-        if uniform:
+        if not uniform:
+            if d not in accepts:
+                return None
+        elif d is not shared:
+            if shared is not None or d not in accepts:
+                return None
             shared = d
         arrays.append(a)
     return arrays

@@ -1,0 +1,195 @@
+"""The hot paths stay hot paths, counted rather than timed; and the benchmark that times them runs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+ENGINE = str(ROOT / "engine")
+
+
+def python_calls(work: Callable[[], object]) -> list[str]:
+    """The Python functions that `work` calls, by name, in order."""
+    names: list[str] = []
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return names[1:]  # without `work` itself
+
+
+@pytest.fixture
+def a() -> ll.Tensor:
+    return ll.constant(np.linspace(0.1, 1.0, 10, dtype=np.float32))
+
+
+@pytest.fixture
+def b() -> ll.Tensor:
+    return ll.constant(np.linspace(0.2, 2.0, 10, dtype=np.float32))
+
+
+# Counted
+
+
+def test_an_eager_operator_is_one_python_function_and_the_kernel(a, b):
+    assert python_calls(lambda: a + b) == ["run"]
+    assert python_calls(lambda: ll.tanh(a)) == ["tanh", "run"]
+
+
+def test_a_recorded_operator_adds_two_calls(a, b):
+    with ll.GradientTape() as tape:
+        tape.watch(a)
+        a + b  # makes the recipe
+        found = python_calls(lambda: (a + b, a + b))
+        assert python_calls(lambda: b + b) == ["run", "observe"]  # nothing that is watched
+    assert found == [
+        "run",
+        "observe",
+        "position",
+        "<lambda>",
+        "run",
+        "observe",
+        "<lambda>",
+    ]  # known code is not located
+    assert len(tape.entries) == 3
+
+
+def test_a_scalar_operand_adds_two_calls(a):
+    assert python_calls(lambda: a * 2.5) == ["run", "_beside_scalar", "_float32"]
+    assert python_calls(lambda: 1 - a) == ["reflected", "run", "_beside_scalar", "_float32"]
+
+
+def test_a_cached_staged_call_goes_straight_to_its_plan(a):
+    plus_one = ll.function(lambda x: x + 1)
+    plus_one(a)
+    plus_one(a)
+    calls = python_calls(lambda: plus_one(a))
+    assert calls == ["__call__", "plain_types", "_note_hit", "wanted", "run_payloads", "run", "wrap"]
+    assert plus_one.trace_count == 1
+    assert plus_one.trace_cache[0].hits == 2
+
+
+def test_a_gradient_takes_few_calls_for_each_op(a, b):
+    def forward_and_back() -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch((a, b))
+            y = ll.sum(ll.tanh(a * b) * a)
+        return tape.gradient(y, (a, b))
+
+    forward_and_back()  # makes the recipes
+    assert len(python_calls(forward_and_back)) <= 120
+
+
+def test_nothing_slow_is_left_switched_on_behind_the_user(a, b):
+    """A tape, a device scope, a listener and a trace that are over leave the hot path as it was."""
+    with ll.GradientTape(), ll.device("cpu:0"), ll.events.listen(lambda event: None, ll.events.OpRan):
+        a + b
+    ll.function(lambda x: x + 1)(a)
+    assert python_calls(lambda: a + b) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (lambda x: x + x, 1),
+        (ll.tanh, 1),
+        (lambda x: x * 2.0, 1),
+        (lambda x: ll.where(x > 0, x, x), 1.25),
+        (lambda x: ll.reshape(x, (1000, 1000)), 0),
+        (lambda x: x[10:-10], 0),
+        (lambda x: x.sum(), 0),
+    ],
+    ids=["add", "tanh", "scalar", "where", "reshape", "slice", "sum"],
+)
+def test_no_hidden_copies_of_large_arrays(work, expected):
+    x = ll.constant(np.ones(1_000_000, np.float32))
+    work(x)
+    tracemalloc.start()
+    try:
+        kept = work(x)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept.dtype == ll.float32
+    assert peak == pytest.approx(expected * x.nbytes, abs=20_000)
+
+
+# The benchmark itself
+
+
+@pytest.fixture
+def report() -> Iterator[ModuleType]:
+    yield from _benchmark_module("report")
+
+
+def _benchmark_module(name: str) -> Iterator[ModuleType]:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        yield importlib.import_module(name)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+        for module in ("report", "measure"):
+            sys.modules.pop(module, None)
+
+
+def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
+    results = tmp_path / "eager.json"
+    command = [sys.executable, "eager.py", "--quick", "--rounds", "1", "--peers", "", "--json", str(results)]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(results.read_text(encoding="utf-8"))
+    assert found["failed"] == []
+    assert found["machine"]["cores"] >= 1
+    assert {"add", "slice", "softmax", "add, recorded", "staged x + 1"} <= found["seconds"].keys()
+    for row, seconds in found["seconds"].items():
+        assert seconds.keys() == {"numpy", "limelight"}, row
+        assert all(0 < value < 1 for values in seconds.values() for value in values), row
+    assert len(found["bars"]) == 2
+    assert all(bar.startswith(("PASS  a + b", "FAIL  a + b")) for bar in found["bars"])
+    for line in found["bars"]:
+        assert line in done.stdout
+
+
+def test_an_unknown_peer_is_refused():
+    command = [sys.executable, "eager.py", "--peers", "theano"]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "no such peer: theano; there are autograd, jax, tensorflow and torch" in done.stderr
+
+
+def test_verdicts_take_the_worst_row_or_the_mean(report):
+    samples = {
+        ("limelight", "x"): [2.0, 4.0],
+        ("numpy", "x"): [1.0, 1.0],
+        ("limelight", "y"): [1.0],
+        ("numpy", "y"): [3.0],
+    }
+    worst = report.Bar("fast", ("x", "y"), "numpy", 2.5)
+    assert report.verdict(worst, samples) == "FAIL  fast: 3.00 (x)"
+    assert report.verdict(worst._replace(mean=True), samples) == "PASS  fast: 1.00 (the mean of 2 rows)"
+    assert report.verdict(worst._replace(other="jax"), samples) == "SKIP  fast: not measured"
+
+
+def test_times_are_shown_in_readable_units(report):
+    shown = [report.show_seconds(s) for s in (None, 2.345e-7, 9.99e-5, 1.234e-4, 0.25)]
+    assert shown == ["-", "0.23", "99.90", "123", "250 ms"]
