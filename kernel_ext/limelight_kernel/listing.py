@@ -36,17 +36,18 @@ def html_listing(lines: Iterable[Line]) -> str:
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
-def legend(lines: Iterable[Line]) -> str:
-    """What the marks in `lines` mean, one sentence each."""
+def html_legend(lines: Iterable[Line]) -> str:
+    """What the marks in `lines` mean, folded away."""
     used = {line.mark for line in lines}
-    return "\n".join(f"  {GLYPHS[mark]} {mark}: {meaning}" for mark, meaning in MEANING.items() if mark in used)
+    items = "".join(f"<li>{GLYPHS[mark]} {mark}: {escape(MEANING[mark])}</li>" for mark in MEANING if mark in used)
+    return f"<details><summary>what the words mean</summary><ul>{items}</ul></details>" if items else ""
 
 
 def _mark(line: Line) -> str:
     if not line.mark:
         return ""
     count = f", {line.nodes} ops" if line.nodes > 1 else ""
-    return f'<span title="{escape(MEANING[line.mark], quote=True)}">{GLYPHS[line.mark]} {line.mark}{count}</span>'
+    return f"{GLYPHS[line.mark]} {line.mark}{count}"
 
 
 def _code(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import limelight_widgets as views
 from limelight_kernel.annotate import Line, annotate
 from limelight_kernel.beside import widget_bundle
-from limelight_kernel.listing import html_listing, text_listing, wrapped
+from limelight_kernel.listing import html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.staged import StagedCell
 
 MOST_BYTES = 50_000  # of HTML: a notebook keeps every output
@@ -83,7 +83,7 @@ class StageResult:
         return StaticResult(text, f"{head}<p>Its graph is large: <code>%graph {self.name}</code> draws it.</p>")
 
     def _head(self) -> str:
-        return f"<p>{escape(self.headline)}</p>{html_listing(self.lines)}"
+        return f"<p>{escape(self.headline)}</p>{html_listing(self.lines)}{html_legend(self.lines)}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {**self.static().bundle(), **widget_bundle(self._head(), self.graph)}

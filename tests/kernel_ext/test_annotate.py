@@ -11,7 +11,7 @@ from limelight.source import Source
 from limelight.spec import TensorSpec
 from limelight_kernel.annotate import CONSTANT, DEAD, GLYPHS, MEANING, MERGED, STAGED, TRACE_TIME, Line, annotate
 from limelight_kernel.cell import compile_cell
-from limelight_kernel.listing import html_listing, legend, text_listing
+from limelight_kernel.listing import html_legend, html_listing, text_listing
 
 SPEC = TensorSpec([2])
 
@@ -157,4 +157,6 @@ def test_the_html_listing_escapes_and_keeps_the_indent():
 def test_every_mark_has_a_glyph_of_its_own_and_a_meaning():
     assert set(MEANING) | {""} == set(GLYPHS)
     assert len(set(GLYPHS.values())) == len(GLYPHS)
-    assert legend([Line(1, "", STAGED, 1)]) == f"  ● staged: {MEANING[STAGED]}"
+    assert f"<li>● staged: {MEANING[STAGED]}</li>" in html_legend([Line(1, "x", STAGED, 1), Line(2, "", "", 0)])
+    assert MEANING[DEAD] not in html_legend([Line(1, "x", STAGED, 1)])
+    assert html_legend([Line(1, "", "", 0)]) == ""
