@@ -18,6 +18,7 @@ from limelight.errors import (
     ShapeError,
     SignatureError,
     StateCreationError,
+    SymbolicValueError,
 )
 
 Clean = Any  # the fixture of conftest.py
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("retraces_are_meant")
 m23 = ll.ones((2, 3))
 v3, i2 = ll.ones((3,)), ll.constant([1, 2])
 one = ll.constant(1.0)
+scalar = ll.TensorSpec((), "float32")
 
 
 def line_of(f: Callable[..., Any], offset: int = 0) -> str:
@@ -72,6 +74,48 @@ def test_a_variable_on_a_later_call_is_refused_before_damage(clean: Clean) -> No
     assert f"{line_of(body, 2)}: made[a.shape] = ll.Variable(2.0)" in str(caught.value)
     assert list(made) == [()]
     assert f(one).item() == 2.0
+
+
+def test_computing_an_initial_value_has_no_effect_of_its_own() -> None:
+    counter, made, called = ll.Variable(0.0), [], []
+
+    @ll.function
+    def f(a: Any) -> Any:
+        counter.assign_add(1.0)
+        ll.py_func(lambda t: called.append(t.item()), [a], None)
+        if not made:
+            made.append(ll.Variable(a * 2 + ll.random.uniform(())))
+        return a * made[0]
+
+    f(ll.constant(3.0))
+    assert 6.0 <= made[0].numpy() < 7.0
+    assert (counter.numpy(), called) == (1.0, [3.0])
+    f(ll.constant(4.0))
+    assert (counter.numpy(), called) == (2.0, [3.0, 4.0])
+
+
+def test_initial_values_that_depend_on_effects_are_refused(clean: Clean) -> None:
+    state = ll.Variable(1.0)
+
+    def after_a_write(a: Any) -> Any:
+        state.assign_add(a)
+        return ll.Variable(a + state)
+
+    def of_a_write(a: Any) -> Any:
+        return ll.Variable(state.assign_add(a) * 2)
+
+    def of_python(a: Any) -> Any:
+        return ll.Variable(ll.py_func(lambda t: t, [a], scalar))
+
+    def in_a_branch(a: Any) -> Any:
+        return ll.cond(a > 0, lambda: ll.Variable(a * 2), lambda: a)
+
+    for body in (after_a_write, of_a_write, of_python, in_a_branch):
+        f = ll.function(body)
+        with clean(f), pytest.raises(SymbolicValueError, match="the initial value of a variable") as caught:
+            f(one)
+        assert "test_bad_calls.py line" in str(caught.value)
+    assert state.numpy() == 1.0
 
 
 def test_a_dead_variable_is_named(clean: Clean) -> None:
@@ -174,6 +218,29 @@ def test_arguments_that_cannot_be_keyed_are_named(case: str, clean: Clean) -> No
         assert isinstance(caught.value, TypeError)
         assert "test_bad_calls.py line" in str(caught.value)
     assert f.trace_count == 0
+
+
+@pytest.mark.parametrize(
+    "default", [one * 5, ll.Variable(5.0), [ll.Variable(5.0)], (one * 5,), 5.0], ids=lambda d: type(d).__name__
+)
+def test_defaults_count_on_every_call(default: Any) -> None:
+    f = ll.function(lambda a, b=default: a + (b[0] if isinstance(b, list | tuple) else b))
+    assert [f(one).item() for _ in range(3)] == [6.0] * 3
+    assert f(one, default).item() == f(a=one).item() == 6.0
+    assert f.trace_count == 1
+
+
+def test_a_default_that_is_changed_is_seen() -> None:
+    sizes = [1, 2]
+    f = ll.function(lambda a, sizes=sizes: a * len(sizes))
+    assert [f(one).item(), f(one).item()] == [2.0, 2.0]
+    sizes.append(3)
+    assert [f(one).item(), f(one).item()] == [3.0, 3.0]
+
+
+def test_numbers_given_for_specs_are_tensors_on_every_call() -> None:
+    f = ll.function(lambda a: a + 1, input_signature=[scalar])
+    assert [f(3).item(), f(3).item(), f(3).item(), f(one).item(), f(2.5).item()] == [4.0, 4.0, 4.0, 2.0, 3.5]
 
 
 def test_wrong_arity_reads_as_in_python_and_traces_nothing(clean: Clean) -> None:

@@ -140,10 +140,10 @@ class ConcreteFunction:
             return wrap(results[0], run.output_devices[0])
         return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
 
-    @property
-    def runs_payloads(self) -> bool:
-        """Whether `run_payloads` will do for any call that leads here, now and later."""
-        return all(x is not None and x._device is CPU0 and not isinstance(x, SymbolicTensor) for x in self.captures)
+    def runs_payloads(self, given: int) -> bool:
+        """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
+        near = all(x is not None and x._device is CPU0 and not isinstance(x, SymbolicTensor) for x in self.captures)
+        return near and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
 
     def _captured(self) -> list[Any]:
         """What it closed over; raises DeadVariableError for a variable that has been deleted."""

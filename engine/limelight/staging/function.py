@@ -12,18 +12,18 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
-from limelight import dispatch, events, source
+from limelight import events, source
 from limelight.dispatch import active
-from limelight.errors import ArgumentError, SignatureError, SymbolicValueError
+from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
 from limelight.staging import declared, miss, outputs
 from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
+from limelight.staging.lifting import lifted
 from limelight.staging.signature import Call, Key, Signature, plain_types
 from limelight.staging.state import Creation
-from limelight.tensor import Tensor, wrap
-from limelight.trace import SymbolicTensor, Tracer
+from limelight.trace import Tracer
 from limelight.variables import Variable, lift, on_create
 
 _ids: Final = itertools.count(1)
@@ -88,7 +88,7 @@ class Function:
             entry = self._trace_once(call)
         else:
             self._note_hit(entry)
-        if plain is not None and entry.runs_payloads:
+        if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
             self._cache.plain[types] = entry
         return entry.call_leaves(call.leaves)
 
@@ -221,7 +221,7 @@ class Function:
             for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
-        lifter = functools.partial(_lift, tracer, call.leaves, lift.get())
+        lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
         with on_create.override(creation.note), lift.override(lifter), tracer:
             result = self.python_function(*args, **kwargs)
             tensors, shape = outputs.split(result, self.name)
@@ -249,26 +249,6 @@ def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str) -> A
             tracer.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
         return leaf
     return leaf
-
-
-def _lift(tracer: Tracer, leaves: list[Any], outer: Any, symbolic: SymbolicTensor) -> Tensor:
-    """The value of a tensor of the trace in progress, computed from the arguments of the call that is being traced."""
-    if symbolic._tracer is not tracer:
-        if outer is None:
-            raise SymbolicValueError("an initial value comes from a trace that cannot be evaluated")
-        lifted: Tensor = outer(symbolic)
-        return lifted
-    concrete = [x for x in leaves if isinstance(x, (Tensor, Variable)) and not isinstance(x, SymbolicTensor)]
-    if len(concrete) != len(tracer.inputs):
-        raise SymbolicValueError(
-            f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
-            "call the function with real tensors first, or make the initial value a function without arguments"
-        )
-    graph = tracer.finish([symbolic])
-    captured = [outer(x) if isinstance(x, SymbolicTensor) and outer else x for x in tracer.captures]
-    with dispatch.fresh_stack():
-        results = GraphFunction(graph).run(*[x._data for x in [*concrete, *captured]])
-    return wrap(results[0])
 
 
 def _endless(name: str) -> str:

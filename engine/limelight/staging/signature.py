@@ -31,6 +31,8 @@ from limelight.variables import Variable
 _BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
 _NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
 _LONG: Final = 60
+_PLAIN_DEFAULTS: Final = _BY_VALUE | {float, complex}
+"""Types of defaults that are the same at each call (no default is the type `type`: `inspect.Parameter.empty`)."""
 _UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
 
 
@@ -124,6 +126,7 @@ class Signature:
         self.rest_name = names.get(inspect.Parameter.VAR_POSITIONAL, "")
         self.keywords_name = names.get(inspect.Parameter.VAR_KEYWORD, "")
         self.takes_keywords = bool(self.keywords_name) or inspect.Parameter.KEYWORD_ONLY in names
+        self.defaults_are_plain = all(type(p.default) in _PLAIN_DEFAULTS for p in parameters)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments in canonical form, defaults filled in. Raises TypeError as Python would."""

@@ -1,0 +1,73 @@
+"""Values of tensors of a trace that is still going on: for initial values that a staged function computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from limelight import dispatch
+from limelight.errors import SymbolicValueError
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.graph.subgraph import extract
+from limelight.staging.concrete import GraphFunction
+from limelight.tensor import Tensor, wrap
+from limelight.trace import SymbolicTensor, Tracer
+from limelight.variables import Variable
+
+Lifter = Callable[[Tensor], Tensor]
+
+
+def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, symbolic: SymbolicTensor) -> Tensor:
+    """The value of a tensor of `tracer`'s trace, computed from `leaves`, the arguments of the call that is traced.
+
+    `outer` does the same for the trace around. Only what the tensor depends on is run, and nothing with an effect: the
+    function itself runs afterwards. Raises SymbolicValueError where that cannot be done.
+    """
+    if symbolic._tracer is not tracer:
+        if outer is None:
+            raise SymbolicValueError(
+                f"the initial value of a variable is computed inside {symbolic._tracer.name!r}, a branch or a loop "
+                "body, whose values do not exist yet; create the variable before it, or compute the value outside"
+            )
+        return outer(symbolic)
+    concrete = [x for x in leaves if isinstance(x, (Tensor, Variable)) and not isinstance(x, SymbolicTensor)]
+    if len(concrete) != len(tracer.inputs):
+        raise SymbolicValueError(
+            f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
+            "call the function with real tensors first, or make the initial value a function without arguments"
+        )
+    graph = _without_effects(tracer.finish([symbolic]))
+    captured = [outer(x) if isinstance(x, SymbolicTensor) and outer else x for x in tracer.captures]
+    with dispatch.fresh_stack():
+        function = GraphFunction(graph).placed_on([x._device for x in [*concrete, *captured]])
+        results = function.run(*[x._data for x in [*concrete, *captured]])
+        return wrap(results[0], function.run.output_devices[0])
+
+
+def _without_effects(graph: Graph) -> Graph:
+    """The part of `graph` that its output depends on; raises SymbolicValueError if running it could be noticed."""
+    wanted = set(graph.outputs)
+    needed: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            needed.append(node)
+            wanted.update(node.inputs)
+    needed.reverse()
+    _refuse_effects(graph, needed)
+    return extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
+
+
+def _refuse_effects(graph: Graph, needed: list[Node]) -> None:
+    last = graph.nodes.index(needed[-1]) if needed else 0
+    written: set[Value] = {value for node in graph.nodes[:last] for value in effects_of(node).writes}
+    for node in needed:
+        effects = effects_of(node)
+        what = "assigns to a variable" if effects.writes else "does I/O" if "io" in effects.chains else ""
+        if effects.reads & written:
+            what = "reads what this function has assigned to before"
+        if what:
+            raise SymbolicValueError(
+                f"the initial value of a variable depends on {node.op}, which {what}; this would happen twice or at "
+                "the wrong time; create the variable first, or make the initial value a function without arguments"
+            )
