@@ -7,7 +7,7 @@ plain values by value, other objects by identity.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight import nest
 from limelight.spec import TensorSpec
 from limelight.tensor import Tensor, constant
-from limelight.variables import Resource
+from limelight.variables import Resource, Variable
 from limelight_kernel.analysis import Names, analyse
 from limelight_kernel.arguments import did_you_mean, unquoted
 from limelight_kernel.cell import Cell
@@ -38,7 +38,8 @@ class Pinned:
         self.value = value
 
     def __repr__(self) -> str:
-        return f"this {type(self.value).__name__}"
+        named = f" {self.value.name}" if isinstance(self.value, Variable) else ""
+        return f"this {type(self.value).__name__}{named}"
 
 
 class Pins:
@@ -102,14 +103,32 @@ def travels(value: object) -> bool:
     return any(isinstance(leaf, _ARRAYS) for leaf in nest.leaves_of(value))
 
 
-def keyed(name: str, value: Any, pins: Pins) -> Any:
-    """`value` as an argument that the engine can key: a set by its elements, what has no weak references by a pin."""
+def keyed(name: str, value: Any, pins: Pins, closed_over: Collection[int] = ()) -> Any:
+    """`value` as an argument that the engine can key: a set by its elements, what has no weak references by a pin.
+
+    Variables are arguments, by type, but for those whose ids are `closed_over`: helpers mean these very ones, so the
+    graph captures them, and the cell must mean them too.
+    """
     if isinstance(value, set | frozenset):
         return (type(value).__name__, *sorted(map(repr, value)))
     for leaf in nest.leaves_of(value):
         if not isinstance(leaf, (*_ARRAYS, *_NUMBERS, str, bytes, range, slice, type(None))) and not _weakly(leaf):
             return pins.pin(name, value)
-    return value
+    leaves, structure = nest.flatten(value)
+    if not any(id(leaf) in closed_over for leaf in leaves):
+        return value
+    pinned = [pins.pin(f"{name}#{i}", x) if id(x) in closed_over else x for i, x in enumerate(leaves)]
+    return nest.unflatten(structure, pinned)
+
+
+def variables_in(values: Iterable[object]) -> frozenset[int]:
+    """The ids of the variables that `values` are or hold."""
+    return frozenset(id(leaf) for value in values for leaf in nest.leaves_of(value) if isinstance(leaf, Resource))
+
+
+def unpinned(value: Any) -> Any:
+    """`value` with what its pins stand for."""
+    return nest.map_structure(lambda leaf: leaf.value if isinstance(leaf, Pinned) else leaf, value)
 
 
 def by_type(value: object, spec: TensorSpec | None) -> object:

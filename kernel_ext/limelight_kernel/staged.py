@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from limelight_kernel.advice import advise
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
 from limelight_kernel.execution import Made
-from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels
+from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels, variables_in
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
 
@@ -133,18 +133,19 @@ class StagedCell(Function):
     def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for the inputs."""
         specs = dict(self.options.specs)
+        closed_over = variables_in(values[name] for name in self.through)
         return {
-            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value)
+            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value, closed_over)
             for name, value in values.items()
         }
 
-    def _argument(self, name: str, value: Any) -> Any:
+    def _argument(self, name: str, value: Any, closed_over: Collection[int]) -> Any:
         if self.options.inputs is not None:
             if name in self.options.inputs:
                 return by_type(value, None)
             if travels(value):
                 return self._pins.pin(name, value)
-        return keyed(name, value, self._pins)
+        return keyed(name, value, self._pins, closed_over)
 
     def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
         found = as_tensor(by_type(value, spec))

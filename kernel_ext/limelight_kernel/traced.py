@@ -13,7 +13,7 @@ from limelight import nest
 from limelight.tensor import Tensor
 from limelight_kernel.cell import Cell
 from limelight_kernel.execution import Made, execute
-from limelight_kernel.inputs import Pinned, travels
+from limelight_kernel.inputs import Pinned, travels, unpinned
 
 _HOLE = object()  # where a tensor of the graph goes
 _RESULT = "the result"  # no identifier, so no name of the cell's
@@ -75,7 +75,7 @@ class Body(threading.local):
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
         values = {
-            name: value if travels(value) and not isinstance(value, Pinned) else self.originals[name]
+            name: unpinned(value) if travels(value) and not isinstance(value, Pinned) else self.originals[name]
             for name, value in inputs.items()
         }
         self.last, tensors = mould(execute(self._shell, self._cell, values, self.writes, self.deletes))
