@@ -229,13 +229,15 @@ class Variable(Resource):
         return np.array(backends.load(self._device.backend).to_numpy(self._data.array))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        with dispatch.device(self._device):
-            clone = Variable(self._value_now(), name=self.name, trainable=self.trainable, shape=self.shape)
-        memo[id(self)] = clone
+        make, arguments = self.__reduce__()
+        memo[id(self)] = clone = make(*arguments)
         return clone
 
     def __copy__(self) -> Variable:
         return copy.deepcopy(self)
+
+    def __reduce__(self) -> tuple[Callable[..., Variable], tuple[Any, ...]]:
+        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device))
 
     def __repr__(self) -> str:
         value = np.array2string(self._value_now(), separator=", ")
@@ -259,6 +261,27 @@ class Variable(Resource):
         def __rmatmul__(self, other: TensorLike, /) -> Tensor: ...
         def __pow__(self, other: TensorLike, /) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
+
+
+def stand_in(variable: Variable) -> Variable:
+    """The same storage under another identity: what a trace sees of a variable that is an argument.
+
+    So the trace can tell the argument, which may be another variable on the next call, from the same variable closed
+    over, which is always that one.
+    """
+    other: Variable = object.__new__(type(variable))
+    other.__dict__.update(variable.__dict__)
+    other.name = variable.name
+    other.spec = variable.spec
+    other._device = variable._device
+    other._data = variable._data
+    other._uid = new_uid()
+    return other
+
+
+def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:
+    with dispatch.device(device):
+        return Variable(value, name=name, trainable=trainable, shape=shape)
 
 
 def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:

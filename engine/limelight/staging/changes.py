@@ -118,12 +118,16 @@ def cause_of(before: Part, after: Part) -> Cause:
     if kind == "variable":
         if before[1] != after[1]:
             return Cause.VARIABLE
-        return Cause.DEVICE if before[3:] != after[3:] else Cause.ALIASING
+        return Cause.ALIASING if _places(before) == _places(after) else Cause.DEVICE
     if kind == "value":
         if before[1] is not after[1]:
             return Cause.TYPE
         return Cause.NUMBER if before[1] in _NUMBERS else Cause.VALUE
     return _identity_cause(before[1], after[1])
+
+
+def _places(part: Part) -> list[Any]:
+    return [x for x in part[3:] if not isinstance(x, Identity)]
 
 
 class _Side:

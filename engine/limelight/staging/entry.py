@@ -14,7 +14,7 @@ from limelight.spec import TensorSpec, VariableSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import call
 from limelight.staging.outputs import Outputs
-from limelight.staging.signature import Key, describe_part
+from limelight.staging.signature import Identity, Key, describe_part
 from limelight.tensor import Tensor, as_tensor, wrap
 from limelight.trace import SymbolicTensor
 from limelight.variables import Variable
@@ -124,7 +124,27 @@ class ConcreteFunction:
             )
             if not fits:
                 raise SignatureError(f"{self.name}: argument `{name}` must be {spec}, got {given}")
+        self._check_aliases(inputs)
         return self._run(inputs)
+
+    def _check_aliases(self, inputs: list[Any]) -> None:
+        """Which variables are one and the same is part of a trace: another pattern needs another one."""
+        seen: dict[int, int] = {}
+        captured = {x._uid for x in self.captures if isinstance(x, Variable)}
+        for x, part in zip(inputs, [self.key.parts[i] for i in self._tensor_leaves], strict=True):
+            if part[0] != "variable":
+                continue
+            number = seen.setdefault(x._uid, len(seen))
+            exact = part[-1] if isinstance(part[-1], Identity) else None
+            if (
+                number != part[2]
+                or (exact is not None and exact.target() is not x)
+                or (not exact and x._uid in captured)
+            ):
+                raise SignatureError(
+                    f"{self.name} was traced for variables that are the same, or are closed over, in another pattern "
+                    f"({self.signature}); call the staged function itself, which traces for each pattern"
+                )
 
     def call_leaves(self, leaves: list[Any]) -> Any:
         """Runs the graph on the leaves of a call whose key led here."""

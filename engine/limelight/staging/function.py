@@ -21,10 +21,10 @@ from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.lifting import lifted
-from limelight.staging.signature import Call, Key, Signature, plain_types
+from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
 from limelight.trace import Tracer
-from limelight.variables import Variable, lift, on_create
+from limelight.variables import Variable, lift, on_create, stand_in
 
 _ids: Final = itertools.count(1)
 _tracing: Final = threading.RLock()
@@ -68,6 +68,7 @@ class Function:
         self._cache = TraceCache()
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._created_state = False
+        self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
         self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_tracing`
         functools.update_wrapper(self, python_function, updated=())
         _alive.add(self)
@@ -156,7 +157,8 @@ class Function:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> Call:
         if self._declared is None:
-            return self._signature.call(args, kwargs, abstract)
+            call = self._signature.call(args, kwargs, abstract)
+            return settle(call, self._closed_over) if self._closed_over else call
         return declared.call(self._declared, self._signature, args, kwargs, abstract)
 
     def _find(self, key: Key) -> Any:
@@ -201,6 +203,7 @@ class Function:
         if creation.variables:
             self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+        call, entry = self._settled(call, entry)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
@@ -210,14 +213,23 @@ class Function:
             miss.warn_if_retracing(self)
         return entry
 
+    def _settled(self, call: Call, entry: ConcreteFunction) -> tuple[Call, ConcreteFunction]:
+        """Traces again, for these very variables, where an argument turned out to be closed over as well."""
+        self._closed_over |= {x._uid for x in entry.captures if isinstance(x, Variable)}
+        exact = settle(call, self._closed_over)
+        if exact.key == call.key:
+            return call, entry
+        return exact, self._trace_body(exact, Creation(self.name, allowed=False, again=True))
+
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once, writing a graph."""
         self.trace_count += 1
         stack = source.user_stack()
         tracer = Tracer(self.name)
         paths = self._signature.paths(call.key.structure, len(call.leaves))
+        seen: dict[int, Variable] = {}
         leaves = [
-            _add_input(tracer, leaf, part, path)
+            _add_input(tracer, leaf, part, path, seen)
             for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
@@ -238,16 +250,17 @@ class Function:
             events.emit(events.Traced(self.name, self.id, entry.index, nodes, entry.trace_seconds))
 
 
-def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str) -> Any:
-    """What the Python function sees in place of one leaf of its arguments."""
+def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str, seen: dict[int, Variable]) -> Any:
+    """What the Python function sees in place of one leaf of its arguments; `seen` has the variables so far, by uid."""
     if part[0] == "tensor":
         return tracer.add_input(TensorSpec(part[2], part[1]), path)
     if part[0] == "variable" and isinstance(leaf, Variable):
-        if leaf._uid not in tracer._values:
-            tracer.bind_variable(leaf, path)
-        else:
+        if leaf._uid in seen:
             tracer.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
-        return leaf
+        else:
+            seen[leaf._uid] = leaf if isinstance(part[-1], Identity) else stand_in(leaf)
+            tracer.bind_variable(seen[leaf._uid], path)
+        return seen[leaf._uid]
     return leaf
 
 

@@ -4,7 +4,8 @@ A key is a tuple of parts, one for each leaf of the arguments, and the structure
 first item says how the leaf was keyed, so that a 1, a 1.0 and a True differ although Python finds them equal:
 
     ("tensor", dtype, shape[, device])      a tensor or array: any values
-    ("variable", VariableSpec, n[, device]) the n-th distinct variable among the arguments
+    ("variable", VariableSpec, n[, device]) the n-th distinct variable among the arguments; with an Identity at the end
+                                            where the function closes over that variable as well
     ("value", type, repr or value)          a plain Python value, by type and value
     ("object", Identity)                    anything else, by weak identity
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import enum
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
@@ -238,6 +239,28 @@ def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | No
     return tuple(types), payloads
 
 
+def settle(call: Call, closed_over: Collection[int]) -> Call:
+    """`call` with the variables that the function closes over as well, given by uid, keyed by identity.
+
+    A graph that reads such a variable and writes to the argument means one thing when both are the same variable, and
+    another when they are not.
+    """
+    parts = [
+        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not _settled(part) else part
+        for part, x in zip(call.key.parts, call.leaves, strict=True)
+    ]
+    return Call(call.leaves, call.key._replace(parts=tuple(parts)))
+
+
+def _settled(part: tuple[Any, ...]) -> bool:
+    return isinstance(part[-1], Identity)
+
+
+def _uid(x: Any) -> int:
+    found: int = getattr(x, "_uid", 0)
+    return found
+
+
 def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
     """The key part of one leaf. `seen` numbers the distinct variables so far, which is how aliasing is keyed."""
     if isinstance(x, Tensor):
@@ -297,7 +320,7 @@ def describe_part(part: tuple[Any, ...]) -> str:
         text = str(TensorSpec(part[2], part[1]))
         return text if len(part) == 3 else f"{text} on {part[3].short}"
     if kind == "variable":
-        return f"{part[1]} #{part[2]}"
+        return f"{part[1]} #{part[2]}" + (" (this very one)" if isinstance(part[-1], Identity) else "")
     if kind == "value":
         return str(part[2]) if part[1] in (float, complex, slice) else _said(part[2])
     return repr(part[1])
