@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,6 +40,7 @@ Run = Callable[..., Ran]
 def shell(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A fresh shell, without a history file and without colours."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.delattr(builtins, "_", raising=False)  # a doctest leaves it behind, and IPython then keeps no `_`
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     config.InteractiveShell.colors = "nocolor"
