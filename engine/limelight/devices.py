@@ -6,7 +6,7 @@ import difflib
 import importlib.util
 import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from limelight.errors import ArgumentError, DeviceError
 
@@ -45,6 +45,9 @@ class Device:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def __reduce__(self) -> Any:
+        return (find, (self.name,))  # copies and pickles lead to the one object
 
     def __str__(self) -> str:
         return self.name

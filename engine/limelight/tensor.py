@@ -119,6 +119,15 @@ class Tensor:
         )
         return found
 
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> Any:
+        return (_restored, (self.numpy(), self._device))
+
     def __bool__(self) -> bool:
         return bool(self._only_element("bool()"))
 
@@ -383,6 +392,10 @@ def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:
         return wrap(array)
     devices.mark_in_use()
     return wrap(backends.load(device.backend).from_numpy(array), device)
+
+
+def _restored(array: np.ndarray[Any, Any], device: Device) -> Tensor:
+    return put(np.array(array), device)  # a copy: the array may lie in a buffer of whoever unpickles
 
 
 def as_tensor(value: TensorLike) -> Tensor:
