@@ -90,9 +90,7 @@ class Tensor:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
-        array = np.asarray(backends.load(self._device.backend).to_numpy(self._data)).view()
-        array.flags.writeable = False
-        return array
+        return backends.read_only(np.asarray(backends.load(self._device.backend).to_numpy(self._data)))
 
     def item(self) -> Any:
         """The only element, as a Python scalar."""
@@ -114,9 +112,8 @@ class Tensor:
         return np.array(self._data).__dlpack__(**options)  # a copy: the other library may write to it
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        found: tuple[int, int] = (
-            np.asarray(self._data).__dlpack_device__() if self._on_host() else self._data.__dlpack_device__()
-        )
+        holder = np.asarray(self._data) if self._on_host() else self._data
+        found: tuple[int, int] = holder.__dlpack_device__()
         return found
 
     def __copy__(self) -> Tensor:

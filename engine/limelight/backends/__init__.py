@@ -24,6 +24,16 @@ class Backend(Protocol):
     def device_count(self) -> int: ...
 
 
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view of `array` for others to look at. The memory's owner is locked too, or the view could be unlocked."""
+    base: Any = array
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            base.flags.writeable = False
+        base = getattr(base, "base", None)
+    return array.view()
+
+
 @cache
 def load(name: str) -> Backend:
     """The backend module called `name`: "numpy", "cupy" or "jax"."""
