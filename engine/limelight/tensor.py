@@ -90,7 +90,7 @@ class Tensor:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
-        return backends.read_only(np.asarray(backends.load(self._device.backend).to_numpy(self._data)))
+        return backends.read_only(backends.load(self._device.backend).to_numpy(self._data))
 
     def item(self) -> Any:
         """The only element, as a Python scalar."""

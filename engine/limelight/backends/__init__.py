@@ -26,12 +26,13 @@ class Backend(Protocol):
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A view of `array` for others to look at. The memory's owner is locked too, or the view could be unlocked."""
-    base: Any = array
-    while base is not None:
-        if isinstance(base, np.ndarray):
-            base.flags.writeable = False
-        base = getattr(base, "base", None)
-    return array.view()
+    view = array.view()
+    view.setflags(False)  # write=False: by position it takes a fifth of the time
+    base = view.base
+    while isinstance(base, np.ndarray):
+        base.setflags(False)
+        base = base.base
+    return view
 
 
 @cache
