@@ -7,8 +7,9 @@ bytes, on the same device) and `device_count()`.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -24,13 +25,17 @@ class Backend(Protocol):
     def device_count(self) -> int: ...
 
 
+_set_flags: Final[Callable[[Any, bool], None]] = np.ndarray.setflags
+"""Sets "writeable", its first parameter: by position this takes a fifth of the time of `array.flags.writeable = ...`."""
+
+
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A view of `array` for others to look at. The memory's owner is locked too, or the view could be unlocked."""
     view = array.view()
-    view.setflags(False)  # write=False: by position it takes a fifth of the time
+    _set_flags(view, False)
     base = view.base
     while isinstance(base, np.ndarray):
-        base.setflags(False)
+        _set_flags(base, False)
         base = base.base
     return view
 
