@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight import dispatch, source
+from limelight import devices, dispatch, source
 from limelight.staging import function as staging
 from limelight.variables import lift, on_create
 
@@ -66,3 +66,12 @@ def retraces_are_meant() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ll.errors.RetracingWarning)
         yield
+
+
+@pytest.fixture
+def second_cpu(monkeypatch: pytest.MonkeyPatch) -> devices.Device:
+    """The second one of two logical CPU devices, which are there for this test only."""
+    monkeypatch.setattr(devices, "_local", list(devices.list_devices()))
+    monkeypatch.setattr(devices, "_in_use", False)
+    ll.config.set_virtual_devices(CPU=2)
+    return devices.find("CPU:1")

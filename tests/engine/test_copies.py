@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import limelight as ll
-from limelight import devices
 from limelight.devices import CPU0
 
 Again = Callable[[Any], Any]
@@ -20,14 +19,6 @@ WAYS: dict[str, Again] = {f"pickle {n}": lambda x, n=n: pickle.loads(pickle.dump
 WAYS |= {"copy": copy.copy, "deepcopy": copy.deepcopy}
 
 each_way = pytest.mark.parametrize("again", WAYS.values(), ids=WAYS)
-
-
-@pytest.fixture
-def second_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(devices, "_local", list(devices.list_devices()))
-    monkeypatch.setattr(devices, "_in_use", False)
-    ll.config.set_virtual_devices(CPU=2)
-    return devices.find("CPU:1")
 
 
 @each_way

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight import dispatch, dtypes, nest, shapes
+from limelight.devices import CPU0, Device
+from limelight.dtypes import DType
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
-from limelight.tape import INEXACT, filled
+from limelight.tape import INEXACT, filled, zeros
 from limelight.tensor import Tensor, as_tensor
 
 
@@ -226,20 +228,32 @@ def _stack(xp: Any, rows: list[Any], spec: Any) -> Any:
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     n, record = attrs[2], attrs[4]
     invariant = tuple((i, inputs[i]) for where, i in record.pair.sources if where == "input" and i >= n)
-    like = tuple([x if c else None for x, c in zip(inputs, record.pair.connected, strict=True)])
+    sizes = tuple([_kind(x) if c else None for x, c in zip(inputs, record.pair.connected, strict=True)])
     stacks = out[n + 1 + len(record.observed) :]
-    return (record, n, out[n], tuple(stacks), invariant, like, tuple(out[:n]))
+    return (record, n, out[n], tuple(stacks), invariant, sizes, tuple(out[:n]))
+
+
+def _kind(x: Any) -> tuple[Any, DType, Device]:
+    """What zeros in the place of `x` need. Asked at once: a variable may have another size later."""
+    return x.sizes(), x.dtype, x._device
+
+
+def _zeros(sizes: Any, dtype: DType, device: Device) -> Tensor:
+    if device is CPU0:
+        return zeros(sizes, dtype)
+    with dispatch.device(device):
+        return zeros(sizes, dtype)
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    record, n, count, stacks, invariant, like, finals = saved
+    record, n, count, stacks, invariant, sizes, finals = saved
     pair: Pair = record.pair
     carried = [i for i in range(n) if finals[i].dtype in INEXACT]
     captured = [i for i in range(n, len(needed)) if needed[i] and pair.connected[i]]
     seeds = [g[i] if g[i] is not None else filled(0, finals[i]) for i in carried]
     rows = [(place, grad) for place, grad in zip(record.observed, g[n + 1 :], strict=False) if grad is not None]
     step = Step(pair, n, stacks, dict(invariant), carried, captured, rows)
-    start = (count - 1, *seeds, *[filled(0, like[i]) for i in captured])
+    start = (count - 1, *seeds, *[_zeros(*sizes[i]) for i in captured])
     end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[x.shape for x in start])
     results: list[Any] = [None] * len(needed)
     for i, value in zip([*carried, *captured], end[1:], strict=True):
