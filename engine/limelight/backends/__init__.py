@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -25,8 +25,8 @@ class Backend(Protocol):
     def device_count(self) -> int: ...
 
 
-_set_flags: Final[Callable[[Any, bool], None]] = np.ndarray.setflags
-"""Sets "writeable", its first parameter: by position this takes a fifth of the time of `array.flags.writeable = ...`."""
+_set_flags: Final[Callable[[Any, bool], None]] = cast(Any, np.ndarray.setflags)
+"""Sets "writeable", its first parameter; by position this takes a fifth of the time of `array.flags.writeable = x`."""
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
