@@ -153,6 +153,11 @@ class FakeTape:
 
     entries: list[FakeRecord] = field(default_factory=list)
     id: int = 3
+    used: bool = False
+    persistent: bool = False
+
+    def __repr__(self) -> str:
+        return f"<GradientTape {self.id}: {'used' if self.used else 'idle'}, {len(self.entries)} entries>"
 
 
 @pytest.fixture

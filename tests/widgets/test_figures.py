@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from limelight_widgets.figures.boxes import words
 from limelight_widgets.figures.frames import draw
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.layers import layered
@@ -229,6 +230,14 @@ def test_names_are_data(make, name):
     assert "<script" not in shown.svg
     ElementTree.fromstring(shown.svg)
     assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
+
+
+def test_a_requested_device_is_written_on_the_box(make):
+    step = make("step")
+    step.node("tanh", step.input("x"), device="CPU:1")
+    state = GraphFold(step.graph(*step.nodes[-1].outputs)).state()
+    (node,) = [box for box in visible(state, 0).boxes if box.kind == "node"]
+    assert words(state, node).detail == "f32[2,3] · CPU:1"
 
 
 def test_a_large_graph_stays_small(make):

@@ -51,6 +51,14 @@ def test_a_known_function_is_asked_itself(staged, network):
     assert fold.state()["functions"][0]["hits"] == 9
 
 
+def test_the_arrows_of_a_reason_do_not_stand_alone_on_a_line(staged, network):
+    staged.add(network, reason="x: f32[2] -> f32[3]")
+    fold = CacheFold((staged,), only=True)
+    fold.apply(miss(1, "y: 1 -> 2"))
+    shown = [entry["reason"] for entry in fold.state()["functions"][0]["entries"]]
+    assert shown == ["x: f32[2]\u00a0→\u00a0f32[3]", "y: 1\u00a0→\u00a02"]
+
+
 def test_a_trace_in_the_making_is_shown(staged, network):
     fold = CacheFold((staged,), only=True)
     fold.apply(miss(0, "first call"))
@@ -176,6 +184,15 @@ def test_totals_count_on_when_rows_do_not(fake_tape):
 def test_an_empty_tape_says_what_to_do(fake_tape):
     tape = fake_tape()
     assert "with limelight.GradientTape() as tape" in TapeFold(tape).state()["empty"]
+
+
+def test_a_used_tape_says_that_it_has_answered(fake_tape):
+    tape = fake_tape()
+    fold = TapeFold(tape)
+    tape.used = True
+    for shown in (fold, TapeFold(tape)):
+        assert "has answered" in shown.state()["empty"]
+        assert "persistent=True" in shown.state()["empty"]
 
 
 # --- devices

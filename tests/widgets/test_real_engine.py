@@ -91,7 +91,7 @@ def test_the_newest_trace_appears_in_open_views(program, live):
     first, second = cache.state()["functions"][0]["entries"]
     assert (first["hits"], second["hits"]) == (1, 0)
     assert "f32[7,3]" in second["signature"]
-    assert "f32[4,3] -> f32[7,3]" in second["reason"]
+    assert "f32[4,3]\u00a0→\u00a0f32[7,3]" in second["reason"]
     assert cache.state()["newest"] == [program.id, 1]
 
 
@@ -99,6 +99,25 @@ def test_every_traced_function_is_in_the_cache_view_without_an_argument(program)
     program(ll.ones((4, 3)))
     names = {function["name"] for function in limelight_widgets.trace_cache().state()["functions"]}
     assert {"step", "dense"} <= names
+
+
+def test_arguments_that_matter_come_first_and_objects_are_counted():
+    def apply(activation, flag, x, loss):
+        return loss(activation(x)) if flag else x
+
+    step = ll.function(apply)
+    step(ll.tanh, True, np.ones((2, 3), "float32"), ll.sum)
+    (shown,) = limelight_widgets.trace_cache(step).state()["functions"][0]["entries"]
+    assert shown["arguments"] == "x: f32[2,3], flag: True, +2 objects"
+    assert shown["signature"].startswith("activation: ")
+
+
+def test_a_used_tape_is_not_said_to_have_recorded_nothing():
+    w = ll.Variable(np.ones((3, 2), "float32"))
+    with ll.GradientTape() as tape:
+        loss = ll.sum(w)
+    tape.gradient(loss, w)
+    assert "has answered" in limelight_widgets.tape(tape).state()["empty"]
 
 
 def test_a_tapes_rows_are_its_entries_and_go_with_it(live):

@@ -6,12 +6,12 @@ import { bar, emptyState, widget } from "./widget.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const COLUMNS = ["trace", "arguments", "why it was traced", "hits", "traced in", "ops", "size", "device", "runs on"];
-const FOLDED = 72; // characters of a list of arguments that are shown without asking
+const FOLDED = 120; // characters of a list of arguments that are shown without asking
 const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
 
 /**
  * @typedef {object} Entry
- * @property {number} index @property {string} signature @property {string} reason @property {number} hits
+ * @property {number} index @property {string} signature @property {string} arguments what matters of it @property {string} reason @property {number} hits
  * @property {number | null} seconds @property {number | null} nbytes @property {number | null} nodes
  * @property {string} device @property {string} tier @property {[string, number, string] | null} line
  * @property {string} state "tracing" or "ready"
@@ -86,7 +86,7 @@ function row(entry, key, most, newestKey, unfolded) {
     "tr",
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
     h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
-    h("td", { class: "ll-arguments" }, signature(entry.signature, key, unfolded), tracing),
+    h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
     h("td", { class: "ll-reason" }, entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null),
     numeric(bar(entry.hits / most, number(entry.hits))),
     numeric(seconds(entry.seconds)),
@@ -98,13 +98,13 @@ function row(entry, key, most, newestKey, unfolded) {
 }
 
 /**
- * A long list of arguments is folded: its beginning, and all of it when asked for.
- * @param {string} text @param {string} key @param {Set<string>} unfolded
+ * Arguments that say little, and a long list of them, are folded: all of it is shown when asked for.
+ * @param {Entry} entry @param {string} key @param {Set<string>} unfolded
  */
-function signature(text, key, unfolded) {
-  if (text.length <= FOLDED) return h("code", {}, text || "–");
+function signature({ signature: text, arguments: brief }, key, unfolded) {
+  if (brief === text && text.length <= FOLDED) return h("code", {}, text || "–");
   const ontoggle = (/** @type {any} */ event) => (event.target.open ? unfolded.add(key) : unfolded.delete(key));
-  const summary = h("summary", {}, h("code", {}, shortened(text, FOLDED)));
+  const summary = h("summary", {}, h("code", {}, shortened(brief, FOLDED)));
   return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
 }
 

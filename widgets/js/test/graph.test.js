@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { draw } from "../src/graph/frames.js";
+import { fitted } from "../src/graph/camera.js";
 import { fromViz, toViz } from "../src/graph/graphviz.js";
 import { layered } from "../src/graph/layers.js";
 import { Layouts } from "../src/graph/layout.js";
@@ -38,6 +39,32 @@ for (const { name, state, open, boxes, frames, edges, places } of EXAMPLES) {
 }
 
 const example = (name) => EXAMPLES.find((one) => one.name === name).state;
+
+test("Fit shows everything, however large it is", () => {
+  for (const [width, height] of [[2000, 500], [500, 9000], [20000, 20000]]) {
+    const { x, y, scale } = fitted({ width: 700, height: 460 }, { width, height }, true);
+    assert.ok(x >= 0 && y >= 0 && x + width * scale <= 700 && y + height * scale <= 460, `${width} by ${height}`);
+  }
+});
+
+test("at first everything is shown if it can be read, else the whole width", () => {
+  const view = { width: 700, height: 460 };
+  assert.ok(fitted(view, { width: 600, height: 700 }, false).scale * 700 <= 460);
+  const tall = fitted(view, { width: 600, height: 5000 }, false);
+  assert.equal(tall.scale, 1);
+  const wide = fitted(view, { width: 2000, height: 1500 }, false);
+  assert.ok(wide.x >= 0 && wide.x + 2000 * wide.scale <= 700);
+});
+
+test("a node with a requested device shows it on its box", () => {
+  const node = { op: "tanh", kind: "op", in: [], out: ["f32[2]"], names: ["%0"], device: "CPU:1" };
+  const graph = { name: "f", inputs: [], outputs: [], nodes: [node], groups: [], open: [] };
+  const state = { graphs: [graph], variants: [], sources: [], rules: {} };
+  const box = { name: "n0", kind: "node", graph: 0, index: 0, parent: "" };
+  assert.equal(wordsOf(state, box).detail, "f32[2] · CPU:1");
+  node.out = ["f32[2000,3000,4000]", "f32[2000,3000,4000]"];
+  assert.match(wordsOf(state, box).detail, /… · CPU:1$/);
+});
 
 test("closing a group changes nothing beyond it", () => {
   const state = example("network");

@@ -47,7 +47,7 @@ def words(state: State, box: Box) -> Words:
         return _words("", group["label"], counted(group["size"], "op"), "group", "")
     node = graph["nodes"][box.index]
     names, specs = " ".join(node.get("names", ())), ", ".join(node.get("out", ()))
-    return _words(names, _title(node), specs, node["kind"], at(state, node))
+    return _words(names, _title(node), specs, node["kind"], at(state, node), node.get("device", ""))
 
 
 def at(state: State, node: State) -> str:
@@ -76,5 +76,7 @@ def _output_title(graph: State, index: int) -> str:
     return "output" if len(graph["outputs"]) == 1 else f"output {index}"
 
 
-def _words(name: str, title: str, detail: str, kind: str, line: str) -> Words:
-    return Words(name, shortened(title, TITLE_WIDTH), shortened(detail, DETAIL_WIDTH), kind, line)
+def _words(name: str, title: str, detail: str, kind: str, line: str, device: str = "") -> Words:
+    place = " · " * bool(detail and device) + device  # however long the rest is, it is not cut off
+    detail = shortened(detail, DETAIL_WIDTH - len(place)) + place
+    return Words(name, shortened(title, TITLE_WIDTH), detail, kind, line)

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from limelight import events
+from limelight.staging.signature import describe_part
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.sources import line_state
 from limelight_widgets.units import short_device
@@ -43,7 +44,7 @@ class CacheFold:
         if isinstance(event, events.CacheHit):
             entry["hits"] += 1
         elif isinstance(event, events.CacheMiss):
-            entry["reason"], entry["line"] = event.reason, line_state(event.source)
+            entry["reason"], entry["line"] = joined_arrows(event.reason), line_state(event.source)
             entry["state"] = "tracing"
             self._newest = [event.function_id, event.entry]
         else:
@@ -106,17 +107,43 @@ def _described(entry: Any, before: State | None) -> State:
     """All that does not change about an entry."""
     facts = {
         "signature": str(entry.signature),
+        "arguments": arguments_text(entry),
         "device": short_device(entry.device) or "any",
         "seconds": entry.trace_seconds,
     }
     facts |= {"nbytes": entry.nbytes, "nodes": len(entry.graph.nodes)}
     base = before or _blank(entry.index)
-    return base | facts | {"reason": entry.reason or base["reason"]}
+    return base | facts | {"reason": joined_arrows(entry.reason) or base["reason"]}
+
+
+def arguments_text(entry: Any) -> str:
+    """The arguments on one line as in a signature: tensors first, then values; objects are only counted.
+
+    What is keyed by identity (modules, functions, models) is the same in nearly every entry, and pushes aside what
+    differs.
+    """
+    if not hasattr(entry, "key"):
+        return str(entry.signature)
+    named: dict[str, list[str]] = {"tensor": [], "variable": [], "value": []}
+    objects = 0
+    for path, part in zip(entry.paths, entry.key.parts, strict=True):
+        if part[0] in named and part[1] is not type:
+            named[part[0]].append(f"{path}: {describe_part(part)}")
+        else:
+            objects += 1
+    counted_objects = [f"+{objects} object{'s' * (objects > 1)}"] if objects else []
+    return ", ".join([*named["tensor"], *named["value"], *named["variable"], *counted_objects])
+
+
+def joined_arrows(reason: str) -> str:
+    """`reason` with arrows that stay on one line with what they connect."""
+    return reason.replace(" -> ", "\u00a0→\u00a0")
 
 
 def _blank(index: int) -> State:
-    entry: State = {"index": index, "signature": "", "reason": "", "hits": 0, "seconds": None, "nbytes": None}
-    return entry | {"nodes": None, "device": "", "tier": "", "line": None, "state": "ready"}
+    texts: State = {"signature": "", "arguments": "", "reason": ""}
+    entry = {"index": index, "hits": 0, "seconds": None, "nbytes": None, "nodes": None}
+    return texts | entry | {"device": "", "tier": "", "line": None, "state": "ready"}
 
 
 def _shown(function_id: int, function: State) -> State:

@@ -68,7 +68,7 @@ class TapeFold:
         return self._totals() | {"from": seen, "rows": self._rows[seen:]}, now
 
     def _totals(self) -> State:
-        empty = "" if self._entries else EMPTY
+        empty = "" if self._entries else ANSWERED if has_answered(self._tape()) else EMPTY
         totals: State = {"kind": "tape", "id": self._id, "entries": self._entries, "saved": self._saved}
         return totals | {"hidden": self._entries - len(self._rows), "released": self._released, "empty": empty}
 
@@ -81,7 +81,19 @@ class TapeFold:
             self._rows.append([index, str(record.op), line, inputs, outputs, record.saved_bytes, record.rule])
 
 
+def has_answered(tape: Any) -> bool:
+    """Whether the tape has been asked for its gradient, once and for all.
+
+    The tape says so in its repr: `<GradientTape 1: used, 0 entries>`.
+    """
+    return ": used, " in repr(tape)
+
+
 EMPTY = (
     "This tape has recorded nothing. Compute with variables, or with tensors that it watches, "
     "inside its `with` block: with limelight.GradientTape() as tape: ..."
+)
+ANSWERED = (
+    "This tape has answered, and let go of what it saved. To see its records, show it before tape.gradient(...) "
+    "(in a notebook: %tape), or keep them with limelight.GradientTape(persistent=True)."
 )

@@ -2,10 +2,24 @@
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
 
-const LEAST = 0.1;
+const LEAST = 0.02;
 const MOST = 4;
-const READABLE = 0.55; // below this scale text cannot be read: a picture that is too large is fitted by width only
+const MOST_AT_FIRST = 1.15;
+const READABLE = 0.55; // below this scale text cannot be read: a picture that is too tall for it is fitted by width only at first
 const MARGIN = 12;
+
+/**
+ * Where a drawing is to be shown, and how large.
+ * @param {{width: number, height: number}} view @param {{width: number, height: number}} drawing
+ * @param {boolean} all whether everything must be seen, be it too small to read
+ */
+export function fitted(view, { width, height }, all) {
+  const [byWidth, byHeight] = [(view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height];
+  const whole = Math.min(byWidth, byHeight, MOST_AT_FIRST);
+  const scale = Math.max(all || whole >= READABLE ? whole : Math.min(byWidth, 1), LEAST);
+  const x = Math.max((view.width - width * scale) / 2, MARGIN);
+  return { x, y: Math.max((view.height - height * scale) / 2, MARGIN), scale };
+}
 
 export class Camera {
   /** @param {SVGElement} svg @param {SVGElement} stage what is moved @param {AbortSignal} signal */
@@ -23,15 +37,11 @@ export class Camera {
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
 
-  /** @param {{width: number, height: number}} drawing */
-  fit({ width, height }) {
-    const { clientWidth, clientHeight } = this.svg;
-    if (!clientWidth || !width) return;
-    const [byWidth, byHeight] = [(clientWidth - 2 * MARGIN) / width, (clientHeight - 2 * MARGIN) / height];
-    const whole = Math.min(byWidth, byHeight, 1.15);
-    this.scale = whole >= READABLE ? whole : Math.min(Math.max(byWidth, READABLE), 1);
-    this.x = Math.max((clientWidth - width * this.scale) / 2, MARGIN);
-    this.y = Math.max((clientHeight - height * this.scale) / 2, MARGIN);
+  /** @param {{width: number, height: number}} drawing @param {boolean} all whether everything must be seen */
+  fit(drawing, all) {
+    const { clientWidth: width, clientHeight: height } = this.svg;
+    if (!width || !height || !drawing.width) return;
+    Object.assign(this, fitted({ width, height }, drawing, all));
     this.apply();
   }
 

@@ -69,7 +69,7 @@ export class GraphView {
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(bar, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
-    new ResizeObserver(() => this.fitted || this.fit()).observe(this.canvas);
+    new ResizeObserver(() => this.fitted || this.fit(false)).observe(this.canvas);
   }
 
   toolbar() {
@@ -160,7 +160,7 @@ export class GraphView {
     this.drawSource(state, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) this.fit();
+    if (!this.fitted) this.fit(false);
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
@@ -210,9 +210,10 @@ export class GraphView {
     return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
   }
 
-  fit() {
+  /** @param {boolean} [all] whether everything must be seen, be it too small to read */
+  fit(all = true) {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
-    this.camera.fit(this.drawing);
+    this.camera.fit(this.drawing, all);
     this.fitted = true;
   }
 

@@ -51,7 +51,7 @@ export function wordsOf(state, box) {
     return words(label, counted(size, "op"), "group");
   }
   const node = graph.nodes[box.index];
-  return words(titleOf(node), (node.out ?? []).join(", "), node.kind);
+  return words(titleOf(node), (node.out ?? []).join(", "), node.kind, node.device);
 }
 
 /** @param {Words} box @returns {[number, number]} width and height */
@@ -125,7 +125,8 @@ function deepPositions(state, graph, nodes) {
   return found;
 }
 
-/** @param {string} title @param {string} detail @param {string} kind @returns {Words} */
-function words(title, detail, kind) {
-  return { title: shortened(title, TITLE_WIDTH), detail: shortened(detail, DETAIL_WIDTH), kind };
+/** @param {string} title @param {string} detail @param {string} kind @param {string} [device] @returns {Words} */
+function words(title, detail, kind, device = "") {
+  const place = (detail && device ? " · " : "") + device; // however long the rest is, it is not cut off
+  return { title: shortened(title, TITLE_WIDTH), detail: shortened(detail, DETAIL_WIDTH - place.length) + place, kind };
 }
