@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, parse_argstring
 
+from limelight import devices
+from limelight.errors import DeviceError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -67,6 +70,16 @@ def identifier(name: str, where: str) -> str:
     """`name`, if Python can bind it; raises UsageError otherwise."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"{where}: {name!r} is not a name that Python can bind; write letters, digits and _")
+    return name
+
+
+def device(name: str | None, where: str) -> str | None:
+    """`name`, if it is a device that exists; raises UsageError otherwise."""
+    if name is not None:
+        try:
+            devices.find(name)
+        except DeviceError as error:
+            raise UsageError(f"{where}: {error.bare}") from None
     return name
 
 

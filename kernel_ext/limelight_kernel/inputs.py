@@ -144,6 +144,10 @@ def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str
     """
     found: dict[str, TensorSpec] = {}
     for text in map(unquoted, texts):
+        if "=" not in text and "**" not in text:
+            raise UsageError(
+                f"%%stage --spec: {text!r} names no input and spec: write {_example(text)}=ll.TensorSpec([None, 64])"
+            )
         try:
             given = eval(f"dict({text})", shell.user_global_ns, shell.user_ns)
         except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
@@ -157,6 +161,10 @@ def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str
                 )
             found[name] = spec
     return tuple(found.items())
+
+
+def _example(text: str) -> str:
+    return text if text.isidentifier() else "x"
 
 
 def check_known(names: Iterable[str], known: Iterable[str], flag: str) -> None:

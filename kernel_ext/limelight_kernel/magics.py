@@ -71,9 +71,9 @@ class LimelightMagics(Magics):
             None if given.name is None else arguments.identifier(given.name, "%%stage"),
             arguments.names(given.inputs, "%%stage -i"),
             specs_from(self.shell, given.spec),
-            given.device,
+            arguments.device(given.device, "%%stage -d"),
         )
-        result = run_cell(self.session, cell, line, options, run=not given.no_run)
+        result = run_cell(self.session, cell, line, options, not given.no_run, given.output)
         self._keep(given, result)
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):
             # %%timeit runs a cell many times, and shows it once
@@ -84,7 +84,9 @@ class LimelightMagics(Magics):
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a staged function; default: the last staged cell")
     @argument("--which", choices=("traced", "optimised"), default="optimised", help="the version shown first")
-    @argument("--trace", type=int, metavar="N", help="trace #N; default: the newest, and those to come")
+    @argument(
+        "--trace", type=int, metavar="N", help="trace #N, -1 for the last; default: the newest, and those to come"
+    )
     @keep_argument
     @form_arguments
     @output_can_be_silenced

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from limelight_kernel.binding import check_bindings
 from limelight_kernel.options import Options
 from limelight_kernel.result import StageResult
 from limelight_kernel.session import Session
@@ -14,15 +15,19 @@ from limelight_widgets.figures.static import Table, text_table
 from limelight_widgets.units import counted, seconds_text
 
 
-def run_cell(session: Session, text: str, line: str, options: Options, run: bool = True) -> StageResult:
+def run_cell(
+    session: Session, text: str, line: str, options: Options, run: bool = True, output: str | None = None
+) -> StageResult:
     """Stages `text`, the body of a notebook cell, and runs it on the notebook's values.
 
     The names that it assigns are written back, and `options.name` is bound to the staged cell, once all has gone well;
-    until then the notebook is as it was. Errors show the user's frames only.
+    until then the notebook is as it was. `output` is the name that the result will be kept under, None for none.
+    Errors show the user's frames only. Raises UsageError where a name to bind is in use.
     """
     staged = None
     try:
         staged, known = session.cell(text, line, options)
+        check_bindings(staged, output, session.shell.user_ns)
         done = staged.call({}, run)
     except BaseException as error:
         trim(session.shell, error, None if staged is None else staged.cell.filename)
@@ -74,7 +79,7 @@ def headline(staged: StagedCell, done: Run, known: bool) -> str:
             if name in _paths(entry)
         ]
         return " ".join([entry.reason, *through])
-    sizes = f"{counted(len(entry.graph.nodes), 'op')}, {len(entry.optimised.nodes)} after optimisation"
+    sizes = f"{counted(len(entry.graph.nodes), 'op')}, {len(entry.optimised.nodes):,} after optimisation"
     ran = f"; {took} in all" if done.made is not None else "; not run"
     return f"{staged.name}: traced ({sizes}) in {seconds_text(entry.trace_seconds)}{ran}"
 

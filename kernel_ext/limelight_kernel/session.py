@@ -114,8 +114,13 @@ def is_function(value: object) -> bool:
 
 
 def position(function: Any, number: int) -> int:
-    """Where trace #`number` stands in the function's cache; raises UsageError when it is not there (any more)."""
+    """Where trace #`number` stands in the function's cache; a negative number counts from the end.
+
+    Raises UsageError when it is not there (any more).
+    """
     numbers = [entry.index + 1 for entry in function.trace_cache]
+    if -len(numbers) <= number < 0:
+        return number + len(numbers)
     if number not in numbers:
         there = ", ".join(f"#{known}" for known in numbers) or "none"
         raise UsageError(f"%graph --trace {number}: {function.name} has no trace #{number}; its traces: {there}")

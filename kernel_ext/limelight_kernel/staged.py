@@ -23,6 +23,7 @@ from limelight_kernel.execution import Made
 from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels, variables_in
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
+from limelight_widgets.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,11 @@ class StagedCell(Function):
             return frozenset(self._values(self._names(), {}))
         finally:
             self._asked = False
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The names of the notebook that running the cell assigns."""
+        return frozenset(self._names().writes)
 
     # Inputs
 
@@ -186,4 +192,5 @@ class StagedCell(Function):
         super()._tell(entry)
 
     def __repr__(self) -> str:
-        return f"<staged cell {self.name}: {len(self.cell.lines)} lines, {len(self.trace_cache)} traces>"
+        lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")
+        return f"<staged cell {self.name}: {lines}, {traces}>"

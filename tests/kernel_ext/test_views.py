@@ -30,6 +30,8 @@ def test_a_trace_by_its_number(staged):
     assert "trace #1 of 2" in repr(staged("%graph double --trace 1").value)
     assert "trace #2 of 2" in repr(staged("%graph double --trace 2").value)
     assert "trace #2 of 2" in repr(staged("%graph double").value)
+    assert "trace #2 of 2" in repr(staged("%graph double --trace -1").value)
+    assert "trace #1 of 2" in repr(staged("%graph double --trace -2").value)
 
 
 def test_graph_takes_staged_functions_and_methods(staged):
@@ -53,6 +55,7 @@ def test_output_static_and_text(staged):
         ("%graph x", "'x' is a Tensor, not a staged function"),
         ("%graph double --which forward", "invalid choice: 'forward'"),
         ("%graph double --trace 5", "double has no trace #5; its traces: #1"),
+        ("%graph double --trace -2", "double has no trace #-2; its traces: #1"),
         ("%graph double --trace 0", "double has no trace #0; its traces: #1"),
         ("%graph double.nothing", "has no 'nothing'"),
         ("%graph --whihc traced", "did you mean '--which'?"),
