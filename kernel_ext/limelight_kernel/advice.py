@@ -6,21 +6,19 @@ The engine's own fixes are for functions that somebody decorates or calls; a sta
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 from limelight import shapes
 from limelight.spec import TensorSpec
-from limelight.staging.changes import Cause, Change
-from limelight.staging.fixes import Fix
+from limelight.staging.changes import Cause, Change, Part
+from limelight.staging.fixes import Fix, met_dtype
 from limelight_kernel.options import Options
-
-_NUMBERS = {int: "int32", float: "float32", complex: "complex64"}
 
 
 def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
     """Puts the fix for a staged cell into the explanation of a new trace, the last of `misses`."""
-    specs = {change.path: spec for change in entry.miss.changes if (spec := _spec(change)) is not None}
+    specs = {change.path: spec for change in entry.miss.changes if (spec := _spec(change, entry.key.parts)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
@@ -30,16 +28,20 @@ def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
     entry.reason = str(entry.miss)
 
 
-def _spec(change: Change) -> str | None:
-    """The spec, as code, under which both calls would have found one trace; None where no spec helps."""
+def _spec(change: Change, parts: Sequence[Part]) -> str | None:
+    """The spec, as code, under which both calls would have found one trace; None where no spec helps.
+
+    A whole number gets none: it may be an axis or a size, which no tensor can be.
+    """
     before, after = change.before, change.after
     if not change.path.isidentifier():
         return None
     if change.cause is Cause.SHAPE:
         shape = shapes.generalise(before[2], after[2])
         return None if shape is None else str_of(TensorSpec(shape, after[1]))
-    if change.cause is Cause.NUMBER:
-        return str_of(TensorSpec((), _NUMBERS[after[1]]))
+    if change.cause is Cause.NUMBER and after[1] is float:
+        dtype = met_dtype(parts)
+        return None if dtype is None else str_of(TensorSpec((), dtype))
     return None
 
 

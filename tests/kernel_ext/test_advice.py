@@ -56,13 +56,25 @@ def test_the_fix_keeps_what_the_line_had(notebook):
     assert '-s "x=ll.TensorSpec([None, 2])"' in fix.group(1)
 
 
-@pytest.mark.parametrize("change", ["x = ll.ones([2])", "lr = 'text'", "x = [x, x]"])
+@pytest.mark.parametrize("change", ["x = ll.ones([2])", "lr = 'text'", "x = [x, x]", "steps = 3"])
 def test_where_no_spec_helps_none_is_printed(notebook, change):
-    notebook("%%stage step\ny = (x, lr)")
+    notebook("%%stage step\ny = (x, lr, steps)")
     notebook(change)
-    said = notebook("%%stage step\ny = (x, lr)").text
+    said = notebook("%%stage step\ny = (x, lr, steps)").text
     assert "traced again" in said
     assert "Fix: %%stage" not in said
+
+
+def test_a_float_takes_the_dtype_of_the_tensors_beside_it(notebook):
+    cell = "y = wide * lr"
+    notebook("wide = ll.ones([2], dtype='float64')")
+    notebook(f"%%stage step\n{cell}")
+    notebook("lr = 0.25")
+    fix = "%%stage step -s \"lr=ll.TensorSpec([], 'float64')\""
+    assert f"Fix: {fix}" in " ".join(notebook(f"%%stage step\n{cell}").text.split())
+    notebook(f"{fix}\n{cell}")
+    notebook("lr = 0.125")
+    assert "cache hit" in notebook(f"{fix}\n{cell}").text
 
 
 def test_the_cache_view_and_why_say_the_same(notebook):

@@ -28,11 +28,14 @@ class Group(NamedTuple):
 class Retrace:
     """Why a function traced, each time it did: `records` are `Miss` records, the newest last.
 
-    `str()` is the story of the newest, `table()` an overview of all.
+    `str()` is the story of the newest, also shown as the value of a cell; `table()` is an overview of all.
     """
 
     function: str
     records: tuple[Miss, ...]
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def groups(self) -> tuple[Group, ...]:

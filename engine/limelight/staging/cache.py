@@ -61,6 +61,10 @@ class TraceCache:
     def __getitem__(self, index: int) -> Any:
         return self._order[index]
 
+    def __repr__(self) -> str:
+        hits = sum(entry.hits for entry in self._order)
+        return f"<trace cache: {_counted(len(self), 'trace')}, {_counted(hits, 'hit')}>"
+
     def _drop_dead(self) -> None:
         dead = [
             key for key in self._entries if any(part[0] == "object" and part[1].ref() is None for part in key.parts)
@@ -70,6 +74,10 @@ class TraceCache:
             if entry in self._order and entry not in self._entries.values():
                 self._order.remove(entry)
                 self.history.leave(entry)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def covers(relaxed: Key, key: Key) -> bool:

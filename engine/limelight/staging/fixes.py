@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from limelight import nest, shapes
+from limelight import dtypes, nest, shapes
+from limelight.dtypes import DType
 from limelight.errors import SignatureError
 from limelight.nest import Structure
 from limelight.staging.callsite import CallSite
@@ -17,8 +18,7 @@ from limelight.staging.signature import Key, Signature, part_of
 _MOST: Final = 12
 """A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
-_WIDTH: Final = {bool: 0, int: 1, float: 2, complex: 3}
-_DTYPES: Final = ("bool", "int32", "float32", "complex64")
+_NUMBERS: Final = (int, float)
 
 
 class Fix(NamedTuple):
@@ -34,7 +34,8 @@ class Fix(NamedTuple):
 
 ADVICE: Final = {
     Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
-    Cause.NUMBER: "Pass the number as a tensor.",
+    Cause.NUMBER: "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the "
+    "dtype that it meets, such as ll.constant(n, x.dtype).",
     Cause.TYPE: "Pass the same type of value in each call.",
     Cause.RANK: "Each rank needs a trace of its own.",
     Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",
@@ -52,7 +53,10 @@ ADVICE: Final = {
 
 
 class Situation(NamedTuple):
-    """What fixes are made from: the function, its traces, the call without a trace, and how it was written."""
+    """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
+
+    `same_place`: whether the closest trace was made by the very line that makes this call.
+    """
 
     name: str
     signature: Signature
@@ -61,13 +65,14 @@ class Situation(NamedTuple):
     key: Key
     paths: Sequence[str]
     site: CallSite | None
+    same_place: bool = False
 
 
 def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
     whole = (situation.signature.rest_name, situation.signature.keywords_name)
     named = [change for change in changes[:_MOST] if change.path not in whole]
-    templates = {change.path: found for change in named if (found := _template(change)) is not None}
+    templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
     hoisted = _hoists(named, situation)
     fixes = _for_shapes(changes, templates, situation)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
@@ -75,7 +80,8 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
         templates = {path: template for path, template in templates.items() if path not in numbers}
     fixes += [fix for fix, _ in hoisted]
-    fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, situation)
+    earlier = [change.path for change in named if change.before[0] == "value" and change.after[0] == "tensor"]
+    fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, earlier, situation)
     fixes += _scopes(changes, situation)
     return fixes
 
@@ -83,22 +89,52 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
 # At the call: another expression for an argument
 
 
-def _template(change: Change) -> str | None:
+def met_dtype(parts: Sequence[Part]) -> DType | None:
+    """The dtype for a Python float that becomes a tensor: that of the floating tensors beside it, if they share one.
+
+    Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
+    may be an axis, a size or a count, which no tensor can be.
+    """
+    given = {part[1].dtype if part[0] == "variable" else part[1] for part in parts if part[0] in ("tensor", "variable")}
+    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
+    if not given:
+        return dtypes.float32
+    return found.pop() if len(found) == 1 else None
+
+
+def _constant(dtype: DType) -> str:
+    return "ll.constant({})" if dtype == dtypes.float32 else f'll.constant({{}}, "{dtype.name}")'
+
+
+def _template(change: Change, situation: Situation) -> str | None:
     """The expression to pass for a leaf, with {} for what is passed now."""
     before, after = change.before, change.after
     kinds = (before[0], after[0])
     if kinds == ("tensor", "tensor"):
         return _tensor_template(before, after)
-    widths = [width for part in (before, after) if (width := _dtype_of(part)) is not None]
-    if len(widths) == 2 and change.cause in (Cause.NUMBER, Cause.TYPE):
-        return f'll.constant({{}}, "{_DTYPES[max(widths)]}")' if change.cause is Cause.TYPE else "ll.constant({})"
+    if kinds == ("value", "value"):
+        return _number_template(before, after, situation)
     if set(kinds) == {"value", "tensor"}:
         tensor, value = (after, before) if kinds[0] == "value" else (before, after)
-        scalar = tensor[2] == () and _dtype_of(value) is not None
-        return f'll.constant({{}}, "{tensor[1].name}")' if scalar else None
+        return f'll.constant({{}}, "{tensor[1].name}")' if _fits(value, tensor) else None
     if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
         return "ll.constant({})"
     return _container_template(change)
+
+
+def _number_template(before: Part, after: Part, situation: Situation) -> str | None:
+    """For Python floats, and whole numbers at the place of one."""
+    types = {before[1], after[1]}
+    dtype = met_dtype(situation.key.parts)
+    if dtype is None or float not in types or not types <= set(_NUMBERS):
+        return None
+    return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
+
+
+def _fits(value: Part, tensor: Part) -> bool:
+    """Whether a Python number can be that scalar tensor, at which the function has already traced or is about to."""
+    allowed = {"bool": (bool,), "integer": (int,), "floating": (int, float), "complex": (int, float, complex)}
+    return tensor[2] == () and value[1] in allowed[dtypes.kind(tensor[1])]
 
 
 def _tensor_template(before: Part, after: Part) -> str | None:
@@ -129,17 +165,20 @@ def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
     return tuple(n for n in shape if n != 1)
 
 
-def _dtype_of(part: Part) -> int | None:
-    return _WIDTH.get(part[1]) if part[0] == "value" else None
+def _at_the_call(
+    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], situation: Situation
+) -> list[Fix]:
+    """The user's own call, mended; where it cannot be had, the expressions to pass.
 
-
-def _at_the_call(templates: dict[str, str], hoisted: dict[str, str], situation: Situation) -> list[Fix]:
-    """The user's own call, mended; where it cannot be had, the expressions to pass."""
+    The paths in `earlier` are tensors now, and were numbers in another call: that one is to be mended.
+    """
     site, mended, fixes = situation.site, dict(hoisted), []
     for path, template in templates.items():
         parameter = _parameter(path, situation.signature)
         given = site.expression(parameter) if site else None
-        if given is not None and parameter == path:
+        if path in earlier and not (situation.same_place and given is not None and _varies(given)):
+            fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
+        elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
         else:
             fixes.append(_elsewhere(path, template, parameter, given))
@@ -150,8 +189,10 @@ def _at_the_call(templates: dict[str, str], hoisted: dict[str, str], situation: 
 
 def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
     """For a part of a container: an assignment before the call, in the caller's words where they are known."""
-    target = f"{given or parameter}{path[len(parameter) :]}"
-    if path.endswith('"]') and (given is None or _is_lasting(given)):
+    if given is None or not _is_lasting(given):  # a display or a call makes another container each time
+        return Fix(_filled(template, path), f"for `{path}` pass", (path,))
+    target = f"{given}{path[len(parameter) :]}"
+    if path.endswith('"]'):
         return Fix(f"{target} = {_filled(template, target)}", "before the call", (path,))
     return Fix(_filled(template, target), f"for `{path}` pass", (path,))
 
@@ -169,6 +210,11 @@ def _parameter(path: str, signature: Signature) -> str:
     if not ends:
         return path
     return path[: path.index("]") + 1] if path[: ends[0]] == signature.rest_name else path[: ends[0]]
+
+
+def _varies(expression: str) -> bool:
+    """Whether one expression can be a number in one call and a tensor in another: no literal, no call can."""
+    return not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, (ast.Call, ast.Constant, ast.UnaryOp))
 
 
 def _is_lasting(expression: str) -> bool:
@@ -283,9 +329,9 @@ def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | 
     """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
     part = situation.key.parts[index]
     path = situation.paths[index]
-    width = _dtype_of(part)
-    if width is not None and (path in templates or part[1] is float):  # an int that stays may be a size or a count
-        return f'll.TensorSpec((), "{_DTYPES[width]}")'
+    if part[0] == "value" and (path in templates or part[1] is float):  # an int may be a size or a count
+        number = _number_dtype(index, situation)
+        return None if number is None else f'll.TensorSpec((), "{number.name}")'
     if part[0] != "tensor":
         return None
     shape, dtype = part[2], part[1]
@@ -296,6 +342,16 @@ def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | 
                 shape = shapes.generalise(shape, seen[2]) or shape
                 dtype = seen[1] if path in templates else dtype
     return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")'
+
+
+def _number_dtype(index: int, situation: Situation) -> DType | None:
+    """The dtype of a number as a tensor: that of the tensor which an earlier call passed, or what it meets."""
+    for entry in situation.entries:
+        seen = entry.key.parts
+        if len(seen) == len(situation.key.parts) and seen[index][0] == "tensor":
+            dtype: DType = seen[index][1]
+            return dtype
+    return met_dtype(situation.key.parts)
 
 
 def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:

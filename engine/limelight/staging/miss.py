@@ -209,7 +209,9 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     names = frozenset([function.name])
     site = callsite.find(signature, names, function)
     paths = found.paths if found.key.structure == key.structure else signature.paths(key.structure, len(key.parts))
-    situation = fixes.Situation(function.name, signature, function._options, entries, key, paths, site)
+    situation = fixes.Situation(
+        function.name, signature, function._options, entries, key, paths, site, found.where == where
+    )
     mended = tuple(fixes.find(differing, situation))
     sealed = tuple([changes.sealed(change) for change in differing])
     return Miss(function.name, where, cause, number, sealed, _closest(found), mended)

@@ -123,3 +123,12 @@ def test_the_history_survives_clearing():
     f.clear_cache()
     f(ll.ones((3,)))
     assert [record.number for record in ll.explain.retrace(f).records] == [1, 2]
+
+
+def test_the_value_of_a_cell_is_the_sentence():
+    f = ll.function(lambda x: x)
+    for n in (2, 3, 3):
+        f(ll.ones((n,)))
+    assert repr(ll.explain.retrace(f)) == str(ll.explain.retrace(f))
+    assert "`x` f32[2] -> f32[3]" in repr(ll.explain.retrace(f))
+    assert repr(f.trace_cache) == "<trace cache: 2 traces, 1 hit>"

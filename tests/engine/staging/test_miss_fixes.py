@@ -96,13 +96,30 @@ CASES = {
         'kinds = ["float32", "int32"]', "x", "f(ll.ones((3,), dtype=kinds[i % 2]))", "x", "f32[3]", "i32[3]", "dtype",
         'f(ll.astype(ll.ones((3,), dtype=kinds[i % 2]), "float32"))',
     ),
-    "whole number": Case(
-        "x = ll.ones((2,))", "x, n", "f(x, i)", "n", "2", "3", "Python number", "f(x, ll.constant(i))",
-        body="x * ll.astype(n, x.dtype)",
+    "number": Case(
+        "x = ll.ones((2,))", "x, n", "f(x, i / 2)", "n", "1.0", "1.5", "Python number", "f(x, ll.constant(i / 2))",
+        body="x * n",
+    ),
+    "number beside tensors of another precision": Case(
+        "x = ll.ones((2,), dtype='float64')", "x, n", "f(x, i / 2)", "n", "1.0", "1.5", "Python number",
+        'f(x, ll.constant(i / 2, "float64"))', body="x * n",
+    ),
+    "number beside a variable of another precision": Case(
+        "v = ll.Variable(ll.ones((2,), dtype='float64'))", "v, n", "f(v, i / 2)", "n", "1.0", "1.5", "Python number",
+        'f(v, ll.constant(i / 2, "float64"))', body="v * n",
+    ),
+    "shape and number of another precision": Case(
+        "", "x, n", "f(ll.ones((i + 2,), dtype='float64'), 0.5 * i)", "x", "f64[4]", "f64[5]", "shape",
+        '@ll.function(input_signature=[ll.TensorSpec((None,), "float64"), ll.TensorSpec((), "float64")])',
+        detail="axis 0: 4 -> 5", body="x * n",
+    ),
+    "shape beside a whole number": Case(
+        "", "x, n", "f(ll.ones((i + 2, 3)), 1)", "x", "f32[4,3]", "f32[5,3]", "shape",
+        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 4 -> 5", body="ll.sum(x, axis=n)",
     ),
     "several numbers in a call over several lines": Case(
-        "x = ll.ones((2,))", "x, n, m", "f(\n        x, i,\n        m=2 * i + 1)", "n", "2", "3", "Python number",
-        "f(\n        x, ll.constant(i),\n        m=ll.constant(2 * i + 1))", body="x * ll.astype(n + m, x.dtype)",
+        "x = ll.ones((2,))", "x, n, m", "f(\n        x, i / 2,\n        m=2.0 * i)", "n", "1.0", "1.5", "Python number",
+        "f(\n        x, ll.constant(i / 2),\n        m=ll.constant(2.0 * i))", body="x * (n + m)",
     ),
     "number by keyword": Case(
         "x = ll.ones((2,))", "x, *, rate", "f(x, rate=0.5 * i)", "rate", "1.0", "1.5", "Python number",
@@ -113,12 +130,12 @@ CASES = {
         "f(x, rate=ll.constant(0.5 * i))", body='x * options["rate"]',
     ),
     "number in a dictionary": Case(
-        "", "batch", 'batch = {"step": i}\n    f(batch)', 'batch["step"]', "2", "3", "Python number",
+        "", "batch", 'batch = {"step": i / 2}\n    f(batch)', 'batch["step"]', "1.0", "1.5", "Python number",
         'batch["step"] = ll.constant(batch["step"])', body='batch["step"] + 1',
     ),
     "type of a number": Case(
-        "numbers = [1, 1.0, True, 1]", "x", "f(numbers[i])", "x", "1.0", "True", "type of value",
-        'f(ll.constant(numbers[i], "float32"))', detail="float -> bool",
+        "numbers = [1.0, 1, 1.0, 1]", "x", "f(numbers[i])", "x", "1.0", "1", "type of value",
+        'f(ll.constant(numbers[i], "float32"))', detail="float -> int",
     ),
     "number or tensor": Case(
         "numbers = [2, ll.constant(2)]", "x", "f(numbers[i % 2])", "x", "2", "i32[]", "type of value",
@@ -186,10 +203,58 @@ def test_without_the_call_in_sight_the_expression_to_pass_is_given(program):
             @ll.function
             def f(n, m=2):
                 return n
-            for i in range(2):
+            for i in (0.0, 1.0):
                 {call}
         """)
         assert str(p.miss).endswith("Fix: for `n` pass ll.constant(n)"), call
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "calls"),
+    [
+        ("a, n", "a * n", "f(x, 1); f(x, 2)"),
+        ("a, axis", "ll.sum(a, axis=axis)", "f(x, 0); f(x, 1)"),
+        ("a, shape", "a.reshape(shape)", "f(x, (4, 1)); f(x, (2, 2))"),
+        ("a, n, k=2.0", "a * n", "f(x, 1, k=2.0); f(x, 3, k=2.0)"),
+        ("n, k", "k", "f(ll.constant([1, 2]), 1.0); f(ll.constant([1, 2]), 2.0)"),
+        ("a, n", "ll.astype(a, ll.complex64) * n", "f(x, 1j); f(x, 2j)"),
+    ],
+)
+def test_a_number_that_need_not_work_as_a_tensor_has_no_fix(program, head, body, calls):
+    p = program(f"x = ll.ones((2, 2))\n@ll.function\ndef f({head}):\n    return {body}\n{calls}")
+    assert p.miss.fix == ""
+    assert str(p.miss).endswith(
+        "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the dtype that it "
+        "meets, such as ll.constant(n, x.dtype)."
+    )
+
+
+def test_a_flag_that_becomes_a_number_has_no_fix(program):
+    p = program("@ll.function\ndef f(a):\n    return 1.0 if a else 2.0\nf(True)\nf(0.5)")
+    assert p.miss.fix == ""
+    assert str(p.miss).endswith("Pass the same type of value in each call.")
+
+
+def test_of_a_number_and_a_tensor_the_call_with_the_number_is_to_be_mended(program):
+    head = "@ll.function\ndef f(x):\n    return x\n"
+    for calls in ("f(1)\nf(ll.constant(1))", "f(1); f(ll.constant(1))", "t = ll.constant(1)\nf(1)\nf(t)"):
+        p = program(head + calls)
+        assert str(p.miss).endswith('Fix: in the earlier call, for `x` pass ll.constant(x, "int32")'), calls
+    p = program(f"{head}f(ll.constant(1))\nf(1)")
+    assert str(p.miss).endswith('Fix: call with f(ll.constant(1, "int32"))')
+    assert program(p.mended()).f.trace_count == 1
+    assert program(f"{head}f(ll.constant(1))\nf(1.5)").miss.fix == ""
+
+
+def test_a_container_written_in_the_call_is_not_indexed(program):
+    p = program("""
+        @ll.function
+        def f(batch):
+            return batch["b"]
+        for shape in ((), (1, 1)):
+            f({"b": ll.ones(shape)})
+    """)
+    assert str(p.miss).endswith('Fix: for `batch["b"]` pass ll.reshape(batch["b"], ())')
 
 
 def test_a_rank_that_holds_more_has_no_fix(program):
