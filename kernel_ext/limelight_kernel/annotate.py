@@ -7,6 +7,7 @@ output or an effect, whether they depend on anything but literals, and whether t
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,8 @@ MEANING = {
 class Line:
     """A line of a cell: its number, its text, its mark ("" for blank lines, comments and continuations).
 
-    `nodes` counts the ops of the traced graph that come from it, literals left out.
+    `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
+    together have the graph's ops, but for those that no line of the cell made; ops of called functions do not count.
     """
 
     number: int
@@ -49,14 +51,22 @@ def annotate(cell: Cell, traced: Graph | None, optimised: Graph | None) -> tuple
     kept = _by_line(optimised, cell.filename)
     live = _live(traced) if traced is not None else set()
     fixed = _constant(traced) if traced is not None else set()
+    counts = _counts(traced, cell.filename)
     marks = {line: _mark(nodes, kept.get(line, []), live, fixed) for line, nodes in made.items()}
     for first, last in _statements(cell.tree.body):
         if not any(line in marks for line in range(first, last + 1)):
             marks[first] = TRACE_TIME
     return tuple(
-        Line(number, text, marks.get(number, ""), sum(map(_is_op, made.get(number, []))))
+        Line(number, text, marks.get(number, ""), counts[number])
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )
+
+
+def _counts(graph: Graph | None, filename: str) -> Counter[int]:
+    """How many nodes of `graph` itself each line made."""
+    nodes = [] if graph is None else graph.nodes
+    lines = (next((source.line for source in node.stack if source.file == filename), None) for node in nodes)
+    return Counter(line for line in lines if line is not None)
 
 
 def _mark(made: list[Node], kept: list[Node], live: set[Node], fixed: set[Node]) -> str:

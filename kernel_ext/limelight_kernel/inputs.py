@@ -32,10 +32,12 @@ class Pinned:
     """Stands for a value that a cell reads but that is no argument of its graph: it is keyed by identity."""
 
     __limelight_leaf__ = True
-    __slots__ = ("__weakref__", "value")
+    __slots__ = ("__dict__", "__weakref__", "value")
 
     def __init__(self, value: object) -> None:
         self.value = value
+        if isinstance(value, Variable):
+            self.__limelight_name__ = f"variable {value.name}"  # what signatures call it
 
     def __repr__(self) -> str:
         named = f" {self.value.name}" if isinstance(self.value, Variable) else ""

@@ -7,10 +7,16 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from limelight_kernel.annotate import GLYPHS, MEANING, Line
+from limelight_widgets.units import counted
 
 WIDTH = 80
 WORD = max(map(len, MEANING))
 INDENT = "\N{NO-BREAK SPACE}"
+GAP = 3 * "&nbsp;"  # between columns: readers that drop styles keep it
+COUNTS = (
+    "each op of the graph, as traced, counts once, at the innermost line of the cell that made it; "
+    "ops inside functions that the graph calls do not count"
+)
 
 
 def text_listing(lines: Sequence[Line], width: int = WIDTH) -> str:
@@ -28,25 +34,27 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH) -> str:
 def html_listing(lines: Iterable[Line]) -> str:
     """A table with a row for each line; leading blanks survive as no-break spaces."""
     rows = "".join(
-        f'<tr><td align="right">{line.number}</td><td align="left">{_mark(line)}</td>'
+        f'<tr><td align="right">{line.number}{GAP}</td><td align="left">{_mark(line)}{GAP}</td>'
         f'<td align="left"><code>{_code(line.text)}</code></td></tr>'
         for line in lines
     )
-    head = '<tr><th>line</th><th align="left">what became of it</th><th align="left">code</th></tr>'
+    titles = (f'<th align="left">{title}</th>' for title in (f"line{GAP}", f"what became of it{GAP}", "code"))
+    head = f"<tr>{''.join(titles)}</tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
-def html_legend(lines: Iterable[Line]) -> str:
+def html_legend(lines: Sequence[Line]) -> str:
     """What the marks in `lines` mean, folded away."""
     used = {line.mark for line in lines}
     items = "".join(f"<li>{GLYPHS[mark]} {mark}: {escape(MEANING[mark])}</li>" for mark in MEANING if mark in used)
+    items += f"<li>ops: {COUNTS}</li>" if any(line.nodes for line in lines) else ""
     return f"<details><summary>what the words mean</summary><ul>{items}</ul></details>" if items else ""
 
 
 def _mark(line: Line) -> str:
     if not line.mark:
         return ""
-    count = f", {line.nodes} ops" if line.nodes > 1 else ""
+    count = f", {counted(line.nodes, 'op')}" if line.nodes else ""
     return f"{GLYPHS[line.mark]} {line.mark}{count}"
 
 

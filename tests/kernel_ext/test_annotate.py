@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -131,11 +132,30 @@ def test_a_statement_over_several_lines_has_its_mark_where_the_ops_are(builder):
     assert b.marks(b.graph(y)) == {3: STAGED}
 
 
-def test_ops_are_counted_without_literals(builder):
+def test_ops_are_counted_once_at_the_innermost_line(builder):
+    b = builder("def f(x):\n    return x + x\ny = f(x)\nz = call(f, x)")
+    inner = b.graph(b.node("add", [b.x, b.x], 3))
+    b.nodes = []
+    y = b.node("mul", [b.node("add", [b.x, b.x], 0, 3, 4), b.x], 4)
+    callee = SimpleNamespace(name="f", graph=inner, run=lambda *payloads: ())
+    traced = b.graph(b.node("call", [y], 5, functions=[callee]))
+    counts = {line.number: line.nodes for line in annotate(b.cell, traced, traced)}
+    assert counts == {2: 0, 3: 1, 4: 1, 5: 1}
+
+
+def test_literals_count_as_the_headline_counts_them(builder):
     b = builder("y = 2 * x + x")
     two = b.node("constant", [], 2)
     y = b.node("add", [b.node("mul", [two, b.x], 2), b.x], 2)
-    assert annotate(b.cell, b.graph(y), b.graph(y))[0] == Line(2, "y = 2 * x + x", STAGED, 2)
+    assert annotate(b.cell, b.graph(y), b.graph(y))[0] == Line(2, "y = 2 * x + x", STAGED, 3)
+
+
+def test_the_columns_of_the_html_listing_stand_apart_without_styles():
+    html = html_listing([Line(2, "y = x", STAGED, 1), Line(3, "z = y", STAGED, 1200)])
+    cells = re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", html)
+    assert cells[0] == "line&nbsp;&nbsp;&nbsp;"
+    assert all(cell.endswith("&nbsp;&nbsp;&nbsp;") for i, cell in enumerate(cells) if i % 3 < 2)
+    assert ("● staged, 1 op&" in html, "● staged, 1,200 ops&" in html, "style" in html) == (True, True, False)
 
 
 def test_the_text_listing_fits_a_terminal():

@@ -227,6 +227,22 @@ def test_a_result_has_every_form(notebook):
     assert static.data["text/html"].count("<img") == 1
 
 
+def test_the_counts_of_the_lines_add_up_to_the_headline(notebook):
+    notebook("inner = ll.function(lambda t: ll.tanh(t) * 2 + 1)\nv = ll.Variable(w, name='v')")
+    notebook(
+        "%%stage step -o ran\ndef helper(t):\n    return inner(t) * 2 + 1\n\nwith ll.GradientTape() as tape:\n"
+        "    y = helper(x @ v)\nv.assign_sub(tape.gradient(y, v))"
+    )
+    ops = sum(line.nodes for line in value(notebook, "ran").lines)
+    assert value(notebook, "ran").headline.startswith(f"step: traced ({ops} ops, ")
+    assert ops > 5
+
+
+def test_a_repr_counts_in_words(notebook):
+    notebook("%%stage -q step\ny = x")
+    assert value(notebook, "repr(step)") == "<staged cell step: 1 line, 1 trace>"
+
+
 def test_the_output_of_a_long_cell_stays_small(notebook):
     body = "\n".join(f"v{i} = x * {i}.5 + v{i - 1}" if i else "v0 = x" for i in range(50))
     html = notebook(f"%%stage long\n{body}").shown[0].data["text/html"]

@@ -87,3 +87,13 @@ def test_a_wrapper_around_itself_ends(notebook):
 
     loop.__wrapped__ = loop
     assert reads_of(loop, notebook) == frozenset()
+
+
+def test_a_variable_that_a_helper_closes_over_has_its_name_in_the_signature(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nw = ll.Variable([2.0], name='w1')\ndef helper(t):\n    return t * w")
+    run("x = ll.constant([1.0])")
+    run("%%stage step\ny = helper(x)")
+    signature = run("str(step.trace_cache[0].signature)").value
+    assert "variable w1" in signature
+    assert "Pinned" not in signature

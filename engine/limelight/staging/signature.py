@@ -299,7 +299,13 @@ def _by_identity(x: Any) -> tuple[Any, ...]:
 
 
 def describe_object(x: Any) -> str:
-    """A short name for an object that is keyed by identity. Runs no code of the user's."""
+    """A short name for an object that is keyed by identity: its own `__limelight_name__`, or its type and name.
+
+    Runs no code of the user's.
+    """
+    called = _own(x).get("__limelight_name__")
+    if isinstance(called, str):
+        return called
     name = x.__qualname__ if isinstance(x, _NAMED) else _own(x).get("__qualname__")
     return f"{type(x).__name__} {name}" if isinstance(name, str) else f"{type(x).__name__} object"
 
