@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 from limelight import dtypes
 from limelight.dtypes import DType
@@ -10,6 +11,8 @@ from limelight.eager.running import SCALARS
 from limelight.errors import DTypeError
 from limelight.registry import KINDS, Op
 from limelight.tensor import Tensor, as_tensor, constant
+
+_COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 
 
 def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -52,6 +55,8 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
             if not dtypes.fits(x, target):
                 raise DTypeError(_mixed(op, handles, [*found, dtypes.default_for(x)]))
             if type(x) is int and not dtypes.in_range(x, target):
+                if op.name in _COMPARISONS:
+                    return _beside_infinity(handles, i)
                 raise DTypeError(
                     f"{op}: {x} does not fit into {target.name}; write ll.astype(x, ll.int64) on the tensor"
                 )
@@ -60,6 +65,12 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         elif x.dtype is not target and x.dtype != target:
             handles[i] = x.astype(target)
     return tuple(handles)
+
+
+def _beside_infinity(handles: list[Any], index: int) -> tuple[Any, ...]:
+    """Operands that compare as those given do: an int beyond the range of a dtype is to its values as infinity is."""
+    infinity = math.inf if handles[index] > 0 else -math.inf
+    return tuple([infinity if i == index else x.astype(dtypes.float32) for i, x in enumerate(handles)])
 
 
 def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:

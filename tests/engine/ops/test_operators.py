@@ -167,3 +167,16 @@ def test_iteration_and_length():
     x = ll.constant([[1, 2], [3, 4]])
     assert [row.tolist() for row in x] == [[1, 2], [3, 4]]
     assert len(x) == 2
+
+
+@pytest.mark.parametrize("number", [300, 255, -1, 2**70, -(2**70)])
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_comparisons_with_ints_beyond_the_range_are_exact_however_they_run(name, number):
+    compare, values = getattr(operator, name), [0, 200, 255]
+    x = ll.constant(np.array(values, np.uint8))
+    beside = lambda x: (compare(x, number), compare(number, x))  # noqa: E731
+    with ll.GradientTape(), ll.GradientTape():
+        taped = beside(x)
+    for one, other in (beside(x), taped, ll.function(beside)(x)):
+        assert one.tolist() == [compare(v, number) for v in values]
+        assert other.tolist() == [compare(number, v) for v in values]
