@@ -117,13 +117,26 @@ def test_031_watching_integers_warns_and_gives_none() -> None:
     assert [item(g) for g in tape.gradient(y, [i, x])] == [None, 12.0]
 
 
-def test_031_targets_and_sources_that_are_no_tensors_give_none_alone() -> None:
+def test_031_targets_and_sources_that_are_strings_or_none_give_none_alone() -> None:
     x = ll.constant(3.0)
     with ll.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = x * x
     assert tape.gradient("y", x) is None
-    assert [item(g) for g in tape.gradient(["y", y], ["x", x, np.ones(2)])] == [None, 6.0, None]
+    assert [item(g) for g in tape.gradient(["y", y], ["x", x, None])] == [None, 6.0, None]
+
+
+@pytest.mark.parametrize("thing", [np.ones(3), np.float32(2), 2.0, object()])
+def test_031_targets_and_sources_that_no_tape_knows_are_refused(thing: Any) -> None:
+    x = ll.constant(3.0)
+    with ll.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ArgumentError, match=f"a source must be a tensor .*, got .*{type(thing).__name__}"):
+        tape.gradient(y, [x, thing])
+    with pytest.raises(ArgumentError, match=f"a target must be a tensor .*, got .*{type(thing).__name__}"):
+        tape.gradient({"loss": thing}, x)
+    assert tape.gradient(y, x).item() == 6.0, "a mistake does not use the tape up"
 
 
 # 32 Identity

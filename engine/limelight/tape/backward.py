@@ -9,7 +9,7 @@ import numpy as np
 
 from limelight import dispatch, nest, shapes, source
 from limelight.devices import CPU0
-from limelight.errors import DTypeError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.registry import Entry
 from limelight.tape.entries import source_of
 from limelight.tensor import Tensor, as_tensor, constant, wrap
@@ -17,6 +17,20 @@ from limelight.variables import Resource
 
 Gradients = dict[int, Tensor]
 """Gradients found so far, by uid."""
+
+
+def check(what: str, leaves: Sequence[Any]) -> None:
+    """Raises ArgumentError for a target or source that no tape can know. Strings and None just have no gradient."""
+    for x in leaves:
+        if not isinstance(x, (Tensor, Resource, str, type(None))):
+            raise ArgumentError(
+                f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; make it a tensor with "
+                "x = ll.constant(...), tape.watch(x), and compute the target from x"
+            )
+
+
+def _described(x: Any) -> str:
+    return f"the {type(x).__name__} {x!r}" if isinstance(x, (bool, int, float, complex)) else f"a {type(x).__name__}"
 
 
 def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:

@@ -261,13 +261,16 @@ class GradientTape(dispatch.Interpreter):
         gradients follow the conjugate convention: the steepest ascent of the real part.
 
         Raises TapeError on the second call of a tape that is not persistent, GradientError when an op on the way has
-        no rule, ShapeError or DTypeError when an output gradient does not fit its target.
+        no rule, ShapeError or DTypeError when an output gradient does not fit its target, ArgumentError for numbers,
+        arrays and other values that no tape knows. A source that is None or a string gets None.
         """
         if unconnected_gradients not in ("none", "zero"):
             raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')
-        self._begin()
         targets, structure = nest.flatten(target)
         wanted, source_structure = nest.flatten(sources)
+        backward.check("target", targets)
+        backward.check("source", wanted)
+        self._begin()
         names = [uid_of(x) for x in wanted]
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
