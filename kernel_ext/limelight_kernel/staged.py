@@ -102,6 +102,11 @@ class StagedCell(Function):
         """The names of the notebook that running the cell assigns."""
         return frozenset(self._names().writes)
 
+    def output_names(self, entry: Any) -> list[str]:
+        """For each output of a trace's graph the name that the cell gives it; empty where that is not known."""
+        mould = self._moulds.get(entry)
+        return [] if mould is None else mould.names
+
     # Inputs
 
     def _names(self) -> Names:

@@ -40,6 +40,20 @@ class Mould:
         result = values.pop(_RESULT)
         return Made(values, self.deleted, result)
 
+    @property
+    def names(self) -> list[str]:
+        """What the notebook calls each tensor of the graph: `loss`, `gradients[0]`, and `result`."""
+        return [
+            path
+            for name, structure in self.structures.items()
+            for path, leaf in zip(nest.paths(structure, _said(name)), self.leaves[name], strict=True)
+            if leaf is _HOLE
+        ]
+
+
+def _said(name: str) -> str:
+    return "result" if name == _RESULT else name
+
 
 def mould(made: Made) -> tuple[Mould, tuple[Tensor, ...]]:
     """Splits what a body made into what only the trace knows, and the tensors that the graph computes."""

@@ -27,6 +27,11 @@ def test_names_come_in_and_go_out(notebook):
     assert value(notebook, "w.numpy().tolist()") == [[1.0], [1.0]]
 
 
+def test_a_staged_cell_knows_the_names_of_its_graphs_outputs(notebook):
+    notebook("%%stage step\ny = [x @ w, 3]\nn = 3\nx + 1")
+    assert value(notebook, "step.output_names(step.trace_cache[0])") == ["y[0]", "result"]
+
+
 def test_the_result_is_the_cells_value(notebook):
     notebook("%%stage\nx + 1")
     assert value(notebook, "_.numpy()[0, 0]") == 2.0

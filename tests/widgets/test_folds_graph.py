@@ -10,6 +10,8 @@ import pytest
 
 from limelight import events
 from limelight.source import Source
+from limelight_widgets.figures.boxes import words
+from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import GraphFold
 from limelight_widgets.folds.describe import attribute_text
 from limelight_widgets.folds.groups import MOST_CHILDREN, Hierarchy
@@ -179,6 +181,18 @@ def test_the_newest_trace_is_followed(staged, network, make):
     staged.add(network, signature="f32[5,3]")
     assert fold.apply(traced(entry=1))
     assert (fold.state()["trace"], fold.state()["traces"], fold.state()["signature"]) == (1, 2, "f32[5,3]")
+
+
+def test_outputs_have_the_names_that_their_function_knows(staged, network):
+    staged.output_names = lambda entry: [f"{entry.reason}[{k}]" for k in range(len(network.outputs))]
+    staged.add(network, reason="loss")
+    state = GraphFold(staged).state()
+    shown = state["graphs"][state["variants"][0]["graph"]]
+    assert shown["output_names"] == ["loss[0]"]
+    output = next(box for box in visible(state, 0).boxes if box.kind == "output")
+    assert words(state, output).title == "loss[0]"
+    staged.output_names = lambda entry: ["a", "b", "c"]
+    assert "output_names" not in GraphFold(staged).state()["graphs"][0]
 
 
 def test_another_functions_traces_change_nothing(staged, network):

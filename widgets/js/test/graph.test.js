@@ -56,6 +56,15 @@ test("at first everything is shown if it can be read, else the whole width", () 
   assert.ok(wide.x >= 0 && wide.x + 2000 * wide.scale <= 700);
 });
 
+test("outputs have the names that their function knows", () => {
+  const graph = { name: "f", inputs: [{ name: "x", spec: "f32[]" }], outputs: [0, 0], nodes: [], groups: [], open: [] };
+  const state = { graphs: [graph], variants: [], sources: [], rules: {} };
+  const box = { name: "o1", kind: "output", graph: 0, index: 1, parent: "" };
+  assert.equal(wordsOf(state, box).title, "output 1");
+  graph.output_names = ["loss", "result"];
+  assert.equal(wordsOf(state, box).title, "result");
+});
+
 test("a node with a requested device shows it on its box", () => {
   const node = { op: "tanh", kind: "op", in: [], out: ["f32[2]"], names: ["%0"], device: "CPU:1" };
   const graph = { name: "f", inputs: [], outputs: [], nodes: [node], groups: [], open: [] };

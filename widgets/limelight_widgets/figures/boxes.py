@@ -73,6 +73,8 @@ def _title(node: State) -> str:
 
 
 def _output_title(graph: State, index: int) -> str:
+    if "output_names" in graph:
+        return str(graph["output_names"][index])
     return "output" if len(graph["outputs"]) == 1 else f"output {index}"
 
 

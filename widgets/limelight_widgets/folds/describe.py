@@ -37,11 +37,13 @@ class Describer:
         self._waiting: list[tuple[int, Any]] = []
         self._alive: list[Any] = []  # keeps ids unique while describing
 
-    def graph(self, graph: Any) -> int:
-        """Describes `graph` and all that it calls; returns its index."""
+    def graph(self, graph: Any, output_names: Sequence[str] = ()) -> int:
+        """Describes `graph` and all that it calls; returns its index. Names its outputs, if there is one for each."""
         index = self._place(graph)
         while self._waiting:
             self._describe(*self._waiting.pop())
+        if output_names and len(output_names) == len(graph.outputs):
+            self._graphs[index]["output_names"] = [shortened(name, NAME_WIDTH) for name in output_names]
         return index
 
     def state(self) -> State:

@@ -84,7 +84,8 @@ class GraphFold:
             raise IndexError(f"{function.name} has {len(cache)} traces, numbered from 0; there is no {self._trace}")
         index = self._trace % len(cache)
         entry = cache[index]
-        return head | {"trace": index, "signature": str(entry.signature)} | _variants(entry)
+        names = function.output_names(entry) if hasattr(function, "output_names") else ()  # a staged cell knows them
+        return head | {"trace": index, "signature": str(entry.signature)} | _variants(entry, names)
 
     def _of_graph(self, subject: Any) -> State:
         if not hasattr(subject, "graph") and not hasattr(subject, "nodes"):
@@ -97,14 +98,14 @@ class GraphFold:
         return {"kind": "graph", "title": graph.name, "which": self._which} | variants
 
 
-def _variants(entry: Any) -> State:
+def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
     """Both versions of an entry's graph, and what the optimiser did to come from one to the other."""
     describer = Describer()
     optimised, records = _optimised(entry)
     with collector_paused():
         variants = [
-            {"key": "traced", "graph": describer.graph(entry.graph)},
-            {"key": "optimised", "graph": describer.graph(optimised)},
+            {"key": "traced", "graph": describer.graph(entry.graph, output_names)},
+            {"key": "optimised", "graph": describer.graph(optimised, output_names)},
         ]
     return {"variants": variants, "passes": [_pass(record) for record in records]} | describer.state()
 

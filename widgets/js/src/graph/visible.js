@@ -14,7 +14,8 @@
  *
  * @typedef {object} Graph
  * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
- * @property {number[]} outputs @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
+ * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
+ * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
  *
  * @typedef {object} Box
  * @property {string} name @property {"input" | "output" | "node" | "group"} kind

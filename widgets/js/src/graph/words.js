@@ -43,7 +43,7 @@ export function wordsOf(state, box) {
     return words(name, (captured ? "captured " : "") + spec, "input");
   }
   if (box.kind === "output") {
-    const title = graph.outputs.length === 1 ? "output" : `output ${box.index}`;
+    const title = graph.output_names?.[box.index] ?? (graph.outputs.length === 1 ? "output" : `output ${box.index}`);
     return words(title, valuesOf(graph)[graph.outputs[box.index]].spec, "output");
   }
   if (box.kind === "group") {
