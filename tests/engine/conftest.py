@@ -19,9 +19,9 @@ Clean = Callable[..., AbstractContextManager[None]]
 
 def engine_state() -> dict[str, Any]:
     """Everything of the engine's that a mistake could leave behind, as seen from this thread."""
-    free = staging._tracing.acquire(blocking=False)
+    free = staging._turns.lock.acquire(blocking=False)
     if free:
-        staging._tracing.release()
+        staging._turns.lock.release()
     return {
         "interpreters": dispatch.stack(),
         "active": list(dispatch.active),
@@ -31,6 +31,7 @@ def engine_state() -> dict[str, Any]:
         "state creation": (on_create.get(), lift.get()),
         "pretended lines": source._pretence.stack,
         "the lock of tracing can be taken": free,
+        "tracing": list(staging._turns.tracing),
     }
 
 

@@ -6,7 +6,6 @@ import functools
 import inspect
 import itertools
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,12 +22,12 @@ from limelight.staging.entry import ConcreteFunction
 from limelight.staging.lifting import lifted
 from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
+from limelight.staging.turns import Turns
 from limelight.trace import Tracer
 from limelight.variables import Variable, lift, on_create, stand_in
 
 _ids: Final = itertools.count(1)
-_tracing: Final = threading.RLock()
-"""Held while tracing: one lock for all functions, so that two that trace each other from two threads get on."""
+_turns: Final = Turns()
 _DEEPEST: Final = 8
 """How often a function may begin to trace one call within itself: Python state may end such a recursion."""
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
@@ -69,7 +68,7 @@ class Function:
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._created_state = False
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
-        self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_tracing`
+        self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_turns`
         functools.update_wrapper(self, python_function, updated=())
         _alive.add(self)
 
@@ -172,7 +171,7 @@ class Function:
 
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
-        with _tracing:
+        with _turns.take(self.name):
             found: ConcreteFunction | None = self._find(call.key)
             if found is not None:
                 return found
