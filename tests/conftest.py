@@ -55,3 +55,13 @@ def _nothing_left_open() -> Iterator[None]:
     left = [one for one in dispatch.active if one not in before]
     dispatch.active[:] = before
     assert not left, f"left open by this test: {left}"
+
+
+@pytest.fixture(autouse=True)
+def _devices_as_before() -> Iterator[None]:
+    """Takes back the virtual devices that a test has made: messages and lists name all there are."""
+    from limelight import devices
+
+    before = list(devices._local)
+    yield
+    devices._local[:] = before
