@@ -108,7 +108,7 @@ def test_arguments_that_matter_come_first_and_objects_are_counted():
     step = ll.function(apply)
     step(ll.tanh, True, np.ones((2, 3), "float32"), ll.sum)
     (shown,) = limelight_widgets.trace_cache(step).state()["functions"][0]["entries"]
-    assert shown["arguments"] == "x: f32[2,3], flag: True, +2 objects"
+    assert shown["arguments"] == "x: f32[2,3], flag: True, +2\u00a0objects"
     assert shown["signature"].startswith("activation: ")
 
 

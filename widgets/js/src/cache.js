@@ -104,7 +104,7 @@ function row(entry, key, most, newestKey, unfolded) {
 function signature({ signature: text, arguments: brief }, key, unfolded) {
   if (brief === text && text.length <= FOLDED) return h("code", {}, text || "–");
   const ontoggle = (/** @type {any} */ event) => (event.target.open ? unfolded.add(key) : unfolded.delete(key));
-  const summary = h("summary", {}, h("code", {}, shortened(brief, FOLDED).replaceAll(": ", ":\u00a0")));
+  const summary = h("summary", {}, h("code", {}, shortened(brief, FOLDED)));
   return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
 }
 

@@ -131,7 +131,7 @@ def arguments_text(entry: Any) -> str:
             named[part[0]].append(f"{path}: {describe_part(part)}")
         else:
             objects += 1
-    counted_objects = [f"+{objects} object{'s' * (objects > 1)}"] if objects else []
+    counted_objects = [f"+{objects}\u00a0object{'s' * (objects > 1)}"] if objects else []
     return ", ".join([*named["tensor"], *named["value"], *named["variable"], *counted_objects])
 
 
