@@ -175,14 +175,46 @@ def test_171_several_runs_before_their_backward_are_matched() -> None:
     assert [tape.gradient(t, a).item() for t in (z, y, z)] == pytest.approx([8 * 1.5**7] * 3)
 
 
-@both
-def test_171_variables_inside_are_constants_of_the_outside(stage: Callable[..., Any]) -> None:
+def test_171_eagerly_variables_inside_have_gradients() -> None:
     v = ll.Variable(5.0)
-    f = stage(lambda a: ll.py_func(lambda t: t * v, [a], scalar))
     with ll.GradientTape() as tape:
         tape.watch(x)
+        y = ll.py_func(lambda t: t * v, [x], scalar)
+    assert [g.item() for g in tape.gradient(y, [x, v])] == [5.0, 3.0]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_171_in_a_graph_the_gradient_of_a_variable_inside_is_lost_aloud(watched: bool) -> None:
+    v, w = ll.Variable(5.0, name="scale"), ll.Variable(1.0, name="unrelated")
+
+    def inside(t: Any) -> Any:
+        w.assign(w + 1.0)
+        return t * v
+
+    f = ll.function(lambda a: ll.py_func(inside, [a], scalar))
+
+    def gradients() -> Any:
+        with ll.GradientTape() as tape:
+            if watched:
+                tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, [x, v])
+
+    with pytest.warns(RuntimeWarning, match=r"inside uses the variable 'scale', .*Pass v.read_value\(\)") as caught:
+        found = gradients()
+    assert len(caught) == 1
+    assert found[1] is None
+    assert not watched or found[0].item() == 5.0
+    assert caught[0].filename == __file__
+
+
+def test_171_a_variable_whose_value_is_passed_has_its_gradient() -> None:
+    v = ll.Variable(5.0)
+    f = ll.function(lambda a: ll.py_func(lambda t, u: t * u, [a, v.read_value()], scalar))
+    with ll.GradientTape() as tape:
         y = f(x)
-    assert tape.gradient(y, x).item() == 5.0
+    assert tape.gradient(y, v).item() == 3.0
+    assert f(x).item() == 15.0
 
 
 @both

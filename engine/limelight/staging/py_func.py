@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight import dispatch
+from limelight import dispatch, source
 from limelight.devices import CPU0, Device
 from limelight.eager import move
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec
 from limelight.staging.branches import require_callable, tracing
-from limelight.tape import INEXACT, GradientTape
+from limelight.tape import INEXACT, GradientTape, filled
 from limelight.tensor import Tensor, as_tensor, constant, wrap
 from limelight.variables import Resource
 
@@ -32,7 +33,11 @@ class PythonCall:
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *tensors: Any) -> tuple[Tensor, ...]:
-        """Runs the function eagerly, outside every tape and trace; its exceptions reach the caller as they are."""
+        """Runs the function eagerly; its exceptions reach the caller as they are.
+
+        As an op of a graph it runs outside every tape and trace of the caller's (see `_run`); called eagerly, under the
+        caller's tapes, which record its ops like any others.
+        """
         try:
             result = self.function(*tensors)
         except Exception as error:
@@ -87,6 +92,10 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
     dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
     is differentiable, to second order by running `fn` once more. Exceptions of `fn` reach the caller unchanged.
+
+    Called eagerly, all that `fn` computes with has gradients. In a graph only `inputs` have: for a variable `v` that
+    `fn` uses, pass `v.read_value()` in `inputs`; a RuntimeWarning says so where a gradient would be lost.
+
     Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that
     cannot be called and for `inputs` that are no list.
 
@@ -121,8 +130,16 @@ class Recording(NamedTuple):
 
 def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     *payloads, call = given
+    taped = any(isinstance(interpreter, GradientTape) for interpreter in dispatch.stack())
     with dispatch.fresh_stack():
-        return tuple(call.payloads(call(*call.tensors(payloads))))
+        if not taped:
+            return tuple(call.payloads(call(*call.tensors(payloads))))
+        with GradientTape(persistent=True) as tape:  # none of the inputs is watched: only variables can be
+            outputs = call(*call.tensors(payloads))
+        if tape.watched_variables():
+            floats = [x for x in outputs if x.dtype in INEXACT]
+            _warn_of_lost(call, tape.watched_variables(), tape.gradient(floats, list(tape.watched_variables())))
+        return tuple(call.payloads(outputs))
 
 
 def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
@@ -141,8 +158,28 @@ def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]
     with dispatch.fresh_stack():
         outputs = [recording.outputs[i] for i in seeded]
         wanted = [recording.inputs[i] for i in targets]
-        found = recording.tape.gradient(outputs, wanted, call.tensors(seeds), unconnected_gradients="zero")
-        return tuple(call.payloads(found))
+        variables = recording.tape.watched_variables()
+        found = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
+        _warn_of_lost(call, variables, found[len(wanted) :])
+        reached = [filled(0, x) if g is None else g for x, g in zip(wanted, found, strict=False)]
+        return tuple(call.payloads(reached))
+
+
+def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Warns of the variables that have gradients which end here: a graph's py_func hands on those of its inputs."""
+    lost = [v.name for v, g in zip(variables, gradients, strict=True) if g is not None]
+    if not lost:
+        return
+    message = (
+        f"py_func: {call.name} uses the variable {', '.join(map(repr, lost))}, whose gradient is lost: in a graph only "
+        "the inputs of a py_func have gradients. Pass v.read_value() in inputs and use that in the function"
+    )
+    line = source.user_line() or source.Source("<unknown>", 1, "")
+    try:
+        warnings.warn_explicit(message, RuntimeWarning, line.file, line.line)
+    except RuntimeWarning as error:  # the user has made warnings errors
+        mark_user_error(error)
+        raise
 
 
 def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) -> Callable[..., tuple[Any, ...]]:
