@@ -55,11 +55,7 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
             if not dtypes.fits(x, target):
                 raise DTypeError(_mixed(op, handles, [*found, dtypes.default_for(x)]))
             if type(x) is int and not dtypes.in_range(x, target):
-                if op.name in _COMPARISONS:
-                    return _beside_infinity(handles, i)
-                raise DTypeError(
-                    f"{op}: {x} does not fit into {target.name}; write ll.astype(x, ll.int64) on the tensor"
-                )
+                return _beyond(op, handles, i, target)
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
                 handles[i] = constant(x, target)
         elif x.dtype is not target and x.dtype != target:
@@ -67,9 +63,15 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     return tuple(handles)
 
 
-def _beside_infinity(handles: list[Any], index: int) -> tuple[Any, ...]:
-    """Operands that compare as those given do: an int beyond the range of a dtype is to its values as infinity is."""
-    infinity = math.inf if handles[index] > 0 else -math.inf
+def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any, ...]:
+    """Operands of which one is an int beyond the range of the other's dtype, `target`.
+
+    Such a number compares with all its values as infinity does. Other ops cannot use it: raises DTypeError.
+    """
+    number = handles[index]
+    if op.name not in _COMPARISONS:
+        raise DTypeError(f"{op}: {number} does not fit into {target.name}; write ll.astype(x, ll.int64) on the tensor")
+    infinity = math.inf if number > 0 else -math.inf
     return tuple([infinity if i == index else x.astype(dtypes.float32) for i, x in enumerate(handles)])
 
 
