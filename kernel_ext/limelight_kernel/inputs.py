@@ -6,7 +6,7 @@ plain values by value, other objects by identity.
 
 from __future__ import annotations
 
-import weakref
+import operator
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -15,7 +15,9 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import nest
+from limelight.errors import SignatureError
 from limelight.spec import TensorSpec
+from limelight.staging.signature import part_of
 from limelight.tensor import Tensor, constant
 from limelight.variables import Resource, Variable
 from limelight_kernel.analysis import Names, analyse
@@ -45,16 +47,24 @@ class Pinned:
 
 
 class Pins:
-    """Hands out one `Pinned` for each name, and a new one when the name means another object."""
+    """Hands out one `Pinned` for each name, and a new one when the name means another object, or the object changed."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Pinned] = {}
+        self._by_name: dict[str, tuple[Pinned, object]] = {}
 
     def pin(self, name: str, value: object) -> Pinned:
+        contents = _contents(value)
         known = self._by_name.get(name)
-        if known is None or known.value is not value:
-            known = self._by_name[name] = Pinned(value)
-        return known
+        if known is None or known[0].value is not value or known[1] != contents:
+            known = self._by_name[name] = (Pinned(value), contents)
+        return known[0]
+
+
+def _contents(value: object) -> object:
+    """What tells whether a container without a key has changed in place since; a 1 is no True here."""
+    if isinstance(value, set | frozenset):
+        return frozenset((type(x), x) for x in value)
+    return bytes(value) if isinstance(value, bytearray) else None
 
 
 class NamesRead:
@@ -106,21 +116,16 @@ def travels(value: object) -> bool:
 
 
 def keyed(name: str, value: Any, pins: Pins, closed_over: Collection[int] = ()) -> Any:
-    """`value` as an argument that the engine can key: a set by its elements, what has no weak references by a pin.
+    """`value` as an argument that the engine can key: with pins for leaves that the engine cannot key.
 
     Variables are arguments, by type, but for those whose ids are `closed_over`: helpers mean these very ones, so the
     graph captures them, and the cell must mean them too.
     """
-    if isinstance(value, set | frozenset):
-        return (type(value).__name__, *sorted(map(repr, value)))
-    for leaf in nest.leaves_of(value):
-        if not isinstance(leaf, (*_ARRAYS, *_NUMBERS, str, bytes, range, slice, type(None))) and not _weakly(leaf):
-            return pins.pin(name, value)
     leaves, structure = nest.flatten(value)
-    if not any(id(leaf) in closed_over for leaf in leaves):
-        return value
-    pinned = [pins.pin(f"{name}#{i}", x) if id(x) in closed_over else x for i, x in enumerate(leaves)]
-    return nest.unflatten(structure, pinned)
+    pinned = [
+        x if _keyable(x) and id(x) not in closed_over else pins.pin(f"{name}#{i}", x) for i, x in enumerate(leaves)
+    ]
+    return value if all(map(operator.is_, pinned, leaves)) else nest.unflatten(structure, pinned)
 
 
 def variables_in(values: Iterable[object]) -> frozenset[int]:
@@ -178,9 +183,9 @@ def check_known(names: Iterable[str], known: Iterable[str], flag: str) -> None:
             raise UsageError(f"%%stage {flag}: the cell reads no {name!r}{hint}")
 
 
-def _weakly(value: object) -> bool:
+def _keyable(leaf: object) -> bool:
+    """Whether the engine takes `leaf` as part of a key, as what it is: arrays of dates, say, are refused later on."""
     try:
-        weakref.ref(value)
-    except TypeError:
+        return isinstance(leaf, _ARRAYS) or bool(part_of(leaf, {}))
+    except SignatureError:
         return False
-    return True

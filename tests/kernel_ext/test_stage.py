@@ -162,6 +162,34 @@ def test_any_object_may_be_read(notebook, kept):
     assert "cache hit" in notebook("%%stage step\nseen = thing\ny = x + 1").text
 
 
+def test_sets_inside_containers_may_be_read_and_are_seen_to_change(notebook):
+    notebook("cfg = {'names': {'a', 'b'}, 'k': 3, 'x': x}")
+    cell = "%%stage step\ny = cfg['x'] * cfg['k'] + len(cfg['names'])"
+    notebook(cell)
+    assert value(notebook, "y.numpy()[0, 0]") == 5.0
+    assert "cache hit" in notebook(cell).text
+    notebook("cfg['x'] = x + 1.0")
+    assert "cache hit" in notebook(cell).text, "tensors beside a set are arguments all the same"
+    assert value(notebook, "y.numpy()[0, 0]") == 8.0
+    notebook("cfg['names'].add('c')")
+    notebook(cell)
+    assert value(notebook, "y.numpy()[0, 0]") == 9.0
+
+
+def test_sets_whose_elements_look_alike_are_told_apart(notebook):
+    notebook(
+        "class Named:\n"
+        "    def __init__(self, value): self.value = value\n"
+        "    def __repr__(self): return 'Named'\n"
+        "names = {Named(1.0)}"
+    )
+    cell = "%%stage step\ny = x + next(iter(names)).value"
+    notebook(cell)
+    notebook("names = {Named(5.0)}")
+    notebook(cell)
+    assert value(notebook, "y.numpy()[0, 0]") == 6.0
+
+
 def test_definitions_in_the_cell_stay_ordinary(notebook):
     notebook(
         "%%stage\n"
