@@ -81,6 +81,24 @@ def test_061_several_variables_nested_loops_and_second_order(stage: Callable[...
     assert second.item() == pytest.approx(20 * 8 + 6 * 2)
 
 
+@both
+def test_061_zero_iterations_are_the_identity_whatever_the_body_does(stage: Callable[..., Any]) -> None:
+    @stage
+    def f(x: Any, z: Any, n: Any) -> Any:
+        return ll.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, z * 2.0), (0, x))[1]
+
+    @stage
+    def constant(x: Any, n: Any) -> Any:
+        return ll.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, ll.zeros(())), (0, x))[1]
+
+    x, z = ll.constant(3.0), ll.constant(4.0)
+    for n, expected in ((0, [1.0, 0.0]), (1, [0.0, 2.0]), (3, [0.0, 2.0])):
+        found = gradient(lambda x, z, n=n: f(x, z, ll.constant(n)), x, z, unconnected_gradients="zero")
+        assert [g.item() for g in found] == expected
+        (g,) = gradient(lambda x, n=n: constant(x, ll.constant(n)), x, unconnected_gradients="zero")
+        assert g.item() == expected[0]
+
+
 # 62 What a loop keeps
 
 

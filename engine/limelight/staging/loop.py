@@ -172,8 +172,8 @@ class Record(NamedTuple):
 def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
     cond_fn, body_fn, n, limit = attrs[:4]
     pair = pair_of(body_fn, watched_mask(inputs))
-    if not any(pair.connected):
-        return None
+    if not any(pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
+        return None  # a loop variable that the body overwrites goes through untouched when there are no iterations
     changing = tuple((where, i) for where, i in pair.sources if where == "output" or i < n)
     observed = attrs[4].places if len(attrs) > 4 else ()
     shown = n + 1 + len(observed) if len(attrs) > 4 else n
