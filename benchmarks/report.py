@@ -155,8 +155,8 @@ def plot(file: str, samples: Samples, libraries: Sequence[Library], rows: Sequen
     axes.axvline(1, color="gray", linewidth=0.8)
     axes.set(xscale="log", xlabel="times NumPy's own time (less is better)", yticks=range(len(shown)))
     axes.set_yticklabels([row.name for row in shown])
-    axes.invert_yaxis()
+    axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.08), ncols=len(libraries), fontsize="small", frameon=False)
+    figure.legend(loc="outside upper center", ncols=len(libraries), fontsize="small", frameon=False)
     figure.savefig(file, dpi=130)
     return None

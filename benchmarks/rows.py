@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
 from measure import Library, Row
 
 Words = dict[str, Any]
