@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -12,7 +11,7 @@ import numpy as np
 from limelight import backends, devices, dispatch, dtypes, shapes
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
-from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.shapes import Shape
 from limelight.spec import ObjectSpec, TensorSpec, known
 
@@ -106,15 +105,6 @@ class Tensor:
             raise ValueError(f"a {self.dtype} tensor cannot be seen as {np.dtype(dtype)} without a copy")
         array = self.numpy()
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """What NumPy's functions do with tensors: as with any array-like, or else an error that says what to write."""
-        try:
-            return func._implementation(*args, **kwargs)
-        except TypeError as error:
-            if isinstance(error, LimelightError):
-                raise
-            raise DTypeError(_not_numpys(func)) from error
 
     def __dlpack__(self, **options: Any) -> Any:
         if self._device.backend != "numpy":
@@ -321,13 +311,6 @@ def method(*names: str) -> Callable[[F], F]:
         return function
 
     return attach
-
-
-def _not_numpys(func: Any) -> str:
-    name, home = func.__name__, func.__module__.replace("numpy", "np", 1)
-    ours = home == "np" and hasattr(sys.modules["limelight"], name)
-    write = f"ll.{name}(x), or " if ours else ""
-    return f"{home}.{name} does not take tensors: write {write}{home}.{name}(x.numpy()), which has no gradient"
 
 
 def as_array(value: TensorLike, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from limelight.eager import foreign as foreign
 from limelight.eager.calls import Entry as Entry
 from limelight.eager.calls import entry as entry
 from limelight.eager.calls import entry_of_many as entry_of_many
