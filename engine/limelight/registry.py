@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -200,20 +201,25 @@ class Op:
 
 
 _ops: Final[dict[str, Op]] = {}
+_homes: Final[dict[str, str]] = {}  # the modules that define them
 
 
 def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | None = None, **fields: Any) -> Op:
     """Declares an op and registers it; the fields are `Op`'s.
 
-    Raises ArgumentError for a name that is taken or a rule that names something the op does not have.
-    Redefining an op from the same place (a notebook cell that is run again) replaces it.
+    Raises ArgumentError for a name that another module has taken, or a rule that names something the op does not have.
+    Redefining an op from the same module (reloaded, or a notebook whose cell is run again) replaces it.
     """
+    home = str(sys._getframe(1).f_globals.get("__name__", "?"))
+    if _homes.get(name, home) != home:
+        raise ArgumentError(f"op {name}: {_homes[name]} has defined an op of this name; give yours another")
     op = Op(name, vjp=vjp, why_no_gradient=why_no_gradient, **fields)
     for target, rule in (vjp or {}).items():
         _check_rule(op, target, rule)
     if vjp is None and not why_no_gradient:
         raise ArgumentError(f"op {name}: give `vjp` rules, or say in `why_no_gradient` why there are none")
     _ops[name] = op
+    _homes[name] = home
     return op
 
 
