@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight import registry
 from limelight.errors import (
     ArgumentError,
     DeadVariableError,
@@ -316,3 +317,57 @@ def test_what_a_graph_cannot_return_is_named_by_its_place(
         f(one)
     assert "test_bad_calls.py line" in str(caught.value)
     assert len(f.trace_cache) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"autograph": True}, "autograph=True is not available yet; write ll.cond and ll.while_loop"),
+        ({"jit_compile": True}, "jit_compile=True is not available yet: functions run on the plan executor"),
+        ({"jit_compile": "banana"}, "jit_compile must be None or False, got 'banana'"),
+        ({"autograph": 1}, "autograph must be None or False, got 1"),
+    ],
+)
+def test_options_that_do_nothing_yet_are_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        ll.function(**options)(lambda x: x)
+
+
+def test_options_that_ask_for_nothing_are_accepted():
+    f = ll.function(autograph=None, jit_compile=False)(lambda x: x + 1)
+    assert f(ll.constant(1)).item() == 2
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "all"])
+def test_functions_of_numpy_that_take_no_tensors_say_what_to_write(name):
+    with pytest.raises(DTypeError, match=rf"np.{name} does not take tensors: write ll.{name}\(x\), or np.{name}\(x.nu"):
+        getattr(np, name)(ll.constant([1.0, 2.0]))
+
+
+def test_functions_of_numpy_that_take_any_array_take_tensors():
+    x = ll.constant([[1.0, 2.0]])
+    assert np.allclose(x, [[1, 2]])
+    assert np.concatenate([x, np.ones((1, 2))]).tolist() == [[1, 2], [1, 1]]
+    assert np.linalg.norm(x) == pytest.approx(5**0.5)
+    assert np.shape(x) == (1, 2)
+    with pytest.raises(SymbolicValueError, match="conversion to a NumPy array"):
+        ll.function(lambda t: np.allclose(t, t))(x)
+
+
+def test_an_op_may_be_defined_again_by_its_own_module_only():
+    def defined(module):
+        scope = {"__name__": module, "defop": registry.defop}
+        exec("op = defop('made_twice', inputs='x', infer=None, kernel=None, why_no_gradient='a test')", scope)
+        return scope["op"]
+
+    try:
+        first = defined("one")
+        assert registry.get("made_twice") is first
+        second = defined("one")
+        assert registry.get("made_twice") is second
+        with pytest.raises(ArgumentError, match="op made_twice: one has defined an op of this name"):
+            defined("another")
+        assert registry.get("made_twice") is second
+    finally:
+        registry._ops.pop("made_twice")
+        registry._homes.pop("made_twice")

@@ -20,6 +20,7 @@ from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.lifting import lifted
+from limelight.staging.options import refuse_unavailable
 from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
 from limelight.staging.turns import Turns
@@ -46,11 +47,12 @@ class Function:
         input_signature: Sequence[Any] | None = None,
         reduce_retracing: bool = False,
         jit_compile: bool | None = None,
-        autograph: bool = False,
+        autograph: bool | None = False,
         name: str | None = None,
     ) -> None:
         if not callable(python_function):
             raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
+        refuse_unavailable(autograph, jit_compile)
         self.python_function = python_function
         self.name = name or str(getattr(python_function, "__name__", type(python_function).__name__))
         self.id = next(_ids)
@@ -309,7 +311,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     reduce_retracing: bool = False,
     jit_compile: bool | None = None,
-    autograph: bool = False,
+    autograph: bool | None = False,
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -319,8 +321,9 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     value, other objects by identity) is traced once; Python side effects happen then and only then.
 
     `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
-    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `jit_compile`, `autograph`: see the guide.
-    Raises SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a later call.
+    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `jit_compile`, `autograph`: not
+    available yet, so that only None and False are accepted. Raises SignatureError for arguments that cannot be keyed,
+    StateCreationError for variables made on a later call, ArgumentError for options that it cannot fulfil.
 
     >>> import limelight as ll
     >>> @ll.function
