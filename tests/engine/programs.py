@@ -162,8 +162,10 @@ class Numpy(Runner):
 
 
 class Limelight(Runner):
-    """Limelight. What comes out of a branch, a loop or a call is made a tensor of its own: eagerly it may be the very
-    tensor that went in, in a graph it never is, and a tape tells the two apart.
+    """Limelight.
+
+    What goes into a loop or a call, and what comes out of these and of a branch, is made a tensor of its own: eagerly
+    it may be one that has another name outside, in a graph it never is, and a tape tells the two apart.
     """
 
     def __init__(self, variables: Sequence[Any], staged: bool) -> None:
@@ -182,13 +184,14 @@ class Limelight(Runner):
 
     def run_while(self, instruction: Instruction, values: list[Any]) -> Any:
         n = instruction.params[0]
-        start = values[instruction.operands[0]]
+        start = ll.identity(values[instruction.operands[0]])
         step = lambda i, x: (i + 1, self.block(instruction.blocks[0], [*values, x]))  # noqa: E731
         return ll.identity(ll.while_loop(lambda i, _: i < n, step, (0, start))[1])
 
     def run_call(self, instruction: Instruction, values: list[Any]) -> Any:
         call = lambda *xs: self.block(instruction.blocks[0], [*values, *xs])  # noqa: E731
-        return ll.identity((ll.function(call) if self.staged else call)(*[values[i] for i in instruction.operands]))
+        given = [ll.identity(values[i]) for i in instruction.operands]
+        return ll.identity((ll.function(call) if self.staged else call)(*given))
 
     def run_tape(self, instruction: Instruction, values: list[Any]) -> Any:
         """The gradient of a block's value with respect to a value around it, or to a variable."""
