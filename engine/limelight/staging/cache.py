@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from limelight import shapes
 from limelight.staging.history import History
-from limelight.staging.signature import Key
+from limelight.staging.signature import Identity, Key
+
+
+_MOST: Final = 512
+"""How many calls of other sizes are remembered, so that they find their trace at once; then all are forgotten."""
 
 
 class TraceCache:
@@ -20,6 +23,7 @@ class TraceCache:
     def __init__(self) -> None:
         self._entries: dict[Key, Any] = {}
         self._relaxed: list[tuple[Key, Any]] = []  # keys with unknown sizes, which serve many calls
+        self._covered: dict[Key, Any] = {}  # what `find` found among them; emptied at any change
         self._order: list[Any] = []
         self.plain: dict[tuple[Any, ...], Any] = {}
         """What `find` would find for the commonest calls, by `signature.plain_types`; emptied at any change."""
@@ -29,25 +33,29 @@ class TraceCache:
         """The entry for `key`, exact or relaxed; None on a miss. Raises TypeError for an unhashable key."""
         found = self._entries.get(key)
         if found is None and self._relaxed:
-            for relaxed, entry in self._relaxed:
-                if covers(relaxed, key):
-                    self._entries[key] = entry
-                    return entry
+            found = self._covered.get(key)
+            if found is None:
+                found = next((entry for relaxed, entry in self._relaxed if covers(relaxed, key)), None)
+                if found is not None:
+                    _remember(self._covered, key, found)
         return found
+
+    def find_plainly(self, types: tuple[Any, ...], entry: Any) -> None:
+        """Remembers that calls of these `signature.plain_types` find `entry`."""
+        _remember(self.plain, types, entry)
 
     def add(self, key: Key, entry: Any) -> None:
         self._drop_dead()
-        self.plain.clear()
+        self._forget()
         self._entries[key] = entry
         self._order.append(entry)
         self.history.enter(entry)
         if any(part[0] == "tensor" and None in part[2] for part in key.parts):
             self._relaxed.append((key, entry))
-        entry.made_at = time.time()
 
     def clear(self) -> None:
         self.history.clear(self._order)
-        self.plain.clear()
+        self._forget()
         self._entries.clear()
         self._relaxed.clear()
         self._order.clear()
@@ -65,15 +73,27 @@ class TraceCache:
         hits = sum(entry.hits for entry in self._order)
         return f"<trace cache: {_counted(len(self), 'trace')}, {_counted(hits, 'hit')}>"
 
+    def _forget(self) -> None:
+        self.plain.clear()
+        self._covered.clear()
+
     def _drop_dead(self) -> None:
-        dead = [
-            key for key in self._entries if any(part[0] == "object" and part[1].ref() is None for part in key.parts)
-        ]
-        for key in dead:
+        for key in [key for key in self._entries if _is_dead(key)]:
             entry = self._entries.pop(key)
             if entry in self._order and entry not in self._entries.values():
                 self._order.remove(entry)
                 self.history.leave(entry)
+        self._relaxed = [(key, entry) for key, entry in self._relaxed if not _is_dead(key)]
+
+
+def _remember(table: dict[Any, Any], key: Any, entry: Any) -> None:
+    if len(table) >= _MOST:
+        table.clear()
+    table[key] = entry
+
+
+def _is_dead(key: Key) -> bool:
+    return any(isinstance(part[-1], Identity) and part[-1].ref() is None for part in key.parts)
 
 
 def _counted(count: int, what: str) -> str:

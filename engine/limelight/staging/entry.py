@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -49,9 +50,8 @@ class ConcreteFunction:
         self.fingerprint: Any = None  # see `closest`
         self.index = 0
         self.trace_seconds = 0.0
-        self.made_at = 0.0
+        self.made_at = time.time()
         self.tier = "plan"
-        self.baked: tuple[Any, ...] = ()
         self._outputs = outputs
         self._captures = [weakref.ref(x) if isinstance(x, Variable) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]

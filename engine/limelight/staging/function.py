@@ -91,7 +91,7 @@ class Function:
         else:
             self._note_hit(entry)
         if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-            self._cache.plain[types] = entry
+            self._cache.find_plainly(types, entry)
         return entry.call_leaves(call.leaves)
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
