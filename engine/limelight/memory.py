@@ -14,6 +14,7 @@ from typing import Any
 from limelight import devices
 from limelight.devices import Device
 from limelight.tensor import Tensor
+from limelight.variables import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def _payloads(device: Device) -> Iterator[Any]:
         kind = type(x)
         if kind is Tensor and x._device is device:
             yield x._data
-        elif kind.__name__ == "Variable" and getattr(x, "_device", None) is device:
-            yield x._data.array
+        elif kind is Storage and x.device is device:
+            yield x.array
 
 
 def _base(data: Any) -> Any:

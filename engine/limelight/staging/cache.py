@@ -9,7 +9,6 @@ from limelight import shapes
 from limelight.staging.history import History
 from limelight.staging.signature import Identity, Key
 
-
 _MOST: Final = 512
 """How many calls of other sizes are remembered, so that they find their trace at once; then all are forgotten."""
 
