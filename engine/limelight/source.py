@@ -7,6 +7,7 @@ the label of a cell ("In[3]").
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -24,7 +25,7 @@ GENERATED_PREFIX = "<limelight "
 
 library_files: dict[str, bool] = {}
 """Whether a file is the library's, as far as asked. By name: hashing a code object costs more than the walk."""
-_hidden_roots: list[str] = [_ENGINE_ROOT]
+_hidden_roots: list[str] = [_ENGINE_ROOT, contextlib.__file__]  # what `with` blocks of ours pass through is ours too
 _floors: set[str] = set()
 _cell_namer: CellNamer | None = None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from limelight.errors import RunError
@@ -28,39 +29,28 @@ class Turns:
         self.tracing: list[str] = []  # the functions whose turn it is, outermost first
         self.passed = 0  # turns begun or ended
 
-    def take(self, name: str) -> Turn:
+    @contextmanager
+    def take(self, name: str) -> Iterator[None]:
         """A block in which this thread may trace the function `name`; raises RunError when it never comes to that."""
-        return Turn(self, name)
+        self._wait(name)
+        with self.lock:  # the lock's own `with`, which no interrupt can leave half done
+            outside = len(self.tracing)
+            try:
+                self.tracing.append(name)
+                self.passed += 1
+                yield
+            finally:
+                del self.tracing[outside:]
+                self.passed += 1
 
-    def wait(self, name: str) -> None:
-        """Returns with the lock taken."""
+    def _wait(self, name: str) -> None:
+        """Returns when the lock was to be had a moment ago."""
         passed = self.passed
         while not self.lock.acquire(timeout=_PATIENCE):
             if passed == self.passed:
                 raise RunError(_stuck(name, (self.tracing or ["a function"])[-1]))
             passed = self.passed
-
-
-class Turn:
-    """See `Turns.take`."""
-
-    __slots__ = ("_name", "_turns")
-
-    def __init__(self, turns: Turns, name: str) -> None:
-        self._turns = turns
-        self._name = name
-
-    def __enter__(self) -> None:
-        turns = self._turns
-        turns.wait(self._name)
-        turns.passed += 1
-        turns.tracing.append(self._name)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        turns = self._turns
-        turns.tracing.pop()
-        turns.passed += 1
-        turns.lock.release()
+        self.lock.release()
 
 
 def _stuck(name: str, other: str) -> str:
