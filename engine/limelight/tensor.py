@@ -32,7 +32,7 @@ class Tensor:
     ((1, 2), 'float32', 'CPU:0')
     """
 
-    __slots__ = ("__weakref__", "_data", "_device", "_uid")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_device", "_uid")  # users may attach what they like
     __array_ufunc__ = None  # ndarray + tensor is the tensor's business
     __limelight_leaf__ = True
     _data: Any
