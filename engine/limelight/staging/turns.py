@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -11,6 +12,8 @@ from limelight.errors import RunError
 
 _PATIENCE: Final = 60.0
 """Seconds without any trace beginning or ending, after which a thread does not wait for its turn any longer."""
+_LOOK: Final = 0.002
+"""Seconds between two looks of a thread that waits."""
 
 
 class Turns:
@@ -27,6 +30,7 @@ class Turns:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.tracing: list[str] = []  # the functions whose turn it is, outermost first
+        self.owner: int | None = None  # the thread whose turn it is
         self.passed = 0  # turns begun or ended
 
     @contextmanager
@@ -34,23 +38,26 @@ class Turns:
         """A block in which this thread may trace the function `name`; raises RunError when it never comes to that."""
         self._wait(name)
         with self.lock:  # the lock's own `with`, which no interrupt can leave half done
-            outside = len(self.tracing)
+            outside, before = len(self.tracing), self.owner
             try:
+                self.owner = threading.get_ident()
                 self.tracing.append(name)
                 self.passed += 1
                 yield
             finally:
                 del self.tracing[outside:]
+                self.owner = before
                 self.passed += 1
 
     def _wait(self, name: str) -> None:
-        """Returns when the lock was to be had a moment ago."""
-        passed = self.passed
-        while not self.lock.acquire(timeout=_PATIENCE):
-            if passed == self.passed:
+        """Returns when no other thread has its turn. It only looks: a lock taken here could be left behind."""
+        since, passed = time.monotonic(), self.passed
+        while self.owner not in (None, threading.get_ident()):
+            time.sleep(_LOOK)
+            if passed != self.passed:
+                since, passed = time.monotonic(), self.passed
+            if time.monotonic() - since > _PATIENCE:
                 raise RunError(_stuck(name, (self.tracing or ["a function"])[-1]))
-            passed = self.passed
-        self.lock.release()
 
 
 def _stuck(name: str, other: str) -> str:
