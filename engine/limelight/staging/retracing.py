@@ -16,8 +16,29 @@ _OFTEN: Final = 5
 _AT_MOST: Final = 2
 _CODES_KEPT: Final = 1000
 
-_staged: Final[OrderedDict[Source, deque[History]]] = OrderedDict()
-"""The latest histories of the functions staged from one definition. They outlive their functions: words and numbers."""
+
+class Family:
+    """The functions staged from one definition: the histories of the latest, which outlive them, and the warnings."""
+
+    def __init__(self) -> None:
+        self.latest: deque[History] = deque(maxlen=WINDOW)
+        self.warned = 0
+
+    def joined_by(self, history: History) -> Family:
+        """With `history` among the latest."""
+        if not any(history is one for one in self.latest):
+            self.latest.append(history)
+        return self
+
+    @property
+    def is_remade_often(self) -> bool:
+        """Whether the last five functions were called ten times or fewer in all."""
+        calls = [history.calls for history in self.latest]
+        return len(calls) >= _OFTEN and sum(calls[-_OFTEN:]) <= WINDOW
+
+
+_staged: Final[OrderedDict[Source, Family]] = OrderedDict()
+"""By definition."""
 
 
 def forget() -> None:
@@ -37,7 +58,8 @@ def staged_before(function: Any) -> int:
     """From how many other staged functions of the same definition calls have traced."""
     where = definition(function)
     mine = function.trace_cache.history
-    return 0 if where is None else sum([history is not mine for history in _staged.get(where, ())])
+    family = None if where is None else _staged.get(where)
+    return 0 if family is None else sum([history is not mine for history in family.latest])
 
 
 def warn(function: Any, story: str) -> None:
@@ -49,29 +71,21 @@ def warn(function: Any, story: str) -> None:
         history.warned += 1
         calls = min(WINDOW, history.calls)
         _warn(f"`{function.name}` traced in {traced} of its last {calls} calls, which costs more than running. {story}")
-    elif history.made == 1 and sum([other.warned for other in family]) < _AT_MOST and _remade_often(family):
-        history.warned += 1
+    elif history.made == 1 and family.warned < _AT_MOST and family.is_remade_often:
+        family.warned += 1
         _warn(f"`{function.name}` was staged anew in {_OFTEN} of its last {WINDOW} calls or fewer. {story}")
 
 
-def _family(function: Any) -> deque[History]:
-    """The histories of this definition, the function's own last."""
+def _family(function: Any) -> Family:
+    """The family of this definition, which the function joins; an empty one without a definition."""
     where = definition(function)
     if where is None:
-        return deque()
-    family = _staged.setdefault(where, deque(maxlen=WINDOW))
+        return Family()
+    family = _staged.setdefault(where, Family())
     _staged.move_to_end(where)
     if len(_staged) > _CODES_KEPT:
         _staged.popitem(last=False)
-    history = function.trace_cache.history
-    if not any(history is one for one in family):
-        family.append(history)
-    return family
-
-
-def _remade_often(family: deque[History]) -> bool:
-    """Whether the last five functions of this definition were called ten times or fewer in all."""
-    return len(family) >= _OFTEN and sum([history.calls for history in list(family)[-_OFTEN:]]) <= WINDOW
+    return family.joined_by(function.trace_cache.history)
 
 
 def _warn(message: str) -> None:

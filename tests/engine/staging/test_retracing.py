@@ -150,3 +150,11 @@ def test_a_warning_made_an_error_leaves_the_trace_in_place():
     assert len(f.trace_cache) == 5
     assert f(4).item() == 4.0
     assert f.trace_count == 5
+
+
+def test_a_function_made_in_a_long_loop_is_warned_of_twice():
+    def loop():
+        for _ in range(100):
+            ll.function(lambda x: x * 2, name="remade")(ll.ones((2,)))
+
+    assert len(heard(loop)) == 2
