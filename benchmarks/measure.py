@@ -30,8 +30,8 @@ Run = Callable[[int], float]
 class Row(NamedTuple):
     """One line of the table: the code to time, in words that each library's namespace gives a meaning to.
 
-    The code of a `block` is the name of a function of a number of calls; other code is one call. A `once` row is what
-    happens the first time and so is not repeated within a round.
+    The code of a `block` is the name of a function that makes about a number of calls and returns how many; other code
+    is one call. A `once` row is such a block, too: what happens the first time, and so is not repeated.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Library(NamedTuple):
 def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
     """The row as something to time."""
     if row.block or row.once:
-        whole: Callable[[int], object] = words[row.code]
+        block: Callable[[int], int] = words[row.code]
 
         def run(number: int) -> float:
             start = time.perf_counter()
-            whole(number)
-            return time.perf_counter() - start
+            done = block(number)
+            return (time.perf_counter() - start) * number / done
 
         return run
     code = finish.format(row.code) if row.finish else row.code

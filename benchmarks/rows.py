@@ -12,6 +12,8 @@ from measure import Library, Row
 
 Words = dict[str, Any]
 
+RECORDED = 300
+"""Additions on one tape: what a step of training may record."""
 CHAIN = 100
 """Rounds of `x -> tanh(x * b) + a`: 300 operations in all."""
 
@@ -75,24 +77,28 @@ def _staged(
     """The rows of staged functions: `stage` is the library's own decorator, `forget` empties its caches."""
     a, b, tanh = words["a"], words["b"], words["tanh"]
 
-    def first_chain(number: int) -> None:
+    def first_chain(number: int) -> int:
         for _ in range(number):
             forget()
             stage(_chain(tanh))(a, b)
+        return number
 
     return {"plus_one": stage(lambda x: x + 1), "chain": stage(_chain(tanh)), "first_chain": first_chain}
 
 
-def _adder(tape: Callable[[Callable[[Any], Any], Any], object], a: Any, b: Any) -> Callable[[int], None]:
+def _adder(tape: Callable[[Callable[[Any], Any], Any], object], a: Any, b: Any) -> Callable[[int], int]:
     """The row of recorded additions: `tape(f, a)` records what f does with a."""
 
-    def recorded(number: int) -> None:
-        def additions(x: Any) -> Any:
-            for _ in range(number):
-                y = x + b
-            return y
+    def additions(x: Any) -> Any:
+        for _ in range(RECORDED):
+            y = x + b
+        return y
 
-        tape(additions, a)
+    def recorded(number: int) -> int:
+        tapes = max(1, number // RECORDED)
+        for _ in range(tapes):
+            tape(additions, a)
+        return tapes * RECORDED
 
     return recorded
 
