@@ -35,7 +35,7 @@ from limelight.dtypes import uint16 as uint16
 from limelight.dtypes import uint32 as uint32
 from limelight.dtypes import uint64 as uint64
 from limelight.memory import memory_info as memory_info
-from limelight.nn.module import Module as Module
+from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
 from limelight.registry import defop as defop
 from limelight.spec import TensorSpec as TensorSpec

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from limelight.module import Module
 from limelight.nn.dense import Dense
-from limelight.nn.module import Module
 from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.drawing import dropout_mask
 from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy

@@ -9,7 +9,7 @@ from typing import Any
 from limelight import random
 from limelight.dtypes import DTypeLike
 from limelight.errors import ShapeError
-from limelight.nn.module import Module
+from limelight.module import Module
 from limelight.ops.creation import zeros
 from limelight.tensor import Tensor, TensorLike, as_tensor
 from limelight.variables import Variable
