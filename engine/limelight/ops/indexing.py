@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Final
 
 import numpy as np
 
 from limelight import dtypes, shapes
+from limelight.devices import CPU0
+from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.tensor import Tensor, TensorLike, as_tensor, method, wrap
 
 __all__ = ["nonzero"]
 
@@ -42,7 +45,7 @@ def _of_shape(g: TensorSpec, *rest: Any) -> TensorSpec:
 
 # slice: static positions
 
-_slice = entry(defop(
+_slice_op = defop(
     "slice",
     inputs="x",
     attrs="key",
@@ -50,7 +53,8 @@ _slice = entry(defop(
     kernel=lambda xp, x, key: x[native(key)],
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
-))  # fmt: skip
+)
+_slice = entry(_slice_op)
 
 _slice_scatter: Entry = shaped(
     "slice_scatter",
@@ -96,7 +100,7 @@ def _index_infer(x: TensorSpec, indices: TensorSpec, key: Key) -> TensorSpec:
     return known(array_shape("index", x.shape, key, common), x.dtype)
 
 
-_index = entry(defop(
+_index_op = defop(
     "index",
     inputs="x indices:integer",
     attrs="key",
@@ -104,7 +108,8 @@ _index = entry(defop(
     kernel=lambda xp, x, indices, key: x[filled(key, _arrays(indices, key))],
     vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
     maths={"x": "x̄[key] += ȳ"},
-))  # fmt: skip
+)
+_index = entry(_index_op)
 
 _index_scatter: Entry = shaped(
     "index_scatter",
@@ -158,12 +163,69 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
 # x[...]
 
 
+_BASIC: Final = frozenset([int, slice, type(None), type(...)])
+_blank: Final = functools.partial(object.__new__, Tensor)
+
+
 @method("__getitem__")
 def _getitem(x: Tensor, key: Any) -> Tensor:
     """The part of `x` that `key` names, as in NumPy: ints, slices, `...`, None, integer arrays and boolean masks.
 
     Positions may be tensors. Raises ArgumentError for what is out of bounds, or no index at all.
     """
+    if type(x) is not Tensor or x._device is not CPU0:
+        return _part(x, key)
+    observer = None
+    if active:
+        observer = local.observer
+        if scopes or observer is None:
+            return _part(x, key)
+    kind = type(key)
+    try:
+        data = x._data[key] if kind is slice or kind is int else _numpy_part(x._data, kind, key)
+    except (IndexError, TypeError, ValueError):
+        data = None  # the long way round says what is wrong
+    if data is None:
+        return _part(x, key)
+    t = _blank()
+    t._data = data
+    t._device = CPU0
+    t._uid = 0
+    if observer is not None and x._uid:
+        if kind is Tensor:
+            places, marks = _as_places(key)
+            observer.observe_many(_index_op, (x, places), (marks,), t)
+        else:
+            static = _static(key if kind is tuple else (key,))
+            if static is None:
+                return _part(x, key)
+            observer.observe(_slice_op.recipes, x, (static,), x._uid, 0, t)
+    return t
+
+
+def _numpy_part(data: Any, kind: type, key: Any) -> Any:
+    """What NumPy makes of an index that means the same to it, None for any other."""
+    if kind is Tensor:
+        places = key._data if key._device is CPU0 else None
+        return data[places] if places is not None and places.ndim and places.dtype.kind in "iub" else None
+    if kind is tuple:
+        for part in key:
+            if type(part) not in _BASIC:
+                return None
+        return data[key]
+    return None
+
+
+def _as_places(index: Tensor) -> tuple[Tensor, Key]:
+    """An integer tensor or a mask as the operand `indices` of the op index, and that op's key."""
+    if index._data.dtype != dtypes.bool_:
+        return index, ("i",)
+    places = index._data.nonzero()
+    return wrap(places[0] if len(places) == 1 else np.stack(places)), ("i",) * len(places)
+
+
+def _part(x: Tensor, key: Any) -> Tensor:
+    """`x[key]` by way of ops, for whoever watches."""
     static = _static(key) if type(key) is tuple else _static((key,))
     if static is not None:
         return _slice(x, static)
