@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from limelight import backends, devices, dispatch, dtypes, shapes
+from limelight.convert import as_array
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -313,50 +314,7 @@ def method(*names: str) -> Callable[[F], F]:
     return attach
 
 
-def as_array(value: TensorLike, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:
-    """A fresh NumPy array from Python numbers, nested lists or arrays, with limelight's default dtypes.
-
-    Python floats become float32 and ints int32 (int64 beyond 32 bits); arrays and NumPy scalars keep their dtype.
-    """
-    if isinstance(value, (list, tuple)):
-        _refuse_tensors_inside(value)
-    keeps = isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__") or hasattr(value, "dtype")
-    try:
-        array = np.array(value)
-    except ValueError as error:
-        raise ShapeError(f"a tensor must be rectangular: {error}") from None
-    if array.dtype.kind in "OSUMm":
-        raise DTypeError(f"cannot make a tensor of {array.dtype} values; give booleans, or numbers of at most 64 bits")
-    wanted = dtypes.dtype(dtype) if dtype is not None else dtypes.dtype(array.dtype) if keeps else _default(array)
-    _check_conversion(array, wanted)
-    return array.astype(wanted, copy=False)
-
-
-def _default(array: np.ndarray[Any, Any]) -> DType:
-    if array.size == 0 or array.dtype.kind == "f":
-        return dtypes.float32
-    if array.dtype.kind in "iu":
-        fits = array.dtype != np.uint64 and -(2**31) <= array.min() and array.max() < 2**31
-        return dtypes.int32 if fits else dtypes.dtype(array.dtype)
-    return dtypes.complex64 if array.dtype.kind == "c" else dtypes.bool_
-
-
-def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
-    if array.size and not dtypes.holds(wanted, dtypes.dtype(array.dtype)):
-        raise DTypeError(f"{array.dtype} values would lose information as {wanted.name}; convert them explicitly first")
-    if array.size and dtypes.kind(wanted) == "integer" and array.dtype.kind in "iu":
-        low, high = int(array.min()), int(array.max())
-        outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]
-        if outside:
-            raise DTypeError(f"{outside[0]} does not fit into {wanted.name}; give a wider dtype, such as ll.int64")
-
-
-def _refuse_tensors_inside(value: Sequence[Any]) -> None:
-    for item in value:
-        if isinstance(item, Tensor):
-            raise DTypeError("a list that holds tensors: write ll.stack([...]) to join them into one tensor")
-        if isinstance(item, (list, tuple)):
-            _refuse_tensors_inside(item)
+_QUICK: Final[dict[type, DType]] = {float: dtypes.float32, bool: dtypes.bool_}
 
 
 def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
@@ -372,6 +330,12 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     [[1., 2.],
      [3., 4.]], shape=(2, 2), dtype=float32)
     """
+    if dtype is None and not dispatch.active:
+        quick = _QUICK.get(type(value))
+        if quick is not None:
+            return wrap(np.array(value, quick))
+        if type(value) is np.ndarray and id(value.dtype) in dtypes.BY_ID:
+            return wrap(np.array(value))
     if isinstance(value, Tensor):
         return value if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
     if hasattr(value, "__as_tensor__"):
