@@ -226,9 +226,18 @@ def _as_places(index: Tensor) -> tuple[Tensor, Key]:
 
 def _part(x: Tensor, key: Any) -> Tensor:
     """`x[key]` by way of ops, for whoever watches."""
+    marks, operand = _located(x, key)
+    if operand is None:
+        return _slice(x, marks)
+    return (_index if "i" in marks else _dynamic_slice)((x, operand), marks)
+
+
+@method("_located")
+def _located(x: Tensor, key: Any) -> tuple[Key, Tensor | None]:
+    """An index into `x` as a key and, where that has marks, the operand that fills them: also for ops that update."""
     static = _static(key) if type(key) is tuple else _static((key,))
     if static is not None:
-        return _slice(x, static)
+        return static, None
     parser = _Parser(x)
     for part in _expanded(key if isinstance(key, tuple) else (key,), x):
         parser.take(part)
@@ -348,13 +357,10 @@ class _Parser:
         self.arrays += nonzero(mask)
         self.axis += mask.ndim
 
-    def result(self) -> Tensor:
+    def result(self) -> tuple[Key, Tensor | None]:
         key = tuple(self.key)
         if self.arrays and self.positions:
             raise ArgumentError("arrays and symbolic positions in one index: write it in two steps, x[i:j][k]")
         if self.arrays:
-            indices = self.arrays[0] if len(self.arrays) == 1 else _pack_indices(tuple(self.arrays))
-            return _index((self.x, indices), key)
-        if self.positions:
-            return _dynamic_slice((self.x, _pack_indices(tuple(self.positions))), key)
-        return _slice(self.x, key)
+            return key, self.arrays[0] if len(self.arrays) == 1 else _pack_indices(tuple(self.arrays))
+        return key, _pack_indices(tuple(self.positions)) if self.positions else None
