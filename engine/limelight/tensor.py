@@ -58,7 +58,8 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        found: int = self._data.ndim
+        return found
 
     @property
     def size(self) -> int | None:

@@ -49,6 +49,10 @@ class SymbolicTensor(Tensor):
         return self.spec.shape
 
     @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    @property
     def nbytes(self) -> int:
         return self.spec.nbytes or 0
 

@@ -38,6 +38,8 @@ assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
 def entry(op: Op) -> Entry:
     """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`."""
     simple = _observable(op) and not op.variadic
+    if simple and not op.operands:
+        return _nullary(op)
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
         return _unary_with_attrs(op) if op.attrs else _unary(op)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
@@ -58,6 +60,27 @@ def _observable(op: Op) -> bool:
 def _usual(op: Op) -> DType | None:
     """The dtype that most operands have, if accepted: known by identity, where hashing one takes ten times as long."""
     return float32 if float32 in op.accepts else None
+
+
+def _nullary(op: Op) -> Callable[..., Any]:
+    kernel = op.kernel_on("numpy")
+
+    def run(inputs: tuple[()], *attrs: Any) -> Any:
+        if active and (scopes or local.observer is None):
+            return apply(op, (), attrs)
+        try:
+            r = kernel(*attrs)
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise explain(op, (), attrs, error) from error
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        return t
+
+    return run
 
 
 def _unary(op: Op) -> Callable[[Any], Any]:

@@ -69,10 +69,12 @@ def _from_diagonal_infer(x: TensorSpec, offset: int, shape: Shape) -> TensorSpec
 
 def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) -> Any:
     out = xp.zeros(shape, x.dtype)
-    places = _places(shape, offset)
     if hasattr(out, "at"):
-        return out.at[places].set(x)
-    out[places] = x
+        return out.at[_places(shape, offset)].set(x)
+    *before, rows, columns = shape
+    start = offset if offset >= 0 else -offset * columns
+    end = start + _length(rows, columns, offset) * (columns + 1)  # one row further and one column to the right, each
+    out.reshape((*before, rows * columns))[..., start : end : columns + 1] = x
     return out
 
 

@@ -62,7 +62,7 @@ _concat = entry(defop(
     inputs="*xs",
     attrs="axis",
     infer=_concat_infer,
-    kernel=lambda xp, *given: xp.concatenate(given[:-1], axis=given[-1]),
+    kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
     vjp={"xs": _cut},
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
 ))  # fmt: skip
@@ -80,11 +80,11 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     given = _given("concat", xs)
     if axis is None:
         given, axis = tuple([x.reshape(-1) for x in given]), 0
-    return _concat(given, shapes.one_axis("concat", given[0].ndim, axis))
+    return _concat(given, 0 if axis == 0 and given[0].ndim else shapes.one_axis("concat", given[0].ndim, axis))
 
 
 def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
-    given = tuple([as_tensor(x) for x in xs])
+    given = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
     if not given:
         raise ArgumentError(f"{name}: needs at least one tensor")
     return given

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from limelight import shapes
+from limelight.dispatch import active
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.tensor import Tensor, TensorLike, as_tensor, method, wrap
 
 __all__ = ["matrix_transpose", "moveaxis", "permute_dims", "swapaxes", "transpose"]
 
@@ -31,6 +33,9 @@ _transpose: Entry = entry(defop(
 ))  # fmt: skip
 
 
+_REVERSED: Final = [tuple(range(rank))[::-1] for rank in range(65)]  # NumPy's arrays have at most 64 axes
+
+
 @method("transpose")
 def transpose(x: TensorLike, /, axes: Sequence[int] | None = None) -> Tensor:
     """`x` with its axes in the order `axes`; reversed when that is None.
@@ -43,7 +48,7 @@ def transpose(x: TensorLike, /, axes: Sequence[int] | None = None) -> Tensor:
     """
     x = as_tensor(x)
     rank = x.ndim
-    order = tuple(range(rank))[::-1] if axes is None else tuple([shapes.one_axis("transpose", rank, i) for i in axes])
+    order = _REVERSED[rank] if axes is None else tuple([shapes.one_axis("transpose", rank, i) for i in axes])
     if len(order) != rank or len(set(order)) != rank:
         raise ArgumentError(f"transpose: axes {axes} must name each of the {rank} axes of {x.spec} once")
     return _transpose(x, order)
@@ -67,8 +72,9 @@ def swapaxes(x: TensorLike, /, axis1: int, axis2: int) -> Tensor:
     (4, 3, 2)
     """
     x = as_tensor(x)
-    order = list(range(x.ndim))
-    i, j = (shapes.one_axis("swapaxes", x.ndim, a) for a in (axis1, axis2))
+    rank = x.ndim
+    order = list(range(rank))
+    i, j = shapes.one_axis("swapaxes", rank, axis1), shapes.one_axis("swapaxes", rank, axis2)
     order[i], order[j] = j, i
     return _transpose(x, tuple(order))
 
@@ -126,6 +132,8 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
 
 def _T(x: Tensor) -> Tensor:
     """The transpose of a matrix. Raises ShapeError for other ranks: take `.mT`, or `ll.transpose(x, axes)`."""
+    if type(x) is Tensor and not active and x._data.ndim == 2:
+        return wrap(x._data.T, x._device)
     if x.ndim != 2:
         raise ShapeError(
             f".T is for matrices, this is {x.spec}; write x.mT for the last two axes, or ll.transpose(x, axes)"
