@@ -1,7 +1,7 @@
 """Limelight: a multi-stage, Python-embedded engine for differentiable programs, with live views of what it does.
 
-The public names. Submodules `ll.nn`, `ll.random`, `ll.events`, `ll.explain`, `ll.errors` and `ll.config` hold the rest;
-`ll.widgets` and `%load_ext limelight` load the notebook packages when they are first asked for.
+The public names. Submodules `ll.nn`, `ll.optim`, `ll.random`, `ll.events`, `ll.explain`, `ll.errors` and `ll.config`
+hold the rest; `ll.widgets` and `%load_ext limelight` load the notebook packages when they are first asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from limelight import events as events
 from limelight import explain as explain
 from limelight import linalg as linalg
 from limelight import nn as nn
+from limelight import optim as optim
 from limelight import random as random
 from limelight.devices import list_devices as list_devices
 from limelight.dispatch import device as device

@@ -1,0 +1,24 @@
+"""Optimisers, learning-rate schedules and gradient clipping."""
+
+from __future__ import annotations
+
+from limelight.optim import schedules as schedules
+from limelight.optim.adaptive import Adagrad, Adam, AdamW, RMSProp
+from limelight.optim.clipping import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
+from limelight.optim.descent import SGD, Momentum
+from limelight.optim.optimizer import Optimizer
+
+__all__ = [
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Momentum",
+    "Optimizer",
+    "RMSProp",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "global_norm",
+    "schedules",
+]

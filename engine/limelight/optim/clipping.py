@@ -1,0 +1,75 @@
+"""Gradients kept from being too large. None (no gradient) stays None; NaN stays NaN, so that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from limelight import dtypes
+from limelight.errors import ArgumentError
+from limelight.ops.limits import clip, maximum
+from limelight.optim.settings import positive
+from limelight.tensor import Tensor, as_tensor
+
+Gradients = Sequence[Tensor | None]
+
+
+def clip_by_value(gradients: Gradients, limit: float) -> list[Tensor | None]:
+    """Each element cut to [-limit, limit].
+
+    >>> import limelight as ll
+    >>> [g.tolist() for g in ll.optim.clip_by_value([ll.constant([3.0, -0.5])], 1.0)]
+    [[1.0, -0.5]]
+    """
+    positive("clip_by_value", "limit", limit)
+    return [None if g is None else clip(g, -limit, limit) for g in gradients]
+
+
+def clip_by_norm(gradients: Gradients, limit: float) -> list[Tensor | None]:
+    """Each gradient scaled down, where need be, to a Euclidean norm of `limit`.
+
+    >>> import limelight as ll
+    >>> [g.tolist() for g in ll.optim.clip_by_norm([ll.constant([3.0, 4.0]), ll.constant(0.5)], 2.5)]
+    [[1.5, 2.0], 0.5]
+    """
+    positive("clip_by_norm", "limit", limit)
+    return [None if g is None else _scaled(as_tensor(g), global_norm([g]), limit) for g in gradients]
+
+
+def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Tensor | None]:
+    """All gradients scaled down by one factor, where need be, so that `global_norm` is `limit` (Pascanu et al. 2013).
+
+    >>> import limelight as ll
+    >>> clipped = ll.optim.clip_by_global_norm([ll.constant([3.0]), None, ll.constant(4.0)], 2.5)
+    >>> [None if g is None else g.tolist() for g in clipped]
+    [[1.5], None, 2.0]
+    """
+    positive("clip_by_global_norm", "limit", limit)
+    norm = global_norm(gradients)
+    return [None if g is None else _scaled(as_tensor(g), norm, limit) for g in gradients]
+
+
+def global_norm(gradients: Gradients) -> Tensor:
+    """The Euclidean norm of all elements of all gradients, a scalar, at least in float32.
+
+    Raises ArgumentError when there is no gradient at all.
+
+    >>> import limelight as ll
+    >>> ll.optim.global_norm([ll.constant([3.0]), None, ll.constant(4.0)]).item()
+    5.0
+    """
+    squares = [_squares(as_tensor(g)) for g in gradients if g is not None]
+    if not squares:
+        raise ArgumentError("global_norm: no gradient (all are None); ll.explain.why_none says why one is None")
+    total = squares[0]
+    for square in squares[1:]:
+        total = total + square
+    return total.sqrt()
+
+
+def _squares(gradient: Tensor) -> Tensor:
+    wide = gradient.astype(dtypes.float32) if gradient.dtype.itemsize == 2 else gradient
+    return wide.square().sum()
+
+
+def _scaled(gradient: Tensor, norm: Tensor, limit: float) -> Tensor:
+    return gradient * (limit / maximum(norm, limit)).astype(gradient.dtype)

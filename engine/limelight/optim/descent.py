@@ -1,0 +1,53 @@
+"""Gradient descent, plain and with momentum."""
+
+from __future__ import annotations
+
+from limelight.optim.optimizer import Optimizer, Schedule, Slots
+from limelight.optim.settings import fraction
+from limelight.tensor import Tensor
+from limelight.variables import Variable
+
+
+class SGD(Optimizer):
+    """Gradient descent: v -= rate g.
+
+    >>> import limelight as ll
+    >>> v = ll.Variable([1.0, 2.0])
+    >>> ll.optim.SGD(0.5).apply([ll.constant([1.0, -1.0])], [v])
+    >>> v.numpy().tolist()
+    [0.5, 2.5]
+    """
+
+    def __init__(self, learning_rate: float | Variable | Schedule = 0.01) -> None:
+        super().__init__(learning_rate)
+
+    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        return rate * gradient
+
+
+class Momentum(Optimizer):
+    """Gradient descent with momentum: m = momentum m + g, v -= rate m (Polyak 1964).
+
+    With `nesterov`, v -= rate (g + momentum m): the gradient counts as taken one step ahead (Sutskever et al. 2013).
+    Raises ArgumentError unless 0 <= momentum < 1.
+
+    >>> import limelight as ll
+    >>> v, optimizer = ll.Variable(1.0), ll.optim.Momentum(0.1, momentum=0.5)
+    >>> for _ in range(2):
+    ...     optimizer.apply([ll.constant(1.0)], [v])
+    >>> round(v.read_value().item(), 6)
+    0.75
+    """
+
+    slot_names = ("momentum",)
+
+    def __init__(
+        self, learning_rate: float | Variable | Schedule = 0.01, momentum: float = 0.9, nesterov: bool = False
+    ) -> None:
+        super().__init__(learning_rate)
+        self.momentum = fraction("Momentum", "momentum", momentum)
+        self.nesterov = nesterov
+
+    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        momentum = slots["momentum"].assign(self.momentum * slots["momentum"] + gradient)
+        return rate * (gradient + self.momentum * momentum if self.nesterov else momentum)

@@ -1,0 +1,200 @@
+"""What all optimisers share: the step counter, the learning rate, and a few slots for each variable."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from limelight import dispatch, dtypes, shapes, source
+from limelight.dtypes import DType
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.module import Module
+from limelight.ops.creation import zeros_like
+from limelight.tensor import Tensor, TensorRef, as_tensor
+from limelight.variables import Variable
+
+Schedule: TypeAlias = Callable[[Tensor], Any]
+Slots: TypeAlias = dict[str, Variable]
+_SHORT: Final = (dtypes.float16, dtypes.bfloat16)
+
+
+class Optimizer(Module):
+    """Base class of optimisers: changes variables by their gradients.
+
+    `learning_rate`: a number, a Variable, or a schedule: a function from the number of updates done so far (a float64
+    scalar) to the rate. Numbers are kept in a variable, so that `optimizer.learning_rate = 0.01` takes effect in staged
+    steps too, without a new trace; all other settings are constants of a trace.
+
+    A subclass says in `slot_names` what it keeps for each variable, and defines `change`. Slots are variables of the
+    same shape that begin at zero; they are created when a variable is first updated (or by `build`), are not trainable,
+    and are found, like the counter `step`, by `named_variables`. Variables of 16 bits have float32 slots, and their
+    updates are computed in float32 and rounded once.
+
+    >>> import limelight as ll
+    >>> class SignDescent(ll.optim.Optimizer):
+    ...     def change(self, gradient, variable, slots, rate, t):
+    ...         return rate * ll.sign(gradient)
+    >>> v = ll.Variable([3.0, -2.0])
+    >>> SignDescent(0.5).apply([ll.constant([7.0, -7.0])], [v])
+    >>> v.numpy().tolist()
+    [2.5, -1.5]
+    """
+
+    slot_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, learning_rate: float | Variable | Schedule) -> None:
+        self.step = Variable(0, dtypes.int64, name="step", trainable=False)
+        self.slots: list[Slots] = []
+        self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
+        self._skipped: set[TensorRef] = set()
+        # Under the property's own name, so that the variable's path is "learning_rate".
+        vars(self)["learning_rate"] = _as_rate(learning_rate)
+
+    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        """What to subtract from `variable`, after bringing its `slots` up to date; to be defined by subclasses.
+
+        `rate` has the dtype of `gradient` and of the slots; `t` is the number of this update, from 1, in float64.
+        """
+        raise TypeError(f"{type(self).__name__} does not define change(self, gradient, variable, slots, rate, t)")
+
+    @property
+    def learning_rate(self) -> Variable | Schedule:
+        """The variable that holds the rate, or the schedule."""
+        found: Variable | Schedule = vars(self)["learning_rate"]
+        return found
+
+    @learning_rate.setter
+    def learning_rate(self, value: float | Tensor) -> None:
+        if not isinstance(self.learning_rate, Variable):
+            raise ArgumentError(
+                f"the learning rate of this {type(self).__name__} follows a schedule, {self.learning_rate!r}, which "
+                "staged steps have traced; make an optimiser with a number to change the rate by hand"
+            )
+        self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
+
+    def apply(self, gradients: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+        """Updates each variable by the gradient at the same place, and counts one step.
+
+        A variable whose gradient is None stays as it is, with one warning; if all are None, or shapes do not fit, an
+        ArgumentError or ShapeError says so before anything has changed.
+
+        >>> import limelight as ll
+        >>> v, descent = ll.Variable(3.0), ll.optim.SGD(0.1)
+        >>> with ll.GradientTape() as tape:
+        ...     loss = v * v
+        >>> descent.apply(tape.gradient(loss, [v]), [v])
+        >>> round(v.read_value().item(), 6)
+        2.4
+        """
+        pairs = self._pairs(gradients, variables)
+        done = self.step.read_value().astype(dtypes.float64)
+        given = self.learning_rate
+        rate = as_tensor(given if isinstance(given, Variable) else given(done))
+        self.step.assign_add(1)
+        for gradient, variable in pairs:
+            self._update(gradient, variable, rate, done + 1.0)
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        """Creates the slots of `variables` now: before a staged step, or before a checkpoint is read."""
+        for variable in variables:
+            self.slots_of(variable)
+
+    def slots_of(self, variable: Variable) -> Slots:
+        """What is kept for `variable`, by name."""
+        if not self.slot_names:
+            return {}
+        position = self._positions.get(variable.ref())
+        if position is None:
+            made = {name: self._slot(name, variable) for name in self.slot_names}
+            position = self._positions[variable.ref()] = len(self.slots)
+            self.slots.append(made)
+        return self.slots[position]
+
+    def __repr__(self) -> str:
+        settings = {name: x for name, x in vars(self).items() if isinstance(x, (int, float)) and name[0] != "_"}
+        rate = self.learning_rate
+        first = f"{rate._value_now().item():g}" if isinstance(rate, Variable) else repr(rate)
+        return f"{type(self).__name__}({', '.join([first, *(f'{name}={x}' for name, x in settings.items())])})"
+
+    def _update(self, gradient: Tensor, variable: Variable, rate: Tensor, t: Tensor) -> None:
+        wide = _wide(variable.dtype)
+        change = self.change(gradient.astype(wide), variable, self.slots_of(variable), rate.astype(wide), t)
+        if wide == variable.dtype:
+            variable.assign_sub(change)
+        else:
+            variable.assign((variable.read_value().astype(wide) - change).astype(variable.dtype))
+
+    def _slot(self, name: str, variable: Variable) -> Variable:
+        if variable._uid != variable._data.uid:
+            raise ArgumentError(
+                f"{type(self).__name__} keeps slots for variable {variable.name!r}, which is an argument of the staged "
+                "function: the next call may bring another one. Let the function close over it, or over the model"
+            )
+        with dispatch.device(variable.device):
+            return Variable(
+                lambda: zeros_like(variable.read_value(), dtype=_wide(variable.dtype)),
+                name=f"{variable.name}/{name}",
+                trainable=False,
+                shape=variable.shape,
+            )
+
+    def _pairs(self, gradients: Any, variables: Any) -> list[tuple[Tensor, Variable]]:
+        """The pairs that have a gradient, checked."""
+        name = type(self).__name__
+        if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
+            raise ArgumentError(
+                f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
+                f"{type(variables).__name__}; write apply([g], [v])"
+            )
+        if len(gradients) != len(variables):
+            raise ArgumentError(f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables")
+        if not variables:
+            raise ArgumentError(
+                f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
+                "after the model has been called"
+            )
+        pairs = list(zip(gradients, variables, strict=True))
+        self._note_missing([v for g, v in pairs if g is None], len(pairs))
+        return [(_checked(name, as_tensor(g), v), v) for g, v in pairs if g is not None]
+
+    def _note_missing(self, missing: list[Variable], count: int) -> None:
+        names = ", ".join(repr(v.name) for v in missing)
+        why = "ll.explain.why_none(tape, loss, variable) says why"
+        if len(missing) == count:
+            raise ArgumentError(f"{type(self).__name__}.apply: the gradient of every variable is None ({names}); {why}")
+        if any(v.ref() not in self._skipped for v in missing):
+            self._skipped.update(v.ref() for v in missing)
+            where = source.at(source.user_line())
+            message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
+            warnings.warn(message, stacklevel=4)
+
+
+def _wide(dtype: DType) -> DType:
+    """What updates of variables of `dtype` are computed in."""
+    return dtypes.float32 if dtype in _SHORT else dtype
+
+
+def _as_rate(given: Any) -> Variable | Schedule:
+    if isinstance(given, Variable):
+        return given
+    if callable(given):
+        schedule: Schedule = given
+        return schedule
+    return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
+
+
+def _checked(name: str, gradient: Tensor, variable: Any) -> Tensor:
+    if not isinstance(variable, Variable):
+        raise ArgumentError(f"{name}.apply changes variables, got {type(variable).__name__}; tensors never change")
+    if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
+        raise DTypeError(
+            f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "
+            "both must be floating (keep a complex parameter as its real and imaginary parts)"
+        )
+    if not shapes.compatible(gradient.shape, variable.shape):
+        raise ShapeError(
+            f"{name}.apply: the gradient of variable {variable.name!r} has shape {shapes.show(gradient.shape)}, the "
+            f"variable {shapes.show(variable.shape)}; are gradients and variables in the same order?"
+        )
+    return gradient

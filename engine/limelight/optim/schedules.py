@@ -1,0 +1,134 @@
+"""Learning rates that change with the number of updates done.
+
+A schedule is called with that number, a float64 scalar that starts at 0, and computes with tensors: so a staged step
+follows it without a new trace. Any function of that kind is a schedule; these are the usual ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi
+
+from limelight import dtypes
+from limelight.errors import ArgumentError
+from limelight.ops.comparison import where
+from limelight.ops.limits import clip, floor
+from limelight.ops.trigonometry import cos
+from limelight.optim.settings import not_negative, positive
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Always `rate`.
+
+    >>> import limelight as ll
+    >>> ll.optim.schedules.Constant(0.5)(10).item()
+    0.5
+    """
+
+    rate: float
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        return 0.0 * _number(step) + self.rate
+
+
+@dataclass(frozen=True)
+class Step:
+    """`rate`, multiplied by `factor` after each `every` updates.
+
+    >>> import limelight as ll
+    >>> [ll.optim.schedules.Step(0.5, every=10, factor=0.5)(t).item() for t in (0, 9, 10, 20)]
+    [0.5, 0.5, 0.25, 0.125]
+    """
+
+    rate: float
+    every: int
+    factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        positive("Step", "every", self.every)
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        return self.rate * self.factor ** floor(_number(step) / self.every)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """`rate` x `factor`^(step / `every`): multiplied by `factor` over each `every` updates, a little each time.
+
+    >>> import limelight as ll
+    >>> [round(ll.optim.schedules.Exponential(1.0, factor=0.25, every=2)(t).item(), 6) for t in (0, 1, 2)]
+    [1.0, 0.5, 0.25]
+    """
+
+    rate: float
+    factor: float
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        positive("Exponential", "factor", self.factor)
+        positive("Exponential", "every", self.every)
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        return self.rate * self.factor ** (_number(step) / self.every)
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """From `rate` to `final` over `steps` updates: final + (rate - final)(1 - step / steps)^power; then `final`.
+
+    >>> import limelight as ll
+    >>> [ll.optim.schedules.Polynomial(1.0, steps=4)(t).item() for t in (0, 1, 4, 9)]
+    [1.0, 0.75, 0.0, 0.0]
+    """
+
+    rate: float
+    steps: int
+    power: float = 1.0
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive("Polynomial", "steps", self.steps)
+        positive("Polynomial", "power", self.power)
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        left = 1.0 - clip(_number(step) / self.steps, 0.0, 1.0)
+        return self.final + (self.rate - self.final) * left**self.power
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Up to `rate` in a line over the first `warmup` updates, then down to `final` along half a cosine until `steps`.
+
+    The first update has rate / warmup, the one numbered `warmup` the full rate (Loshchilov and Hutter 2017, without
+    restarts). Raises ArgumentError unless 0 <= warmup < steps.
+
+    >>> import limelight as ll
+    >>> schedule = ll.optim.schedules.Cosine(1.0, steps=6, warmup=2)
+    >>> [round(schedule(t).item(), 4) for t in (0, 1, 2, 4, 6, 99)]
+    [0.5, 1.0, 1.0, 0.5, 0.0, 0.0]
+    """
+
+    rate: float
+    steps: int
+    warmup: int = 0
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        not_negative("Cosine", "warmup", self.warmup)
+        if not self.warmup < self.steps:
+            raise ArgumentError(f"Cosine: warmup must be below steps, got {self.warmup} and {self.steps}")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        step = _number(step)
+        done = clip((step - self.warmup) / (self.steps - self.warmup), 0.0, 1.0)
+        falling = self.final + (self.rate - self.final) * 0.5 * (1.0 + cos(pi * done))
+        rising = self.rate * (step + 1.0) / max(self.warmup, 1)
+        return where(step < self.warmup, rising, falling)
+
+
+def _number(step: TensorLike) -> Tensor:
+    return as_tensor(step).astype(dtypes.float64)
