@@ -39,6 +39,7 @@ from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
 from limelight.registry import defop as defop
+from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
 from limelight.staging.conditional import cond as cond
 from limelight.staging.escape import init_scope as init_scope

@@ -13,6 +13,7 @@ from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import move, prepare
 from limelight.errors import DTypeError, ShapeError
+from limelight.ops.storing import CUT, assign_scatter, assign_scatter_add, assign_scatter_sub, assign_slice, static_key
 from limelight.registry import Op, defop
 from limelight.scoped import Scoped
 from limelight.shapes import Shape
@@ -105,17 +106,13 @@ read: Final[Op] = defop(
     maths={"variable": "v̄ = ȳ"},
 )
 
-_CUT: Final = (
-    "assignment is not differentiable: the connection is cut here (keep the assigned value and differentiate that)"
-)
-
 assign_op: Final[Op] = defop(
     "assign",
     inputs="variable:var value:any",
     infer=_assigned,
     kernel=lambda xp, storage, value: storage.set(value),
     effect="write",
-    why_no_gradient=_CUT,
+    why_no_gradient=CUT,
 )
 assign_add_op: Final[Op] = defop(
     "assign_add",
@@ -123,7 +120,7 @@ assign_add_op: Final[Op] = defop(
     infer=_updated,
     kernel=lambda xp, storage, value: storage.set(storage.array + value),
     effect="write",
-    why_no_gradient=_CUT,
+    why_no_gradient=CUT,
 )
 assign_sub_op: Final[Op] = defop(
     "assign_sub",
@@ -131,7 +128,7 @@ assign_sub_op: Final[Op] = defop(
     infer=_updated,
     kernel=lambda xp, storage, value: storage.set(storage.array - value),
     effect="write",
-    why_no_gradient=_CUT,
+    why_no_gradient=CUT,
 )
 
 on_create: Final[Scoped[Callable[[Variable], None] | None]] = Scoped("on_create", None)
@@ -206,12 +203,40 @@ class Variable(Resource):
         """Subtracts `delta`, which broadcasts to the variable's shape; returns the new value."""
         return self._write(assign_sub_op, delta)
 
-    def _write(self, op: Op, value: TensorLike) -> Tensor:
+    def scatter_update(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Sets the rows at `indices`, integers of any shape, to `values`; returns the new value.
+
+        `values` broadcast to shape (*indices.shape, *v.shape[1:]). Which one of several values for a row wins is not
+        said. Raises ShapeError or DTypeError for values that do not fit, RunError for an index out of bounds.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([1.0, 2.0, 3.0])
+        >>> v.scatter_update([2, 0], [30.0, 10.0]).tolist()
+        [10.0, 2.0, 30.0]
+        """
+        return self._write(assign_scatter, values, indices)
+
+    def scatter_add(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Adds `values` to the rows at `indices`, repeatedly for an index that repeats; else as `scatter_update`."""
+        return self._write(assign_scatter_add, values, indices)
+
+    def scatter_sub(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Subtracts `values` from the rows at `indices`; else as `scatter_add`."""
+        return self._write(assign_scatter_sub, values, indices)
+
+    def __setitem__(self, key: Any, value: TensorLike) -> None:
+        """`v[key] = value` for ints, slices and `...`: assigns a part, to which `value` must broadcast.
+
+        Raises ArgumentError for other keys and for what is out of bounds, ShapeError or DTypeError for the value.
+        """
+        self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
+
+    def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
         if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
             value = constant(value, self.dtype)
-        operands = prepare(op, (self, as_tensor(value)))
-        op.infer(self.spec, operands[1].spec)
-        result: Tensor = dispatch.apply(op, operands)
+        operands = prepare(op, (self, *map(as_tensor, rows), as_tensor(value)))
+        op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
+        result: Tensor = dispatch.apply(op, operands, attrs)
         return result
 
     def ref(self) -> TensorRef:

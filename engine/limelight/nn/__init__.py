@@ -6,6 +6,7 @@ from limelight.module import Module
 from limelight.nn.dense import Dense
 from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.drawing import dropout_mask
+from limelight.ops.embedding import embedding
 from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
@@ -13,6 +14,7 @@ __all__ = [
     "Dense",
     "Module",
     "dropout",
+    "embedding",
     "gelu",
     "log_softmax",
     "relu",

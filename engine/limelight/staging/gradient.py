@@ -18,6 +18,7 @@ from limelight.registry import Op, Taped, defop
 from limelight.spec import Spec, TensorSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.tape import INEXACT, GradientTape
+from limelight.tensor import as_tensor
 from limelight.trace import Tracer, replay
 
 Place = tuple[str, int, int]
@@ -88,7 +89,7 @@ class Pair:
             tracer.scope = "gradient/"
             sources = [x if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
             gradients = _gradients(tape, outputs, seeds, sources)
-            values = [None if g is None else tracer.value_of(g) for g in gradients]
+            values = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
             return Joint(
                 tracer.inputs[: len(inputs)],
                 tracer.nodes[:n_forward],

@@ -161,7 +161,7 @@ def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]
         variables = recording.tape.watched_variables()
         found = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
         _warn_of_lost(call, variables, found[len(wanted) :])
-        reached = [filled(0, x) if g is None else g for x, g in zip(wanted, found, strict=False)]
+        reached = [filled(0, x) if g is None else as_tensor(g) for x, g in zip(wanted, found, strict=False)]
         return tuple(call.payloads(reached))
 
 

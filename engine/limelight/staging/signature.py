@@ -25,6 +25,7 @@ from limelight import dispatch, dtypes, nest
 from limelight.devices import CPU0, Device
 from limelight.errors import DTypeError, SignatureError
 from limelight.nest import Structure
+from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec, VariableSpec
 from limelight.tensor import Tensor, wrap
 from limelight.variables import Variable
@@ -166,6 +167,7 @@ class Signature:
     def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool) -> Call:
         # The form depends on the parameters alone: f((1,), {"x": 2}) must not look like f(1, x=2).
         leaves, structure = nest.flatten((args, kwargs) if self.takes_keywords else args)
+        leaves = [x.dense() if type(x) is SparseGradient else x for x in leaves]
         flat = not self.takes_keywords and all(child.kind is None for child in structure.children)
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])

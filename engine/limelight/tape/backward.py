@@ -10,19 +10,22 @@ import numpy as np
 from limelight import dispatch, nest, shapes, source
 from limelight.devices import CPU0
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.registry import Entry
+from limelight.registry import Entry, Op
+from limelight.sparse import SparseGradient
 from limelight.tape.entries import source_of
 from limelight.tensor import Tensor, as_tensor, constant, wrap
-from limelight.variables import Resource
+from limelight.variables import Resource, read
 
-Gradients = dict[int, Tensor]
-"""Gradients found so far, by uid."""
+Gradients = dict[int, Any]
+"""Gradients found so far, by uid: tensors, or sparse."""
 
 
 def check(what: str, leaves: Sequence[Any]) -> None:
     """Raises ArgumentError for a target or source that no tape can know. Strings and None just have no gradient."""
     for x in leaves:
-        if not isinstance(x, (Tensor, Resource, str, type(None))):
+        if not isinstance(x, (Tensor, Resource, str, type(None))) and (
+            what == "source" or type(x) is not SparseGradient
+        ):
             raise ArgumentError(
                 f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; make it a tensor with "
                 "x = ll.constant(...), tape.watch(x), and compute the target from x"
@@ -44,6 +47,12 @@ def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> G
     """The gradients to start from: those of the targets."""
     grads: Gradients = {}
     for target, weight in zip(targets, given, strict=True):
+        if type(target) is SparseGradient:  # its sum is the sum of its rows
+            whole = None if weight is None else _output_gradient(target, weight)
+            for indices, values in target.parts:
+                if values._uid in watched:
+                    _add(grads, values._uid, filled(1, values) if whole is None else whole[indices])
+            continue
         uid = uid_of(target)
         if uid in watched and uid:
             _add(grads, uid, _output_gradient(target, weight))
@@ -109,8 +118,10 @@ def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> 
         _pull_many(entry, grads, needed, wanted)
         return
     g = grads.get(uid) if uid in wanted else grads.pop(uid, None)
-    if g is None:
-        return
+    if type(g) is not Tensor:
+        if g is None:
+            return
+        g = _taken(g, recipe.op)
     for place, bit, rule in recipe.pulls:
         if needed & bit:
             part = rule(g, entry)
@@ -125,7 +136,8 @@ def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) ->
     recipe = entry[0]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
-    gs = tuple([grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs])
+    found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
+    gs = tuple([_taken(g, recipe.op) for g in found])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
@@ -139,13 +151,20 @@ def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) ->
             _add(grads, uid, part)
 
 
+def _taken(g: Any, op: Op) -> Any:
+    """A gradient as a rule takes it: reading a variable hands a sparse one on, all others want a tensor."""
+    return g.dense() if type(g) is SparseGradient and op is not read else g
+
+
 def _add(grads: Gradients, uid: int, g: Tensor) -> None:
     present = grads.get(uid)
     grads[uid] = g if present is None else present + g
 
 
-def finished(g: Tensor | None, of: Any, unconnected: str) -> Any:
+def finished(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
+    if type(g) is SparseGradient:
+        return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)
     if g is not None:
         return g if type(g) is not Tensor or g._device is of._device else g.to(of._device)
     if unconnected == "none" or not isinstance(of, (Tensor, Resource)):

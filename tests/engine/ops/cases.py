@@ -6,6 +6,13 @@ import cases_algebra
 import cases_elementwise
 import cases_reductions
 import cases_shapes
+import cases_sparse
 from opcase import Case
 
-CASES: list[Case] = [*cases_elementwise.CASES, *cases_reductions.CASES, *cases_shapes.CASES, *cases_algebra.CASES]
+CASES: list[Case] = [
+    *cases_elementwise.CASES,
+    *cases_reductions.CASES,
+    *cases_shapes.CASES,
+    *cases_algebra.CASES,
+    *cases_sparse.CASES,
+]
