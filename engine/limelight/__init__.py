@@ -14,6 +14,7 @@ from limelight import config as config
 from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
+from limelight import fft as fft
 from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim

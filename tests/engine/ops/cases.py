@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases_algebra
 import cases_elementwise
+import cases_fourier
 import cases_reductions
 import cases_shapes
 import cases_sparse
@@ -15,4 +16,5 @@ CASES: list[Case] = [
     *cases_shapes.CASES,
     *cases_algebra.CASES,
     *cases_sparse.CASES,
+    *cases_fourier.CASES,
 ]
