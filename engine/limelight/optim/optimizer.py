@@ -154,6 +154,10 @@ class Optimizer(Module):
                 f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
                 "after the model has been called"
             )
+        for v in variables:
+            if not isinstance(v, Variable):
+                given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
+                raise ArgumentError(f"{name}.apply changes variables, got {given}")
         pairs = list(zip(gradients, variables, strict=True))
         self._note_missing([v for g, v in pairs if g is None], len(pairs))
         return [(_checked(name, as_tensor(g), v), v) for g, v in pairs if g is not None]
@@ -184,9 +188,7 @@ def _as_rate(given: Any) -> Variable | Schedule:
     return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
 
 
-def _checked(name: str, gradient: Tensor, variable: Any) -> Tensor:
-    if not isinstance(variable, Variable):
-        raise ArgumentError(f"{name}.apply changes variables, got {type(variable).__name__}; tensors never change")
+def _checked(name: str, gradient: Tensor, variable: Variable) -> Tensor:
     if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
         raise DTypeError(
             f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "

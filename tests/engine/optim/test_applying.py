@@ -1,0 +1,150 @@
+"""What `apply` takes, refuses and warns about; and the learning rate."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+import limelight as ll
+
+
+def test_a_missing_gradient_is_skipped_with_one_warning_that_names_the_variable():
+    a, b = ll.Variable([1.0], name="used"), ll.Variable([1.0], name="forgotten")
+    optimiser = ll.optim.SGD(0.5)
+    with pytest.warns(UserWarning, match=r"SGD.apply: no gradient for 'forgotten'.*why_none.*line \d+"):
+        optimiser.apply([ll.constant([1.0]), None], [a, b])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimiser.apply([ll.constant([1.0]), None], [a, b])
+    assert (a.numpy().item(), b.numpy().item()) == (0.0, 1.0)
+
+
+def test_no_gradient_at_all_is_an_error_before_anything_changes():
+    v, optimiser = ll.Variable([1.0], name="w"), ll.optim.SGD(0.5)
+    with pytest.raises(ll.errors.ArgumentError, match=r"every variable is None \('w'\).*ll\.explain\.why_none"):
+        optimiser.apply([None], [v])
+    assert optimiser.step.numpy() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (lambda v: ([], []), ll.errors.ArgumentError, "after the model has been called"),
+        (lambda v: ([ll.ones(2)], [v, v]), ll.errors.ArgumentError, "1 gradients for 2 variables"),
+        (lambda v: (ll.ones(2), v), ll.errors.ArgumentError, r"write apply\(\[g\], \[v\]\)"),
+        (lambda v: ([ll.ones(2)], [ll.ones(2)]), ll.errors.ArgumentError, "changes variables, got a tensor"),
+        (lambda v: ([ll.ones(3)], [v]), ll.errors.ShapeError, r"'w' has shape \(3,\), the variable \(2,\)"),
+        (lambda v: ([ll.ones((2, 1))], [v]), ll.errors.ShapeError, "same order"),
+        (lambda v: ([ll.constant([1, 2])], [v]), ll.errors.DTypeError, "float32, its gradient int32"),
+        (lambda v: ([ll.ones(2)], [ll.Variable([1j, 2j])]), ll.errors.DTypeError, "real and imaginary"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("staged", [False, True])
+def test_what_does_not_fit_is_refused_before_anything_changes(arguments, error, said, staged, retraces_are_meant):
+    v, optimiser = ll.Variable([1.0, 2.0], name="w"), ll.optim.Adam()
+
+    def step():
+        optimiser.apply(*arguments(v))
+
+    with pytest.raises(error, match=said):
+        (ll.function(step) if staged else step)()
+    assert v.numpy().tolist() == [1.0, 2.0]
+    assert optimiser.step.numpy() == 0
+    assert not optimiser.slots
+
+
+def test_the_learning_rate_changes_between_staged_steps_without_a_new_trace():
+    v, optimiser = ll.Variable(10.0), ll.optim.SGD(1.0)
+    step = ll.function(lambda g: optimiser.apply([g], [v]))
+    step(ll.constant(1.0))
+    traces = step.trace_count
+    optimiser.learning_rate = 0.5
+    step(ll.constant(1.0))
+    optimiser.learning_rate.assign(2)
+    step(ll.constant(1.0))
+    assert step.trace_count == traces
+    assert v.numpy() == 10.0 - 1.0 - 0.5 - 2.0
+    assert optimiser.learning_rate.numpy() == 2.0
+
+
+def test_a_variable_may_be_the_rate_of_several_optimisers():
+    rate, a, b = ll.Variable(0.5), ll.Variable(1.0), ll.Variable(1.0)
+    first, second = ll.optim.SGD(rate), ll.optim.SGD(rate)
+    rate.assign(0.25)
+    first.apply([ll.constant(1.0)], [a])
+    second.apply([ll.constant(1.0)], [b])
+    assert (a.numpy(), b.numpy()) == (0.75, 0.75)
+
+
+def test_a_schedule_is_followed_without_a_new_trace_and_cannot_be_overwritten():
+    v, optimiser = ll.Variable(0.0), ll.optim.SGD(lambda done: 1.0 / (1.0 + done))
+    step = ll.function(lambda g: optimiser.apply([g], [v]))
+    seen = []
+    for _ in range(3):
+        step(ll.constant(-1.0))
+        seen.append(float(v.numpy()))
+    assert np.allclose(seen, np.cumsum([1.0, 1 / 2, 1 / 3]))
+    assert len(step.trace_cache) == 1
+    with pytest.raises(ll.errors.ArgumentError, match="follows a schedule"):
+        optimiser.learning_rate = 0.1
+
+
+def test_the_rate_keeps_the_precision_of_python():
+    assert ll.optim.SGD(0.1).learning_rate.read_value().item() == 0.1
+
+
+def test_a_variable_that_is_an_argument_has_no_slots_of_its_own():
+    optimiser = ll.optim.Momentum()
+    step = ll.function(lambda v, g: optimiser.apply([g], [v]))
+    with pytest.raises(ll.errors.ArgumentError, match="an argument of the staged function"):
+        step(ll.Variable(1.0), ll.constant(1.0))
+    plain = ll.function(lambda v, g: ll.optim.SGD.apply(descent, [g], [v]))
+    descent, v = ll.optim.SGD(0.5), ll.Variable(1.0)
+    plain(v, ll.constant(1.0))
+    assert v.numpy() == 0.5
+
+
+def test_an_optimiser_made_in_a_staged_function_is_state_like_any_other():
+    class Trainer(ll.Module):
+        def __init__(self):
+            self.v, self.optimiser = ll.Variable(1.0), None
+
+        def call(self, g):
+            if self.optimiser is None:
+                self.optimiser = ll.optim.Momentum(0.5, 0.5)
+            self.optimiser.apply([g], [self.v])
+
+    trainer = Trainer()
+    step = ll.function(trainer)
+    for _ in range(2):
+        step(ll.constant(1.0))
+    assert trainer.v.numpy() == 1.0 - 0.5 - 0.75
+
+
+def test_a_copy_of_model_and_optimiser_goes_on_by_itself():
+    v, optimiser = ll.Variable(1.0), ll.optim.Momentum(0.5, 0.5)
+    optimiser.apply([ll.constant(1.0)], [v])
+    v2, optimiser2 = copy.deepcopy((v, optimiser))
+    optimiser2.apply([ll.constant(1.0)], [v2])
+    assert (v.numpy(), v2.numpy()) == (0.5, -0.25)
+
+
+def test_settings_out_of_range_name_the_optimiser():
+    for make in (
+        lambda: ll.optim.Adam(beta2=1.0),
+        lambda: ll.optim.Momentum(momentum=-0.1),
+        lambda: ll.optim.RMSProp(decay=float("nan")),
+        lambda: ll.optim.AdamW(weight_decay=-1.0),
+    ):
+        with pytest.raises(ll.errors.ArgumentError, match=r"(Adam|Momentum|RMSProp|AdamW): \w+ must be"):
+            make()
+
+
+def test_reprs_show_the_settings():
+    assert repr(ll.optim.SGD(0.1)) == "SGD(0.1)"
+    assert repr(ll.optim.Momentum(nesterov=True)) == "Momentum(0.01, momentum=0.9, nesterov=True)"
+    schedule = ll.optim.schedules.Step(1.0, every=3)
+    assert repr(ll.optim.SGD(schedule)) == "SGD(Step(rate=1.0, every=3, factor=0.1))"
