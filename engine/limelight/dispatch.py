@@ -137,6 +137,21 @@ def fresh_stack() -> Iterator[None]:
             raise
 
 
+@contextmanager
+def beneath(interpreter: Interpreter) -> Iterator[None]:
+    """Runs its block under the interpreters that stand below `interpreter` on this thread's stack."""
+    outer = local.stack
+    try:
+        _use(outer[: outer.index(interpreter)])
+        yield
+    finally:
+        try:
+            _use(outer)
+        except KeyboardInterrupt:
+            _use(outer)
+            raise
+
+
 def _use(stack: list[Interpreter]) -> None:
     local.stack = stack
     _choose_observer()

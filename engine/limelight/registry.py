@@ -26,19 +26,20 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "numeric": ("integer", "floating", "complex"),
     "real": ("integer", "floating"),
     "inexact": ("floating", "complex"),
+    "wide": ("floating", "complex"),
     "floating": ("floating",),
     "complex": ("complex",),
     "integer": ("integer",),
     "bits": ("bool", "integer"),
     "bool": ("bool",),
 }
-"""What an op accepts, in one word, as kinds of dtype."""
+"""What an op accepts, in one word, as kinds of dtype. "wide" leaves the 16-bit floats out, for which LAPACK has nothing."""
 
 
 @functools.cache
 def accepted(word: str) -> frozenset[DType]:
     """The dtypes that a word of `KINDS` stands for."""
-    return frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[word])
+    return frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[word] and (word != "wide" or d.itemsize >= 4))
 
 
 class Operand(NamedTuple):
@@ -108,6 +109,9 @@ class Op:
     `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
     graph has. `taped(inputs, attrs)` may name the variant that a tape records instead, or None for "record nothing".
     `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
+    `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
+    `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
+    `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
 
@@ -130,6 +134,9 @@ class Op:
         placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
         taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
+        linear: str = "",
+        elementwise: bool | None = None,
+        jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
     ) -> None:
         self.name = name
         self.variadic = inputs.startswith("*")
@@ -150,6 +157,9 @@ class Op:
         self.direct = not (multiple or higher_order or placement)
         self.save = save
         self.taped = taped
+        self.linear = frozenset(linear.split())
+        self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
+        self.jvp = jvp
         self.recipes = _Recipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}
 

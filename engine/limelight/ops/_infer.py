@@ -26,16 +26,28 @@ SHORT: Final = frozenset([dtypes.float16, dtypes.bfloat16])
 """The floats in which partial sums lose too much: kernels add them up in float32."""
 
 
+def elementwise(rule: Callable[..., TensorSpec]) -> Callable[..., TensorSpec]:
+    """Marks a shape rule whose ops compute each element from those at its place (`Op.elementwise`).
+
+    Where an op has such a rule but is another kind (the inverse of a matrix), it says `elementwise=False`.
+    """
+    rule.elementwise = True  # type: ignore[attr-defined]  # functions take attributes
+    return rule
+
+
+@elementwise
 def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
     """The output is as the input."""
     return known(x.shape, x.dtype)
 
 
+@elementwise
 def real_of(x: TensorSpec) -> TensorSpec:
     """As the input, but real where the input is complex (abs, real, imag)."""
     return known(x.shape, _REAL.get(x.dtype, x.dtype))
 
 
+@elementwise
 def predicate(x: TensorSpec) -> TensorSpec:
     """A boolean for each element."""
     return known(x.shape, dtypes.bool_)
@@ -44,6 +56,7 @@ def predicate(x: TensorSpec) -> TensorSpec:
 def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     """The operands' common shape, in their own dtype; `name` is the op's, for messages."""
 
+    @elementwise
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         shape = x.shape if x.shape == y.shape and None not in x.shape else shapes.broadcast(name, x.shape, y.shape)
         return known(shape, x.dtype)
@@ -54,6 +67,7 @@ def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
 def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     """A boolean for each element of the operands' common shape."""
 
+    @elementwise
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         return known(shapes.broadcast(name, x.shape, y.shape), dtypes.bool_)
 

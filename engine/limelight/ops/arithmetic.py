@@ -86,6 +86,7 @@ _multiply = entry(defop(
         "x": lambda g, y, x_shape: (g * conj(y)).sum_to(x_shape),
         "y": lambda g, x, y_shape: (g * conj(x)).sum_to(y_shape),
     },
+    linear="x y",
     maths={"x": "x̄ = z̄ y*", "y": "ȳ = z̄ x*"},
 ))  # fmt: skip
 

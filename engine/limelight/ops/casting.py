@@ -22,6 +22,7 @@ _identity = entry(defop(
     infer=same,
     kernel=lambda xp, x: x,
     vjp={"x": lambda g: g},
+    linear="x",
     maths={"x": "x̄ = ȳ"},
 ))  # fmt: skip
 
@@ -87,6 +88,8 @@ _astype = entry(defop(
     infer=_astype_infer,
     kernel=lambda xp, x, dtype: x.astype(dtype),
     vjp={"x": _astype_gradient},
+    elementwise=True,
+    linear="x",
     maths={"x": "x̄ = ȳ in the dtype of x"},
 ))  # fmt: skip
 
@@ -121,6 +124,7 @@ _to_device = entry(defop(
     kernel=lambda xp, x, device: x,
     placement=devices.find,
     vjp={"x": lambda g, x_device: g.to(x_device)},
+    linear="x",
     maths={"x": "x̄ = ȳ on the device of x"},
 ))  # fmt: skip
 

@@ -191,6 +191,7 @@ _where = entry(defop(
         "x": lambda g, condition, x_shape: condition.where(g, 0.0).sum_to(x_shape),
         "y": lambda g, condition, y_shape: condition.where(0.0, g).sum_to(y_shape),
     },
+    elementwise=True,
     maths={"x": "x̄ = z̄ where the condition holds, else 0", "y": "ȳ = z̄ where it does not, else 0"},
 ))  # fmt: skip
 

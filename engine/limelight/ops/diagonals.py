@@ -44,6 +44,7 @@ _diagonal = entry(defop(
     infer=_diagonal_infer,
     kernel=lambda xp, x, offset: x.diagonal(offset, -2, -1),
     vjp={"x": lambda g, x_shape, offset: _from_diagonal((g,), x_shape, offset)},
+    linear="x",
     maths={"x": "x̄ has ȳ on the diagonal, 0 elsewhere"},
 ))  # fmt: skip
 
@@ -85,6 +86,7 @@ _from_diagonal: Entry = shaped(
     infer=_from_diagonal_infer,
     kernel=_from_diagonal_kernel,
     vjp={"x": lambda g, offset: _diagonal(g, offset)},
+    linear="x",
     maths={"x": "x̄ = diagonal of ȳ"},
 )
 

@@ -30,6 +30,7 @@ _take = entry(defop(
     infer=_take_infer,
     kernel=lambda xp, x, indices, axis: x.take(indices, axis),
     vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
+    linear="x",
     maths={"x": "x̄[indices] += ȳ"},
 ))  # fmt: skip
 
@@ -73,6 +74,7 @@ _take_scatter: Entry = shaped(
     infer=_take_scatter_infer,
     kernel=_take_scatter_kernel,
     vjp={"x": lambda g, indices, axis: _take((g, indices), axis)},
+    linear="x",
     maths={"x": "x̄ = ȳ[indices]"},
 )
 

@@ -52,6 +52,7 @@ _slice_op = defop(
     infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),
     kernel=lambda xp, x, key: x[native(key)],
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
+    linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
 )
 _slice = entry(_slice_op)
@@ -63,6 +64,7 @@ _slice_scatter: Entry = shaped(
     infer=_of_shape,
     kernel=lambda xp, x, key, shape: _placed(xp, shape, native(key), x),
     vjp={"x": lambda g, key: _slice(g, key)},
+    linear="x",
     maths={"x": "x̄ = ȳ[key]"},
 )
 
@@ -75,6 +77,7 @@ _dynamic_slice = entry(defop(
     infer=lambda x, positions, key: known(basic_shape("slice", x.shape, key), x.dtype),
     kernel=lambda xp, x, positions, key: x[filled(key, [int(i) for i in positions])],
     vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
+    linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
 ))  # fmt: skip
 
@@ -85,6 +88,7 @@ _dynamic_slice_scatter: Entry = shaped(
     infer=_of_shape,
     kernel=lambda xp, x, positions, key, shape: _placed(xp, shape, filled(key, [int(i) for i in positions]), x),
     vjp={"x": lambda g, positions, key: _dynamic_slice((g, positions), key)},
+    linear="x",
     maths={"x": "x̄ = ȳ[key]"},
 )
 
@@ -107,6 +111,7 @@ _index_op = defop(
     infer=_index_infer,
     kernel=lambda xp, x, indices, key: x[filled(key, _arrays(indices, key))],
     vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
+    linear="x",
     maths={"x": "x̄[key] += ȳ"},
 )
 _index = entry(_index_op)
@@ -118,6 +123,7 @@ _index_scatter: Entry = shaped(
     infer=_of_shape,
     kernel=lambda xp, x, indices, key, shape: _added(xp, shape, filled(key, _arrays(indices, key)), x),
     vjp={"x": lambda g, indices, key: _index((g, indices), key)},
+    linear="x",
     maths={"x": "x̄ = ȳ[key]"},
 )
 

@@ -64,6 +64,7 @@ _concat = entry(defop(
     infer=_concat_infer,
     kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
     vjp={"xs": _cut},
+    linear="xs",
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
 ))  # fmt: skip
 
@@ -109,6 +110,7 @@ _stack = entry(defop(
     infer=_stack_infer,
     kernel=lambda xp, *given: xp.stack(given[:-1], axis=given[-1]),
     vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
+    linear="xs",
     maths={"xs": "x̄ₖ = ȳₖ"},
 ))  # fmt: skip
 
@@ -139,6 +141,7 @@ _unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
     kernel=lambda xp, x, axis, num: tuple([x[(slice(None),) * axis + (i,)] for i in range(num)]),
     multiple=True,
     vjp={"x": _unstack_gradient},
+    linear="x",
     maths={"x": "x̄ = the ȳₖ stacked"},
 ))  # fmt: skip
 
@@ -195,6 +198,7 @@ _split = entry_of_many(defop(
     kernel=_split_kernel,
     multiple=True,
     vjp={"x": _split_gradient},
+    linear="x",
     maths={"x": "x̄ = the ȳₖ joined"},
 ))  # fmt: skip
 

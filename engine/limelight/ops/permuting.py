@@ -29,6 +29,7 @@ _transpose: Entry = entry(defop(
     infer=lambda x, axes: known(tuple([x.shape[i] for i in axes]), x.dtype),
     kernel=lambda xp, x, axes: x.transpose(axes),
     vjp={"x": lambda g, axes: _transpose(g, _inverse(axes))},
+    linear="x",
     maths={"x": "x̄ = ȳ with its axes put back"},
 ))  # fmt: skip
 
@@ -116,6 +117,7 @@ _matrix_transpose = entry(defop(
     infer=_matrix_transpose_infer,
     kernel=lambda xp, x: x.swapaxes(-1, -2),
     vjp={"x": lambda g: g.mT},
+    linear="x",
     maths={"x": "x̄ = ȳᵀ"},
 ))  # fmt: skip
 

@@ -72,6 +72,7 @@ _matmul = entry(defop(
     special={"numpy": _matmul_numpy},
     accepts="numeric",
     vjp={"x": _left_gradient, "y": _right_gradient},
+    linear="x y",
     maths={"x": "x̄ = z̄ yᴴ", "y": "ȳ = xᴴ z̄"},
 ))  # fmt: skip
 
@@ -134,6 +135,7 @@ _tensordot = entry(defop(
         "x": lambda g, y, x_shape, axes: _tensordot_gradient(g, y, rank(x_shape), axes[0], axes[1], True),
         "y": lambda g, x, y_shape, axes: _tensordot_gradient(g, x, rank(y_shape), axes[1], axes[0], False),
     },
+    linear="x y",
     maths={"x": "x̄ = z̄ · y* over the free axes of y", "y": "ȳ = x* · z̄ over the free axes of x"},
 ))  # fmt: skip
 

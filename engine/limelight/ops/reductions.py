@@ -35,6 +35,7 @@ _sum = entry(defop(
     special={"numpy": _sum_numpy},
     accepts="numeric",
     vjp={"x": lambda g, x_shape, axis, keepdims: restore(g, axis, keepdims).broadcast_to(x_shape)},
+    linear="x",
     maths={"x": "x̄ = ȳ repeated along the summed axes"},
 ))  # fmt: skip
 

@@ -42,6 +42,7 @@ _tile = entry(defop(
     infer=_tile_infer,
     kernel=lambda xp, x, reps: xp.tile(x, reps),
     vjp={"x": _tile_gradient},
+    linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
 ))  # fmt: skip
 
@@ -88,6 +89,7 @@ _repeat = entry(defop(
     infer=_repeat_infer,
     kernel=lambda xp, x, repeats, axis: x.repeat(repeats, axis),
     vjp={"x": _repeat_gradient},
+    linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
 ))  # fmt: skip
 
@@ -122,6 +124,7 @@ _flip: Entry = entry(defop(
     infer=lambda x, axes: known(x.shape, x.dtype),
     kernel=lambda xp, x, axes: x[_reversal(x.ndim, axes)],
     vjp={"x": lambda g, axes: _flip(g, axes)},
+    linear="x",
     maths={"x": "x̄ = ȳ reversed"},
 ))  # fmt: skip
 
@@ -146,6 +149,7 @@ _roll: Entry = entry(defop(
     infer=lambda x, shift, axes: known(x.shape, x.dtype),
     kernel=lambda xp, x, shift, axes: xp.roll(x, shift, axes),
     vjp={"x": lambda g, shift, axes: _roll(g, tuple([-s for s in shift]), axes)},
+    linear="x",
     maths={"x": "x̄ = ȳ rolled back"},
 ))  # fmt: skip
 

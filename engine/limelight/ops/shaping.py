@@ -67,6 +67,7 @@ _reshape = shaped(
     infer=_reshape_infer,
     kernel=lambda xp, x, shape: x.reshape(shape),
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
+    linear="x",
     maths={"x": "x̄ = reshape(ȳ, shape of x)"},
 )
 
@@ -117,6 +118,7 @@ _broadcast_to = shaped(
     infer=_broadcast_to_infer,
     kernel=_broadcast_to_kernel,
     vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
+    linear="x",
     maths={"x": "x̄ = ȳ summed over the repeated axes"},
 )
 
@@ -160,6 +162,7 @@ _sum_to = shaped(
     kernel=_sum_to_kernel,
     accepts="numeric",
     vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
+    linear="x",
     maths={"x": "x̄ = ȳ broadcast to the shape of x"},
 )
 
@@ -204,6 +207,7 @@ _expand_dims: Entry = entry(defop(
     infer=_expand_dims_infer,
     kernel=lambda xp, x, axis: x[_expansion(x.ndim, axis)],
     vjp={"x": lambda g, axis: _squeeze(g, axis)},
+    linear="x",
     maths={"x": "x̄ = ȳ without the axis"},
 ))  # fmt: skip
 
@@ -236,6 +240,7 @@ _squeeze: Entry = entry(defop(
     infer=_squeeze_infer,
     kernel=lambda xp, x, axis: x.squeeze(axis),
     vjp={"x": lambda g, axis: _expand_dims(g, axis)},
+    linear="x",
     maths={"x": "x̄ = ȳ with the axis back"},
 ))  # fmt: skip
 

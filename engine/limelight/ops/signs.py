@@ -21,6 +21,7 @@ _negative = entry(defop(
     kernel="negative",
     accepts="numeric",
     vjp={"x": lambda g: -g},
+    linear="x",
     maths={"x": "x̄ = -ȳ"},
 ))  # fmt: skip
 
@@ -45,6 +46,7 @@ _positive = entry(defop(
     kernel="positive",
     accepts="numeric",
     vjp={"x": lambda g: g},
+    linear="x",
     maths={"x": "x̄ = ȳ"},
 ))  # fmt: skip
 
@@ -127,6 +129,7 @@ _conj = entry(defop(
     kernel="conj",
     accepts="complex",
     vjp={"x": lambda g: g.conj()},
+    linear="x",
     maths={"x": "x̄ = ȳ*"},
 ))  # fmt: skip
 
@@ -153,6 +156,7 @@ _real = entry(defop(
     kernel=lambda xp, x: x.real,
     accepts="complex",
     vjp={"x": lambda g, x_dtype: g.astype(x_dtype)},
+    linear="x",
     maths={"x": "x̄ = ȳ"},
 ))  # fmt: skip
 
@@ -178,6 +182,7 @@ _imag = entry(defop(
     kernel=lambda xp, x: x.imag,
     accepts="complex",
     vjp={"x": lambda g, x_dtype: g.astype(x_dtype) * 1j},
+    linear="x",
     maths={"x": "x̄ = i ȳ"},
 ))  # fmt: skip
 

@@ -57,6 +57,7 @@ _mean = entry(defop(
     special={"numpy": _mean_numpy},
     accepts="inexact",
     vjp={"x": _mean_gradient},
+    linear="x",
     maths={"x": "x̄ = ȳ / n, repeated along the reduced axes"},
 ))  # fmt: skip
 
@@ -191,6 +192,7 @@ _cumsum: Entry = entry(defop(
     special={"numpy": _cumsum_numpy},
     accepts="numeric",
     vjp={"x": lambda g, axis: _backwards(_cumsum(_backwards(g, axis), axis), axis)},
+    linear="x",
     maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
 ))  # fmt: skip
 
