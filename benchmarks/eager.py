@@ -39,19 +39,19 @@ AIMS = [
 ]
 
 
-def installed(wanted: str | None) -> list[Library]:
+def installed(wanted: str | None, libraries: Sequence[Library] = LIBRARIES) -> list[Library]:
     """The libraries to measure; NumPy and limelight always."""
     names = None if wanted is None else {"numpy", "limelight", *filter(None, wanted.split(","))}
-    unknown = (names or set()) - {library.package for library in LIBRARIES}
+    unknown = (names or set()) - {"numpy"} - {library.package for library in libraries}
     if unknown:
         sys.exit(f"no such peer: {', '.join(sorted(unknown))}; there are autograd, jax, tensorflow and torch")
-    chosen = [library for library in LIBRARIES if names is None or library.package in names]
+    chosen = [library for library in libraries if names is None or library.package in names]
     return [library for library in chosen if importlib.util.find_spec(library.package) is not None]
 
 
 def chosen_rows(quick: bool) -> list[Row]:
     """All rows; the quick run leaves out large arrays and whatever compiles for long."""
-    return [row for row in ROWS if not quick or row.group in ("tiny", "gradient", "staged")]
+    return [row for row in ROWS if not quick or row.group in ("tiny", "medium", "gradient", "staged")]
 
 
 def without_compilers(libraries: Sequence[Library]) -> list[Library]:

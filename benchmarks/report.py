@@ -27,9 +27,9 @@ class Bar(NamedTuple):
     mean: bool = False  # the geometric mean of the rows counts, not the worst of them
 
 
-def verdict(bar: Bar, samples: Samples) -> str:
+def verdict(bar: Bar, samples: Samples, ours: str = US) -> str:
     """The bar with PASS, FAIL or SKIP before it and what was measured behind it."""
-    found = {row: ratio(samples, row, US, bar.other) for row in bar.rows}
+    found = {row: ratio(samples, row, ours, bar.other) for row in bar.rows}
     known = {row: value for row, value in found.items() if value is not None}
     if not known:
         return f"SKIP  {bar.text}: not measured"

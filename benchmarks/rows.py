@@ -22,7 +22,7 @@ ROWS = [
     Row("multiply by a scalar", "tiny", "a * 2.0"),
     Row("tanh", "tiny", "tanh(a)"),
     Row("matmul 2x2", "tiny", "p @ p"),
-    Row("matmul 100x100", "tiny", "q @ q"),
+    Row("matmul 100x100", "medium", "q @ q"),
     Row("sum", "tiny", "total(a)"),
     Row("mean", "tiny", "mean(a)"),
     Row("reshape", "tiny", "reshape(a, (2, 5))"),
@@ -223,7 +223,7 @@ def _tensorflow_xla() -> Mapping[str, Any]:
     return _tensorflow(jit_compile=True)
 
 
-EAGER = ("tiny", "gradient", "large", "large views")
+EAGER = ("tiny", "medium", "gradient", "large", "large views")
 LIBRARIES = [
     Library("numpy", "numpy", _numpy, lacks=("first call",)),
     Library("limelight", "limelight", _limelight, beside="numpy"),

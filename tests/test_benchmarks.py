@@ -170,6 +170,16 @@ def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
         assert line in done.stdout
 
 
+def test_the_sampler_is_the_same_program_staged_and_not(tmp_path):
+    results = tmp_path / "l2hmc.json"
+    command = [sys.executable, "l2hmc.py", "--quick", "--peers", "", "--json", str(results)]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr  # it fails where a library finds another loss
+    found = json.loads(results.read_text(encoding="utf-8"))
+    assert found["seconds"]["step, 10 samples"].keys() == {"limelight", "limelight, staged"}
+    assert found["seconds"]["first call, 10 samples"].keys() == {"limelight, staged"}
+
+
 def test_an_unknown_peer_is_refused():
     command = [sys.executable, "eager.py", "--peers", "theano"]
     done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=60)
