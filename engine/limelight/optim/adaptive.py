@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from limelight.optim.optimizer import Optimizer, Schedule, Slots
+from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
 from limelight.optim.settings import fraction, not_negative
 from limelight.tensor import Tensor
 from limelight.variables import Variable
+
+
+def averaged(slot: Target, x: Tensor, keep: float) -> Tensor:
+    """The moving average kept in `slot`, brought up to date: keep x slot + (1 - keep) x `x`."""
+    return slot.assign(keep * slot.read_value() + (1.0 - keep) * x)
 
 
 class Adam(Optimizer):
@@ -35,9 +40,9 @@ class Adam(Optimizer):
         self.beta2 = fraction(name, "beta2", beta2)
         self.epsilon = not_negative(name, "epsilon", epsilon)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        mean = slots["mean"].assign(self.beta1 * slots["mean"] + (1.0 - self.beta1) * gradient)
-        square = slots["square"].assign(self.beta2 * slots["square"] + (1.0 - self.beta2) * gradient.square())
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        mean = averaged(slots["mean"], gradient, self.beta1)
+        square = averaged(slots["square"], gradient.square(), self.beta2)
         mean = mean / (1.0 - self.beta1**t).astype(gradient.dtype)
         square = square / (1.0 - self.beta2**t).astype(gradient.dtype)
         return rate * mean / (square.sqrt() + self.epsilon)
@@ -66,7 +71,7 @@ class AdamW(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon)
         self.weight_decay = not_negative("AdamW", "weight_decay", weight_decay)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
         decay = rate * self.weight_decay * variable.read_value().astype(rate.dtype)
         return super().change(gradient, variable, slots, rate, t) + decay
 
@@ -90,8 +95,8 @@ class RMSProp(Optimizer):
         self.decay = fraction("RMSProp", "decay", decay)
         self.epsilon = not_negative("RMSProp", "epsilon", epsilon)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        square = slots["square"].assign(self.decay * slots["square"] + (1.0 - self.decay) * gradient.square())
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        square = averaged(slots["square"], gradient.square(), self.decay)
         return rate * gradient / (square.sqrt() + self.epsilon)
 
 
@@ -111,6 +116,6 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate)
         self.epsilon = not_negative("Adagrad", "epsilon", epsilon)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        square = slots["square"].assign(slots["square"] + gradient.square())
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        square = slots["square"].assign(slots["square"].read_value() + gradient.square())
         return rate * gradient / (square.sqrt() + self.epsilon)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from limelight import dtypes
 from limelight.errors import ArgumentError
 from limelight.ops.limits import clip, maximum
 from limelight.optim.settings import positive
+from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, as_tensor
 
-Gradients = Sequence[Tensor | None]
+Gradient: TypeAlias = Tensor | SparseGradient
+Gradients: TypeAlias = Sequence[Gradient | None]
 
 
-def clip_by_value(gradients: Gradients, limit: float) -> list[Tensor | None]:
+def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
     """Each element cut to [-limit, limit].
 
     >>> import limelight as ll
@@ -21,10 +24,10 @@ def clip_by_value(gradients: Gradients, limit: float) -> list[Tensor | None]:
     [[1.0, -0.5]]
     """
     positive("clip_by_value", "limit", limit)
-    return [None if g is None else clip(g, -limit, limit) for g in gradients]
+    return [None if g is None else _each(g, lambda x: clip(x, -limit, limit)) for g in gradients]
 
 
-def clip_by_norm(gradients: Gradients, limit: float) -> list[Tensor | None]:
+def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
     """Each gradient scaled down, where need be, to a Euclidean norm of `limit`.
 
     >>> import limelight as ll
@@ -32,10 +35,10 @@ def clip_by_norm(gradients: Gradients, limit: float) -> list[Tensor | None]:
     [[1.5, 2.0], 0.5]
     """
     positive("clip_by_norm", "limit", limit)
-    return [None if g is None else _scaled(as_tensor(g), global_norm([g]), limit) for g in gradients]
+    return [None if g is None else _scaled(g, global_norm([g]), limit) for g in gradients]
 
 
-def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Tensor | None]:
+def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
     """All gradients scaled down by one factor, where need be, so that `global_norm` is `limit` (Pascanu et al. 2013).
 
     >>> import limelight as ll
@@ -45,7 +48,7 @@ def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Tensor | Non
     """
     positive("clip_by_global_norm", "limit", limit)
     norm = global_norm(gradients)
-    return [None if g is None else _scaled(as_tensor(g), norm, limit) for g in gradients]
+    return [None if g is None else _scaled(g, norm, limit) for g in gradients]
 
 
 def global_norm(gradients: Gradients) -> Tensor:
@@ -57,7 +60,7 @@ def global_norm(gradients: Gradients) -> Tensor:
     >>> ll.optim.global_norm([ll.constant([3.0]), None, ll.constant(4.0)]).item()
     5.0
     """
-    squares = [_squares(as_tensor(g)) for g in gradients if g is not None]
+    squares = [_squares(g) for g in gradients if g is not None]
     if not squares:
         raise ArgumentError("global_norm: no gradient (all are None); ll.explain.why_none says why one is None")
     total = squares[0]
@@ -66,10 +69,18 @@ def global_norm(gradients: Gradients) -> Tensor:
     return total.sqrt()
 
 
-def _squares(gradient: Tensor) -> Tensor:
-    wide = gradient.astype(dtypes.float32) if gradient.dtype.itemsize == 2 else gradient
-    return wide.square().sum()
+def _squares(gradient: Gradient) -> Tensor:
+    x = gradient.coalesced().values if isinstance(gradient, SparseGradient) else as_tensor(gradient)
+    return (x.astype(dtypes.float32) if x.dtype.itemsize == 2 else x).square().sum()
 
 
-def _scaled(gradient: Tensor, norm: Tensor, limit: float) -> Tensor:
-    return gradient * (limit / maximum(norm, limit)).astype(gradient.dtype)
+def _scaled(gradient: Gradient, norm: Tensor, limit: float) -> Gradient:
+    factor = limit / maximum(norm, limit)
+    return _each(gradient, lambda x: x * factor.astype(x.dtype))
+
+
+def _each(gradient: Gradient, fn: Callable[[Tensor], Tensor]) -> Gradient:
+    """`fn` of each element; a sparse gradient stays sparse."""
+    if isinstance(gradient, SparseGradient):
+        return gradient.coalesced().map_values(fn)
+    return fn(as_tensor(gradient))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from limelight.optim.optimizer import Optimizer, Schedule, Slots
+from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
 from limelight.optim.settings import fraction
 from limelight.tensor import Tensor
 from limelight.variables import Variable
@@ -21,7 +21,7 @@ class SGD(Optimizer):
     def __init__(self, learning_rate: float | Variable | Schedule = 0.01) -> None:
         super().__init__(learning_rate)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
         return rate * gradient
 
 
@@ -48,6 +48,6 @@ class Momentum(Optimizer):
         self.momentum = fraction("Momentum", "momentum", momentum)
         self.nesterov = nesterov
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        momentum = slots["momentum"].assign(self.momentum * slots["momentum"] + gradient)
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+        momentum = slots["momentum"].assign(self.momentum * slots["momentum"].read_value() + gradient)
         return rate * (gradient + self.momentum * momentum if self.nesterov else momentum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from limelight import dispatch, dtypes, shapes, source
@@ -11,11 +11,16 @@ from limelight.dtypes import DType
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.module import Module
 from limelight.ops.creation import zeros_like
+from limelight.optim.rows import Rows
+from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, TensorRef, as_tensor
 from limelight.variables import Variable
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
-Slots: TypeAlias = dict[str, Variable]
+Target: TypeAlias = Variable | Rows
+"""What an update reads (`read_value`) and writes (`assign`): a variable, or those rows of it that have a gradient."""
+Slots: TypeAlias = Mapping[str, Target]
+Gradient: TypeAlias = Tensor | SparseGradient
 _SHORT: Final = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -31,6 +36,9 @@ class Optimizer(Module):
     and are found, like the counter `step`, by `named_variables`. Variables of 16 bits have float32 slots, and their
     updates are computed in float32 and rounded once.
 
+    A sparse gradient (see `ll.nn.embedding`) changes the rows that it names, and the same rows of the slots: the others
+    stay as they are, moving averages and weight decay included ("lazy" updates).
+
     >>> import limelight as ll
     >>> class SignDescent(ll.optim.Optimizer):
     ...     def change(self, gradient, variable, slots, rate, t):
@@ -45,16 +53,18 @@ class Optimizer(Module):
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
         self.step = Variable(0, dtypes.int64, name="step", trainable=False)
-        self.slots: list[Slots] = []
+        self.slots: list[dict[str, Variable]] = []
         self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
         self._skipped: set[TensorRef] = set()
         # Under the property's own name, so that the variable's path is "learning_rate".
         vars(self)["learning_rate"] = _as_rate(learning_rate)
 
-    def change(self, gradient: Tensor, variable: Variable, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
+    def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
         """What to subtract from `variable`, after bringing its `slots` up to date; to be defined by subclasses.
 
-        `rate` has the dtype of `gradient` and of the slots; `t` is the number of this update, from 1, in float64.
+        `rate` has the dtype of `gradient` and of the slots; `t` is the number of this update, from 1, in float64. Where
+        the gradient is sparse, `gradient` are its rows, and `variable` and `slots` stand for the same rows: read them
+        with `read_value()`, write to slots with `assign`, and treat all elements alike.
         """
         raise TypeError(f"{type(self).__name__} does not define change(self, gradient, variable, slots, rate, t)")
 
@@ -73,7 +83,7 @@ class Optimizer(Module):
             )
         self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
 
-    def apply(self, gradients: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable]) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning; if all are None, or shapes do not fit, an
@@ -100,7 +110,7 @@ class Optimizer(Module):
         for variable in variables:
             self.slots_of(variable)
 
-    def slots_of(self, variable: Variable) -> Slots:
+    def slots_of(self, variable: Variable) -> dict[str, Variable]:
         """What is kept for `variable`, by name."""
         if not self.slot_names:
             return {}
@@ -117,13 +127,19 @@ class Optimizer(Module):
         first = f"{rate._value_now().item():g}" if isinstance(rate, Variable) else repr(rate)
         return f"{type(self).__name__}({', '.join([first, *(f'{name}={x}' for name, x in settings.items())])})"
 
-    def _update(self, gradient: Tensor, variable: Variable, rate: Tensor, t: Tensor) -> None:
+    def _update(self, gradient: Gradient, variable: Variable, rate: Tensor, t: Tensor) -> None:
         wide = _wide(variable.dtype)
-        change = self.change(gradient.astype(wide), variable, self.slots_of(variable), rate.astype(wide), t)
+        target: Target = variable
+        slots: Slots = self.slots_of(variable)
+        if isinstance(gradient, SparseGradient):
+            rows = gradient.coalesced()
+            gradient, target = rows.values, Rows(variable, rows.indices)
+            slots = {name: Rows(slot, rows.indices) for name, slot in self.slots_of(variable).items()}
+        change = self.change(gradient.astype(wide), target, slots, rate.astype(wide), t)
         if wide == variable.dtype:
-            variable.assign_sub(change)
+            target.assign_sub(change)
         else:
-            variable.assign((variable.read_value().astype(wide) - change).astype(variable.dtype))
+            target.assign((target.read_value().astype(wide) - change).astype(variable.dtype))
 
     def _slot(self, name: str, variable: Variable) -> Variable:
         if variable._uid != variable._data.uid:
@@ -139,7 +155,7 @@ class Optimizer(Module):
                 shape=variable.shape,
             )
 
-    def _pairs(self, gradients: Any, variables: Any) -> list[tuple[Tensor, Variable]]:
+    def _pairs(self, gradients: Any, variables: Any) -> list[tuple[Gradient, Variable]]:
         """The pairs that have a gradient, checked."""
         name = type(self).__name__
         if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
@@ -160,7 +176,7 @@ class Optimizer(Module):
                 raise ArgumentError(f"{name}.apply changes variables, got {given}")
         pairs = list(zip(gradients, variables, strict=True))
         self._note_missing([v for g, v in pairs if g is None], len(pairs))
-        return [(_checked(name, as_tensor(g), v), v) for g, v in pairs if g is not None]
+        return [(_checked(name, g, v), v) for g, v in pairs if g is not None]
 
     def _note_missing(self, missing: list[Variable], count: int) -> None:
         names = ", ".join(repr(v.name) for v in missing)
@@ -188,7 +204,8 @@ def _as_rate(given: Any) -> Variable | Schedule:
     return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
 
 
-def _checked(name: str, gradient: Tensor, variable: Variable) -> Tensor:
+def _checked(name: str, given: Any, variable: Variable) -> Gradient:
+    gradient: Gradient = given if isinstance(given, SparseGradient) else as_tensor(given)
     if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
         raise DTypeError(
             f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "
