@@ -10,6 +10,7 @@ from typing import Any
 from limelight import dispatch, nest, shapes
 from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
 from limelight.registry import Op
+from limelight.sparse import SparseGradient
 from limelight.tape.backward import filled, uid_of
 from limelight.tape.gradient_tape import INEXACT
 from limelight.tape.pushing import push
@@ -107,12 +108,20 @@ class ForwardAccumulator(dispatch.Interpreter):
         return nest.unflatten(structure, [self._tangent_of(x, unconnected_gradients) for x in leaves])
 
     def _tangent_of(self, x: Any, unconnected: str) -> Any:
+        if isinstance(x, SparseGradient):
+            return self._sparse_tangent(x, unconnected)
         if not isinstance(x, (Tensor, Resource)):
             raise ArgumentError(f"jvp: a target must be a tensor or a variable, got {type(x).__name__}")
         found = self._tangents.get(x._uid)
         if found is not None:
             return found[0]
         return filled(0, x) if unconnected == "zero" else None
+
+    def _sparse_tangent(self, x: SparseGradient, unconnected: str) -> Any:
+        moving = [(i, t) for i, v in x.parts if (t := self._tangent_of(v, "none")) is not None]
+        if moving:
+            return SparseGradient(moving, x._sizes)
+        return x * 0 if unconnected == "zero" else None
 
     def __repr__(self) -> str:
         state = "active" if self.below is not None else "idle"
