@@ -1,9 +1,10 @@
-"""Neural networks: activations, losses and dropout."""
+"""Neural networks: layers, activations, losses, dropout and initial values."""
 
 from __future__ import annotations
 
 from limelight.module import Module
-from limelight.nn.dense import Dense
+from limelight.nn import initializers as initializers
+from limelight.nn.layers import Dense, Dropout, Embedding, Layer, Sequential
 from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.drawing import dropout_mask
 from limelight.ops.embedding import embedding
@@ -12,7 +13,11 @@ from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = [
     "Dense",
+    "Dropout",
+    "Embedding",
+    "Layer",
     "Module",
+    "Sequential",
     "dropout",
     "embedding",
     "gelu",

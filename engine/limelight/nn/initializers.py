@@ -1,0 +1,190 @@
+"""First values of weights: functions of a shape and a dtype.
+
+Layers take one of these, its name, or any function of that kind. A kernel's last two axes are its inputs and its
+outputs, and axes before them (a convolution's window) multiply both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from math import prod, sqrt
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from limelight import random
+from limelight.dtypes import DTypeLike
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops import creation
+from limelight.ops.comparison import where
+from limelight.ops.signs import abs as absolute
+from limelight.shapes import show
+from limelight.staging.loop import while_loop
+from limelight.tensor import Tensor, constant
+
+__all__ = [
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "zeros",
+]
+
+Sizes: TypeAlias = tuple[int, ...]
+Initializer: TypeAlias = Callable[..., Tensor]
+
+
+def zeros(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Zeros.
+
+    >>> zeros((2,)).tolist()
+    [0.0, 0.0]
+    """
+    return creation.zeros(shape, dtype=dtype)
+
+
+def ones(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Ones.
+
+    >>> ones((2,)).tolist()
+    [1.0, 1.0]
+    """
+    return creation.ones(shape, dtype=dtype)
+
+
+def glorot_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Uniform with variance 2 / (inputs + outputs): for tanh, sigmoid, softmax (Glorot and Bengio 2010).
+
+    >>> bool((abs(glorot_uniform((3, 3))) <= 1.0).all())
+    True
+    """
+    return _uniform(shape, 2.0 / sum(_fans(shape)), dtype)
+
+
+def glorot_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Normal with the variance of `glorot_uniform`.
+
+    >>> glorot_normal((3, 2)).shape
+    (3, 2)
+    """
+    return _normal(shape, 2.0 / sum(_fans(shape)), dtype)
+
+
+def he_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Uniform with variance 2 / inputs: for relu (He et al. 2015).
+
+    >>> bool((abs(he_uniform((6, 5))) <= 1.0).all())
+    True
+    """
+    return _uniform(shape, 2.0 / _fans(shape)[0], dtype)
+
+
+def he_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Normal with the variance of `he_uniform`.
+
+    >>> he_normal((3, 3, 16, 32)).shape
+    (3, 3, 16, 32)
+    """
+    return _normal(shape, 2.0 / _fans(shape)[0], dtype)
+
+
+def lecun_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Uniform with variance 1 / inputs (LeCun et al. 1998).
+
+    >>> bool((abs(lecun_uniform((3, 5))) <= 1.0).all())
+    True
+    """
+    return _uniform(shape, 1.0 / _fans(shape)[0], dtype)
+
+
+def lecun_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """Normal with the variance of `lecun_uniform`: for self-normalising networks.
+
+    >>> lecun_normal((3, 2)).shape
+    (3, 2)
+    """
+    return _normal(shape, 1.0 / _fans(shape)[0], dtype)
+
+
+def truncated_normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> Tensor:
+    """Normal numbers of spread `stddev`; those beyond 2 `stddev` are drawn again.
+
+    >>> bool((abs(truncated_normal((100,), stddev=0.5)) <= 1.0).all())
+    True
+    """
+
+    def redrawn(x: Tensor) -> tuple[Tensor]:
+        return (where(absolute(x) > 2.0, random.normal(shape, dtype=dtype), x),)
+
+    first = random.normal(shape, dtype=dtype)
+    (found,) = while_loop(lambda x: (absolute(x) > 2.0).any(), redrawn, (first,))
+    scaled: Tensor = found * stddev
+    return scaled
+
+
+def orthogonal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
+    """A matrix whose shorter side is orthonormal, uniform among those; leading axes count as rows (Saxe et al. 2014).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> import limelight as ll
+    >>> q = orthogonal((3, 3))
+    >>> bool((abs(q.T @ q - ll.eye(3)) < 1e-5).all())
+    True
+    """
+    if len(shape) < 2:
+        raise ShapeError(f"orthogonal needs at least two axes, got shape {show(shape)}")
+    rows, columns = prod(shape[:-1]), shape[-1]
+    drawn = random.normal((max(rows, columns), min(rows, columns)), dtype="float64").numpy()
+    q, r = np.linalg.qr(drawn)
+    q = q * np.sign(np.diagonal(r))  # else the signs would depend on the algorithm, and not be uniform
+    return constant(np.reshape(q if rows >= columns else q.T, shape), dtype)
+
+
+_BY_NAME: Final[dict[str, Initializer]] = {
+    "glorot_normal": glorot_normal,
+    "glorot_uniform": glorot_uniform,
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "lecun_normal": lecun_normal,
+    "lecun_uniform": lecun_uniform,
+    "ones": ones,
+    "orthogonal": orthogonal,
+    "truncated_normal": truncated_normal,
+    "zeros": zeros,
+}
+
+
+def get(given: str | Initializer) -> Initializer:
+    """The function that `given` names or is; raises ArgumentError for anything else."""
+    if callable(given):
+        return given
+    if given in _BY_NAME:
+        return _BY_NAME[given]
+    close = get_close_matches(str(given), _BY_NAME, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(_BY_NAME)}, or pass a function"
+    raise ArgumentError(f"there is no initializer {given!r}{hint}")
+
+
+def _fans(shape: Sizes) -> tuple[int, int]:
+    """How many inputs feed an output, and how many outputs an input feeds; at least 1, so that empty kernels work."""
+    if len(shape) < 2:
+        size = max(prod(shape), 1)
+        return size, size
+    window = prod(shape[:-2])
+    return max(window * shape[-2], 1), max(window * shape[-1], 1)
+
+
+def _uniform(shape: Sizes, variance: float, dtype: DTypeLike) -> Tensor:
+    limit = sqrt(3.0 * variance)
+    return random.uniform(shape, -limit, limit, dtype=dtype)
+
+
+def _normal(shape: Sizes, variance: float, dtype: DTypeLike) -> Tensor:
+    return random.normal(shape, 0.0, sqrt(variance), dtype=dtype)

@@ -1,0 +1,54 @@
+"""The fully connected layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.dtypes import DTypeLike
+from limelight.nn import initializers
+from limelight.nn.initializers import Initializer
+from limelight.nn.layers.layer import Activation, Layer, checked_activation, checked_size
+from limelight.tensor import TensorLike
+from limelight.variables import Variable
+
+
+class Dense(Layer):
+    """`activation(x @ kernel + bias)`: (..., features) to (..., units).
+
+    The kernel, of shape (features, units), and the bias, of shape (units,), are made on the first call, when the size
+    of the input is known. Raises ShapeError for later inputs of another size.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.Dense(2, activation=ll.nn.relu)
+    >>> layer(ll.ones((5, 3))).shape, layer.kernel.shape
+    ((5, 2), (3, 2))
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Activation | None = None,
+        use_bias: bool = True,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: str | Initializer = "glorot_uniform",
+        bias_initializer: str | Initializer = "zeros",
+    ) -> None:
+        self.units = checked_size("Dense", "units", units)
+        self.activation = checked_activation("Dense", activation)
+        self.use_bias = use_bias
+        self.dtype = dtype
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel: Variable | None = None
+        self.bias: Variable | None = None
+
+    def build(self, features: int) -> None:
+        self.kernel = self.weight("kernel", (features, self.units), self.kernel_initializer)
+        if self.use_bias:
+            self.bias = self.weight("bias", (self.units,), self.bias_initializer)
+
+    def call(self, x: TensorLike) -> Any:
+        y = self.ready(x) @ self.kernel
+        if self.bias is not None:
+            y = y + self.bias
+        return y if self.activation is None else self.activation(y)

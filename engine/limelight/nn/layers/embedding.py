@@ -1,0 +1,39 @@
+"""A table of vectors to look integers up in."""
+
+from __future__ import annotations
+
+from limelight.dtypes import DTypeLike
+from limelight.nn import initializers
+from limelight.nn.initializers import Initializer
+from limelight.nn.layers.layer import Layer, checked_size
+from limelight.ops.embedding import embedding
+from limelight.tensor import Tensor, TensorLike
+
+
+class Embedding(Layer):
+    """A vector for each of the integers 0 to `count` - 1: integers of shape (...) to vectors (..., units).
+
+    The gradient of the table is an `ll.SparseGradient`. Raises DTypeError for inputs that are not integers, RunError
+    for one out of bounds.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.Embedding(10, 4)
+    >>> layer(ll.constant([[1, 2, 1]])).shape
+    (1, 3, 4)
+    """
+
+    def __init__(
+        self,
+        count: int,
+        units: int,
+        dtype: DTypeLike = "float32",
+        table_initializer: str | Initializer = "truncated_normal",
+    ) -> None:
+        self.count = checked_size("Embedding", "count", count)
+        self.units = checked_size("Embedding", "units", units)
+        self.dtype = dtype
+        self.table_initializer = initializers.get(table_initializer)
+        self.table = self.weight("table", (self.count, self.units), self.table_initializer)
+
+    def call(self, x: TensorLike) -> Tensor:
+        return embedding(self.table, x)

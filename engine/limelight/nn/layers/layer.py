@@ -1,0 +1,106 @@
+"""What the layers share: weights that are made on the first call, a check of the input, a short repr."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from limelight.dtypes import DTypeLike
+from limelight.errors import ArgumentError, ShapeError
+from limelight.module import Module
+from limelight.nn.initializers import Initializer
+from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.variables import Variable
+
+Activation: TypeAlias = Callable[[Tensor], Any]
+
+
+class Layer(Module):
+    """Base class of layers whose weights depend on the size of the input's last axis.
+
+    A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`.
+    `form` describes the input to people; `rank`, if not None, is how many axes it must have.
+
+    Layers that act differently while a model is trained take a keyword, `training=False`: an ordinary argument, which a
+    staged function therefore keys its traces by. There is no mode to forget to switch.
+
+    >>> import limelight as ll
+    >>> class Scale(ll.nn.Layer):
+    ...     def build(self, features):
+    ...         self.scale = self.weight("scale", (features,), ll.nn.initializers.ones)
+    ...     def call(self, x):
+    ...         return self.ready(x) * self.scale
+    >>> Scale()(ll.constant([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0]]
+    """
+
+    form = "(..., features)"
+    rank: int | None = None
+    features: int | None = None
+    dtype: DTypeLike = "float32"
+
+    def build(self, features: int) -> None:
+        """Makes the weights for inputs whose last axis has `features` elements; to be defined by subclasses."""
+        raise TypeError(f"{type(self).__name__} does not define build(self, features)")
+
+    def ready(self, x: TensorLike) -> Tensor:
+        """`x` as a tensor that fits the weights, which are made on the first call.
+
+        Raises ShapeError for an input of another rank, one whose last size is not that of the first input, and a first
+        input whose last size is unknown.
+        """
+        x = as_tensor(x)
+        if not x.ndim or (self.rank is not None and x.ndim != self.rank):
+            raise ShapeError(f"{self!r} needs an input of shape {self.form}, got {x.spec}")
+        given = x.shape[-1]
+        if self.features is None:
+            if given is None:
+                raise ShapeError(
+                    f"{self!r} makes its weights on the first call and needs the size of the last axis for that, "
+                    f"got {x.spec}; call it once with a tensor, or give the size in the TensorSpec"
+                )
+            self.build(given)
+            self.features = given
+        elif given not in (None, self.features):
+            raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {given}: {x.spec}")
+        return x
+
+    def weight(self, name: str, shape: tuple[int, ...], initializer: Initializer, trainable: bool = True) -> Variable:
+        """A new variable."""
+        return Variable(lambda: initializer(shape, self.dtype), self.dtype, name, trainable, shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(settings(self))})"
+
+
+def settings(layer: Any) -> list[str]:
+    """The arguments of the constructor as a call would write them, without those left at their defaults."""
+    found = []
+    for name, parameter in inspect.signature(type(layer).__init__).parameters.items():
+        if name in vars(layer):
+            shown, default = _shown(vars(layer)[name]), parameter.default
+            if default is parameter.empty:
+                found.append(shown)
+            elif shown not in (_shown(default), default):
+                found.append(f"{name}={shown}")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or repr(value))
+
+
+def checked_activation(owner: str, given: Any) -> Activation | None:
+    """`given`, which must be a function or None."""
+    if given is not None and not callable(given):
+        raise ArgumentError(f"{owner}: activation must be a function such as ll.nn.relu, got {given!r}")
+    activation: Activation | None = given
+    return activation
+
+
+def checked_size(owner: str, name: str, given: Any) -> int:
+    """`given`, which must be a positive int."""
+    if isinstance(given, bool) or not hasattr(given, "__index__") or given.__index__() < 1:
+        raise ArgumentError(f"{owner}: {name} must be a positive int, got {given!r}")
+    return int(given)
