@@ -15,6 +15,7 @@ from limelight.ops.permuting import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
 from limelight.ops.reductions import *  # noqa: F403
 from limelight.ops.repeating import *  # noqa: F403
+from limelight.ops.scans import *  # noqa: F403
 from limelight.ops.shaping import *  # noqa: F403
 from limelight.ops.signs import *  # noqa: F403
 from limelight.ops.statistics import *  # noqa: F403

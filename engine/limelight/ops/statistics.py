@@ -1,4 +1,4 @@
-"""Means and variances, log-sum-exp, running sums, and where the extremes are."""
+"""Means and variances, log-sum-exp, and where the extremes are."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes, shapes
+from limelight import dtypes
 from limelight.dtypes import DType
-from limelight.eager import Entry, entry
-from limelight.errors import ArgumentError
-from limelight.ops._infer import SHORT, TOTAL, Axis, axis_attr, reduction
+from limelight.eager import entry
+from limelight.ops._infer import SHORT, Axis, axis_attr, reduction
 from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import count, restore
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.tensor import Tensor, TensorLike, method
 
-__all__ = ["argmax", "argmin", "cumsum", "logsumexp", "mean", "std", "var"]
+__all__ = ["argmax", "argmin", "logsumexp", "mean", "std", "var"]
 
 
 def _itself(dtype: DType) -> DType:
@@ -165,49 +164,6 @@ def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdim
     1000.0
     """
     return _logsumexp(x, axis_attr(axis), keepdims)
-
-
-# cumsum
-
-
-def _along(name: str, x: TensorSpec, axis: int) -> TensorSpec:
-    shapes.one_axis(name, x.rank, axis)
-    return known(x.shape, TOTAL[x.dtype])
-
-
-def _cumsum_numpy(xp: Any, x: Any, axis: int) -> Any:
-    return np.add.accumulate(x, axis, TOTAL[x.dtype])
-
-
-def _backwards(x: Tensor, axis: int) -> Tensor:
-    return x[(slice(None),) * axis + (slice(None, None, -1),)]
-
-
-_cumsum: Entry = entry(defop(
-    "cumsum",
-    inputs="x",
-    attrs="axis",
-    infer=lambda x, axis: _along("cumsum", x, axis),
-    kernel=lambda xp, x, axis: xp.cumsum(x, axis=axis, dtype=TOTAL[x.dtype]),
-    special={"numpy": _cumsum_numpy},
-    accepts="numeric",
-    vjp={"x": lambda g, axis: _backwards(_cumsum(_backwards(g, axis), axis), axis)},
-    linear="x",
-    maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
-))  # fmt: skip
-
-
-def cumsum(x: TensorLike, /, axis: int | None = None) -> Tensor:
-    """The running sum along `axis`, which a vector may leave out; numeric. Integers are summed in at least 32 bits.
-
-    >>> import limelight as ll
-    >>> ll.cumsum(ll.constant([1, 2, 3])).tolist()
-    [1, 3, 6]
-    """
-    x = as_tensor(x)
-    if axis is None and x.ndim != 1:
-        raise ArgumentError(f"cumsum: {x.spec} has {x.ndim} axes; say along which one, as in ll.cumsum(x, axis=0)")
-    return _cumsum(x, shapes.one_axis("cumsum", x.ndim, 0 if axis is None else axis))
 
 
 # argmax and argmin

@@ -6,6 +6,7 @@ import cases_algebra
 import cases_elementwise
 import cases_fourier
 import cases_reductions
+import cases_scans
 import cases_shapes
 import cases_sparse
 from opcase import Case
@@ -17,4 +18,5 @@ CASES: list[Case] = [
     *cases_algebra.CASES,
     *cases_sparse.CASES,
     *cases_fourier.CASES,
+    *cases_scans.CASES,
 ]

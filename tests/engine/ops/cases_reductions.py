@@ -56,18 +56,6 @@ INDICES = [
     for shape, axis, keepdims in _INDEX_AXES
 ]
 
-CUMSUM = [
-    Case(
-        "cumsum",
-        lambda x, a=axis: ll.cumsum(x, axis=a),
-        lambda x, a=axis: np.cumsum(x, axis=a),
-        (Input(shape),),
-        out="total",
-    )
-    for shape, axis in (((3,), None), ((2, 3), 0), ((2, 3), -1), ((0, 2), 0), ((2, 3, 2), 1))
-]
-
-
 def _sample_var(x, axis, keepdims):
     with np.errstate(all="ignore"):
         n = x.size if axis is None else int(np.prod([x.shape[a] for a in np.atleast_1d(axis)]))
@@ -106,7 +94,6 @@ CASES = [
     *_reduce("any", ll.any, np.any, out=dtypes.bool_),
     *_reduce("all", ll.all, np.all, out=dtypes.bool_),
     *_reduce("logsumexp", ll.logsumexp, _logsumexp),
-    *CUMSUM,
     *VARIANCE,
     *INDICES,
 ]

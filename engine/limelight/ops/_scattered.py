@@ -1,0 +1,78 @@
+"""Adding at places that may repeat, by the fastest route; and the error for a place that does not exist.
+
+Measured for rows of float32, one core (100,000 rows of 16 into 1,000; 20,000 of 64 into 5,000), in milliseconds:
+np.add.at of rows 11.6 and 8.4, np.bincount of elements 5.3 and 2.8, sort + np.add.reduceat 12.0 and 6.2, np.add.at of
+elements 2.2 and 1.7, a sparse matrix product 0.4 and 0.3. For single numbers np.add.at (0.07) beats all others, and for
+a few rows building the matrix (20 us) costs more than it saves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from limelight import dtypes, shapes
+from limelight.errors import ArgumentError
+from limelight.ops._infer import SHORT
+
+_MANY: Final = 4096
+"""Elements from which on a sparse matrix product is worth its set-up."""
+
+
+def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
+    """Zeros of shape (size, *rows.shape[1:]) with each row added at its place; `places`: (n,), `rows`: (n, ...).
+
+    Places count from the front and exist. 16-bit floats are added up in float32.
+    """
+    if xp is not np:
+        out = xp.zeros((size, *rows.shape[1:]), rows.dtype)
+        if hasattr(out, "at"):
+            return out.at[places].add(rows)
+    wide = rows.astype(dtypes.float32) if rows.dtype in SHORT else rows
+    return _added(size, places, wide).astype(rows.dtype, copy=False)
+
+
+def _added(size: int, places: Any, rows: Any) -> Any:
+    n, width = len(rows), int(np.prod(rows.shape[1:]))
+    if width > 1 and rows.size >= _MANY:
+        return _by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
+    out = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    if width > 1:
+        flat = (places.astype(np.int64)[:, None] * width + np.arange(width)).reshape(-1)
+        np.add.at(out.reshape(-1), flat, rows.reshape(-1))
+    elif width:
+        np.add.at(out.reshape(-1), places, rows.reshape(-1))
+    return out
+
+
+def _by_matrix(size: int, places: Any, rows: Any) -> Any:
+    """The same as a product with a sparse matrix that has a single 1 in each column."""
+    from scipy.sparse import csc_array  # noqa: PLC0415  # slow to import, and few programs come by here
+
+    n = len(places)
+    ones = np.ones(n, rows.dtype)
+    return csc_array((ones, places, np.arange(n + 1)), shape=(size, n)) @ np.ascontiguousarray(rows)
+
+
+def checked_places(op: str, places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
+    """`places` counted from the front. Raises ArgumentError that names the first one that `axis` does not have.
+
+    `from_end`: whether negative places count from the end. Libraries that trace their values are not asked.
+    """
+    if not isinstance(places, np.ndarray):
+        if isinstance(places, np.generic):
+            places = np.asarray(places)
+        else:
+            return places
+    if not places.size or (places.min() >= 0 and places.max() < size):
+        return places
+    least = -size if from_end else 0
+    if places.min() < least or places.max() >= size:
+        wrong = np.argwhere((places < least) | (places >= size))[0]
+        where = shapes.show(tuple(int(i) for i in wrong))
+        raise ArgumentError(
+            f"{op}: index {places[tuple(wrong)]} at position {where} of the indices is out of bounds for axis {axis} "
+            f"of size {size} (allowed: from {least} to {size - 1})"
+        )
+    return np.where(places < 0, places + size, places)
