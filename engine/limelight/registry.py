@@ -141,6 +141,7 @@ class Op:
         self.name = name
         self.variadic = inputs.startswith("*")
         self.operands = tuple(_operand(word) for word in inputs.lstrip("*").split())
+        self.uniform = not self.variadic and all(operand.accepts is None for operand in self.operands)
         self.attrs = tuple(attrs.split())
         self.infer = infer
         self.kernel = kernel

@@ -8,6 +8,7 @@ the label of a cell ("In[3]").
 from __future__ import annotations
 
 import contextlib
+import inspect
 import linecache
 import os
 import sys
@@ -148,16 +149,86 @@ def user_stack(limit: int = 8) -> tuple[Source, ...]:
     """The user's frames, innermost first, at most `limit` of them."""
     if _pretence.stack is not None:
         return _pretence.stack
+    return _frames(sys._getframe(1), limit)[0]
+
+
+class Walker:
+    """`user_stack` for whoever asks at every op: what called the function at hand is looked up once.
+
+    While a frame runs, its callers stand still, so the same outer frame at the same instruction has the same stack
+    (unless a generator is among them, which another caller may resume). `forget` lets go of that frame.
+    """
+
+    __slots__ = ("_at", "_callers", "_lines", "_outer", "_stacks")
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[CodeType, dict[int, Source]]] = {}  # by code's identity, then by instruction
+        self.forget()
+
+    def forget(self) -> None:
+        """Keeps no frame alive."""
+        self._outer: object = self  # no frame at all
+        self._at = -1
+        self._callers: tuple[Source, ...] = ()
+        self._stacks: dict[Source, tuple[Source, ...]] = {}
+
+    def stack(self) -> tuple[Source, ...]:
+        """What `user_stack()` would answer here."""
+        if _pretence.stack is not None:
+            return _pretence.stack
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            library = library_files.get(code.co_filename)
+            if library is None:
+                library = is_library(code)
+            if not library:
+                break
+            frame = frame.f_back
+        if frame is None or code.co_filename in _floors:
+            return ()
+        outer = frame.f_back
+        if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
+            self._find_callers(outer)
+        line = self._line(frame, code)
+        found = self._stacks.get(line)
+        if found is None:
+            found = self._stacks[line] = (line, *self._callers)
+        return found
+
+    def _line(self, frame: FrameType, code: CodeType) -> Source:
+        known = self._lines.get(id(code))
+        if known is None:
+            known = self._lines[id(code)] = (code, {})
+        at = frame.f_lasti
+        found = known[1].get(at)
+        if found is None:
+            found = known[1][at] = Source(code.co_filename, frame.f_lineno, code.co_name)
+        return found
+
+    def _find_callers(self, outer: FrameType | None) -> None:
+        self._callers, still = _frames(outer, 7)
+        self._stacks = {}
+        self._outer = outer if still else self
+        self._at = outer.f_lasti if outer is not None else -1
+
+
+def _frames(frame: FrameType | None, limit: int) -> tuple[tuple[Source, ...], bool]:
+    """The user's frames from `frame` on, at most `limit`; and whether none of those passed can be resumed elsewhere."""
     found: list[Source] = []
-    frame: FrameType | None = sys._getframe(1)
+    still = True
     while frame is not None and len(found) < limit:
         code = frame.f_code
         if code.co_filename in _floors:
             break
+        still = still and not code.co_flags & _RESUMABLE
         if not is_library(code):
             found.append(Source(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(found), still
+
+
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def user_line() -> Source | None:

@@ -42,15 +42,17 @@ class SymbolicTensor(Tensor):
 
     @property
     def dtype(self) -> DType:
-        return self.spec.dtype
+        found: DType = self._value.spec.dtype  # type: ignore[union-attr]  # a TensorSpec, asked for at every operand
+        return found
 
     @property
     def shape(self) -> shapes.Shape:
-        return self.spec.shape
+        found: shapes.Shape = self._value.spec.shape  # type: ignore[union-attr]  # the same
+        return found
 
     @property
     def ndim(self) -> int:
-        return len(self.spec.shape)
+        return len(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -177,6 +179,7 @@ class Tracer(dispatch.Interpreter):
         self._values: dict[int, Value] = {}  # of variables, by uid
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
+        self._walker = source.Walker()
 
     def __enter__(self) -> Tracer:
         dispatch.push(self)
@@ -185,6 +188,7 @@ class Tracer(dispatch.Interpreter):
     def __exit__(self, *exc: object) -> None:
         try:
             self.finished = True
+            self._walker.forget()
             dispatch.remove(self)
         except KeyboardInterrupt:
             dispatch.remove(self)
@@ -229,7 +233,7 @@ class Tracer(dispatch.Interpreter):
                 for x in inputs
             ]
         )
-        stack = source.user_stack()
+        stack = self._walker.stack()
         found = op.infer(*[value.spec for value in values], *attrs)
         specs = found if isinstance(found, tuple) else (found,)
         device = dispatch.requested_device() if dispatch.scopes else None
@@ -260,7 +264,7 @@ class Tracer(dispatch.Interpreter):
 
     def _constant_node(self, array: Any, device: Any = None) -> Value:
         spec = known(array.shape, dtypes.dtype(array.dtype))
-        node = Node(constant_op, (), (Literal(array),), (spec,), device=device, stack=source.user_stack())
+        node = Node(constant_op, (), (Literal(array),), (spec,), device=device, stack=self._walker.stack())
         self.nodes.append(node)
         return node.outputs[0]
 
