@@ -81,13 +81,16 @@ def test_a_trace_keeps_no_frame_alive_once_it_is_over():
     class Big:
         pass
 
+    def body(tracer):
+        ll.exp(tracer.add_input(ll.TensorSpec((2,))))
+
     def traced():
         big = Big()
         with Tracer("f") as tracer:
-            ll.exp(tracer.add_input(ll.TensorSpec((2,))))
+            body(tracer)
         return tracer, weakref.ref(big)
 
     tracer, big = traced()
     gc.collect()
-    assert tracer.nodes[0].stack[0].function == "traced"
+    assert [line.function for line in tracer.nodes[0].stack[:2]] == ["body", "traced"]
     assert big() is None
