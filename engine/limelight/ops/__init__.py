@@ -18,5 +18,10 @@ from limelight.ops.repeating import *  # noqa: F403
 from limelight.ops.scans import *  # noqa: F403
 from limelight.ops.shaping import *  # noqa: F403
 from limelight.ops.signs import *  # noqa: F403
+from limelight.ops.special_bessel import *  # noqa: F403
+from limelight.ops.special_gamma import *  # noqa: F403
+from limelight.ops.special_incomplete import *  # noqa: F403
+from limelight.ops.special_logs import *  # noqa: F403
+from limelight.ops.special_normal import *  # noqa: F403
 from limelight.ops.statistics import *  # noqa: F403
 from limelight.ops.trigonometry import *  # noqa: F403

@@ -9,6 +9,7 @@ import cases_reductions
 import cases_scans
 import cases_shapes
 import cases_sparse
+import cases_special
 from opcase import Case
 
 CASES: list[Case] = [
@@ -17,6 +18,7 @@ CASES: list[Case] = [
     *cases_shapes.CASES,
     *cases_algebra.CASES,
     *cases_sparse.CASES,
+    *cases_special.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
 ]
