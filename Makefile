@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 
-.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test format js pictures bench clean
+.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test browser-test format js pictures bench clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -19,7 +19,7 @@ lab: $(VENV)/.installed-workshop ## set up, and open JupyterLab at the first les
 lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: does the server serve the lesson?
 	$(RUN) scripts/lab.py check
 
-test: lint format-check types imports javascript-test unit-test ## set up, and check everything
+test: lint format-check types imports javascript-test unit-test browser-test ## set up, and check everything
 
 lint: $(READY) ## ruff's rules
 	$(RUN) -m ruff check .
@@ -37,9 +37,12 @@ imports: $(READY) ## the contracts between layers
 javascript-test: $(READY) ## the views' JavaScript, where there is a Node
 	$(RUN) scripts/javascript.py test
 
-unit-test: $(READY) ## pytest, the browser's tests included
+unit-test: $(READY) ## pytest on all cores, without the browser's tests
+	$(RUN) -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=8 --junitxml=artefacts/pytest.xml
+
+browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
 	$(RUN) scripts/browser.py
-	$(RUN) -m pytest --junitxml=artefacts/pytest.xml
+	$(RUN) -m pytest tests/browser --junitxml=artefacts/pytest-browser.xml
 
 format: $(READY) ## format, and mend what ruff can mend
 	$(RUN) -m ruff check --fix-only .
