@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from limelight.module import Module
+from limelight.nn import functional
 from limelight.nn import initializers as initializers
+from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import Dense, Dropout, Embedding, Layer, Sequential
-from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.drawing import dropout_mask
 from limelight.ops.embedding import embedding
-from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = [
@@ -20,14 +20,8 @@ __all__ = [
     "Sequential",
     "dropout",
     "embedding",
-    "gelu",
-    "log_softmax",
-    "relu",
-    "sigmoid_cross_entropy",
-    "softmax",
-    "softmax_cross_entropy",
-    "softplus",
 ]
+__all__ += functional.__all__
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:
