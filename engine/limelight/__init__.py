@@ -7,6 +7,10 @@ hold the rest; `ll.widgets` and `%load_ext limelight` load the notebook packages
 from __future__ import annotations
 
 import importlib
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +23,7 @@ from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
+from limelight.batching import vectorize as vectorize
 from limelight.devices import list_devices as list_devices
 from limelight.dispatch import device as device
 from limelight.dtypes import bfloat16 as bfloat16
@@ -39,6 +44,7 @@ from limelight.dtypes import uint64 as uint64
 from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
+from limelight.ops.types import __array_namespace_info__ as __array_namespace_info__
 from limelight.registry import defop as defop
 from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
@@ -49,10 +55,14 @@ from limelight.staging.loop import while_loop as while_loop
 from limelight.staging.py_func import py_func as py_func
 from limelight.tape import ForwardAccumulator as ForwardAccumulator
 from limelight.tape import GradientTape as GradientTape
+from limelight.tensor import API_VERSIONS
 from limelight.tensor import Tensor as Tensor
 from limelight.tensor import constant as constant
 from limelight.variables import Variable as Variable
 
+__array_api_version__ = API_VERSIONS[-1]
+bool = bool_  # the Array API's name
+newaxis = None
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def default_for(value: Any) -> DType:
 
 
 def promote(*given: DType) -> DType | None:
-    """The dtype in which operands meet: the larger one of the same kind, None where kinds differ.
+    """The dtype in which operands meet: the larger one of a kind, complex for floating with complex, else None.
 
     Follows the Python Array API standard; uint64 with a signed integer has no common type there, nor here.
     """
@@ -115,20 +115,31 @@ def promote(*given: DType) -> DType | None:
     for other in given[1:]:
         if other is first or other == first:
             continue
-        if kind(first) != kind(other):
+        kinds = {kind(first), kind(other)}
+        if len(kinds) > 1 and kinds != {"floating", "complex"}:
             return None
         first = _promote_pair(first, other)
-        if kind(first) != kind(other):
+        if kind(first) not in kinds:
             return None
     return first
 
 
 def _promote_pair(a: DType, b: DType) -> DType:
+    if "c" in (a.kind, b.kind):
+        return complex128 if {a, b} & {float64, complex128} else complex64
     if {a, b} == {bfloat16, float16}:
         return float32
     if bfloat16 in (a, b):
         return b if a == bfloat16 else a
     return np.promote_types(a, b)
+
+
+def beside(scalar: object, target: DType) -> DType:
+    """The dtype in which a Python scalar meets a tensor of `target`: that one, or complex for a complex number.
+
+    Whether the scalar is of a kind that may stand there is for `fits` to say.
+    """
+    return _promote_pair(target, complex64) if type(scalar) is complex and is_floating(target) else target
 
 
 def in_range(value: int, target: DType) -> bool:

@@ -12,6 +12,7 @@ from limelight.errors import DTypeError
 from limelight.registry import KINDS, Op
 from limelight.tensor import Tensor, as_tensor, constant
 
+_BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 
 
@@ -20,6 +21,8 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises DTypeError when uniform operands are of different kinds, or of a kind that the op does not accept.
     """
+    if op.uniform and _ready(op, inputs):
+        return inputs
     if op.variadic:
         handles = [as_tensor(x) for x in inputs]
         _check_kind(op, op.accepts_word, handles)
@@ -35,6 +38,21 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return _meet(op, handles, uniform)
 
 
+def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
+    """Whether all operands are tensors of one accepted dtype, or Python floats beside a floating one."""
+    shared = None
+    for x in inputs:
+        if isinstance(x, Tensor):
+            dtype = x.dtype
+            if dtype is not shared:
+                if shared is not None:
+                    return False
+                shared = dtype
+        elif type(x) is not float:
+            return False
+    return shared in op.accepts and (shared in _BESIDE_FLOATS or not any([type(x) is float for x in inputs]))
+
+
 def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     """Gives the uniform operands one dtype, by explicit casts within a kind."""
     found = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
@@ -47,6 +65,8 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     target = dtypes.promote(*found)
     if target is None:
         raise DTypeError(_mixed(op, handles, found))
+    for i in uniform:
+        target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
         raise DTypeError(_refused(op, op.accepts_word, target))
     for i in uniform:
@@ -92,7 +112,7 @@ def _mixed(op: Op, handles: list[Any], found: list[DType]) -> str:
 
 
 def _refused(op: Op, accepts: str, got: DType) -> str:
-    kinds = " or ".join(KINDS[accepts])
+    kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
     target = "bool_" if accepts == "bool" else target
     return f"{op} needs {kinds} operands, got {got.name}; write ll.astype(x, ll.{target}) first"

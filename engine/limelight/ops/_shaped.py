@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight import shapes
+from limelight import dispatch, shapes
+from limelight.devices import Device
 from limelight.eager import entry
 from limelight.errors import ShapeError
 from limelight.registry import defop
@@ -71,3 +72,9 @@ def rank_of(shape: Tensor) -> int:
 def as_shape(like: Any) -> Shape | Tensor:
     """What a public function got as a shape: a tuple of sizes, or a tensor as it is."""
     return like if isinstance(like, Tensor) else shapes.as_shape(like)
+
+
+def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
+    """`make(*given, **options)` on `device`."""
+    with dispatch.device(device):
+        return make(*given, **options)

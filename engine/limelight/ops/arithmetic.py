@@ -138,11 +138,21 @@ operators(_divide, "truediv")
 
 # floor_divide
 
+
+def _floor_divide_kernel(xp: Any, x: Any, y: Any) -> Any:
+    """Where one operand is infinite the quotient itself, as the Array API has it; NumPy's would be NaN or -1."""
+    found = xp.floor_divide(x, y)
+    if found.dtype.kind in "iu":
+        return found
+    infinite = xp.isinf(x) | xp.isinf(y)
+    return xp.where(infinite, xp.divide(x, y), found) if infinite.any() else found
+
+
 _floor_divide = entry(defop(
     "floor_divide",
     inputs="x y",
     infer=broadcast("floor_divide"),
-    kernel="floor_divide",
+    kernel=_floor_divide_kernel,
     accepts="real",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from limelight import devices, dtypes
 from limelight.devices import Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
-from limelight.errors import DTypeError
+from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._infer import same
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -95,8 +97,10 @@ _astype = entry(defop(
 
 
 @method("astype")
-def astype(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
-    """`x` with its elements converted to `dtype`; `x` itself where it has that dtype already.
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
+    """`x` with its elements converted to `dtype`, on `device` if given; `x` itself where it has that dtype already.
+
+    Tensors are immutable, so `copy` makes no difference: one that could be told from `x` would have to be written to.
 
     Differentiable between floating and complex dtypes. Raises DTypeError for complex numbers as real ones: take
     `real(x)` or `abs(x)`.
@@ -106,6 +110,8 @@ def astype(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
     [True, False]
     """
     x = as_tensor(x)
+    if device is not None:
+        return astype(to(x, device), dtype)
     wanted = dtypes.dtype(dtype)
     if x.dtype is wanted:
         return x
@@ -140,6 +146,17 @@ def to(x: TensorLike, device: str | Device, /) -> Tensor:
     'CPU:0'
     """
     return _to_device((x,), devices.find(device).name)
+
+
+@method("to_device")
+def _to_device_of(x: Tensor, device: str | Device, /, *, stream: Any = None) -> Tensor:
+    """The Array API's name for `to`. Every transfer is complete when it returns, so there is nothing to do on a stream.
+
+    Raises ArgumentError when a stream is given.
+    """
+    if stream is not None:
+        raise ArgumentError(f"to_device: stream={stream!r}: transfers are not queued on streams; leave it out")
+    return to(x, device)
 
 
 @method("cpu")

@@ -9,17 +9,31 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes
+from limelight.devices import Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.errors import ArgumentError, DTypeError
-from limelight.ops._shaped import as_shape, shaped
+from limelight.ops._shaped import as_shape, placed, shaped
 from limelight.registry import defop
 from limelight.spec import known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = [
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
 
 ShapeLike = int | Sequence[int] | Tensor
+Place = str | Device | None
 NO_INPUTS = "it has no inputs"
 
 # full, zeros, ones
@@ -45,36 +59,52 @@ def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
     return found
 
 
-def full(shape: ShapeLike, fill_value: complex, *, dtype: DTypeLike | None = None) -> Tensor:
+def full(shape: ShapeLike, fill_value: complex, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of `shape` with every element the Python number `fill_value`, by default in the dtype it would have.
 
-    `shape` may be an integer vector (see `shape_of`).
+    `shape` may be an integer vector (see `shape_of`). It is made on `device`, else where the scope around says.
 
     >>> import limelight as ll
     >>> ll.full((2,), 7).tolist()
     [7, 7]
     """
+    if device is not None:
+        return placed(device, full, shape, fill_value, dtype=dtype)
     return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
 
 
-def zeros(shape: ShapeLike, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
+def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of zeros; float32 unless said otherwise.
 
     >>> import limelight as ll
     >>> ll.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
-    return _full((), as_shape(shape), 0, dtypes.dtype(dtype))
+    if device is not None:
+        return placed(device, zeros, shape, dtype=dtype)
+    return _full((), as_shape(shape), 0, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
 
 
-def ones(shape: ShapeLike, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
+def ones(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of ones; float32 unless said otherwise.
 
     >>> import limelight as ll
     >>> ll.ones(2, dtype="int32").tolist()
     [1, 1]
     """
-    return _full((), as_shape(shape), 1, dtypes.dtype(dtype))
+    if device is not None:
+        return placed(device, ones, shape, dtype=dtype)
+    return _full((), as_shape(shape), 1, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
+
+
+def empty(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor whose elements nobody has chosen; as tensors cannot be written to, they are zeros here.
+
+    >>> import limelight as ll
+    >>> ll.empty((2, 1)).shape
+    (2, 1)
+    """
+    return zeros(shape, dtype=dtype, device=device)
 
 
 # full_like, zeros_like, ones_like
@@ -89,7 +119,7 @@ _full_like = entry(defop(
 ))  # fmt: skip
 
 
-def full_like(x: TensorLike, /, fill_value: complex, *, dtype: DTypeLike | None = None) -> Tensor:
+def full_like(x: TensorLike, /, fill_value: complex, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of the shape, dtype and device of `x` with every element the Python number `fill_value`.
 
     >>> import limelight as ll
@@ -97,10 +127,12 @@ def full_like(x: TensorLike, /, fill_value: complex, *, dtype: DTypeLike | None 
     [7, 7]
     """
     x = as_tensor(x)
+    if device is not None:
+        return placed(device, full_like, x, fill_value, dtype=dtype)
     return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
 
 
-def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Zeros of the shape, dtype and device of `x`.
 
     >>> import limelight as ll
@@ -108,10 +140,12 @@ def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
     [0, 0]
     """
     x = as_tensor(x)
+    if device is not None:
+        return placed(device, zeros_like, x, dtype=dtype)
     return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
-def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Ones of the shape, dtype and device of `x`.
 
     >>> import limelight as ll
@@ -119,7 +153,19 @@ def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
     [1, 1]
     """
     x = as_tensor(x)
+    if device is not None:
+        return placed(device, ones_like, x, dtype=dtype)
     return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
+
+
+def empty_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor of the shape, dtype and device of `x` whose elements nobody has chosen; they are zeros here.
+
+    >>> import limelight as ll
+    >>> ll.empty_like(ll.constant([1, 2])).shape
+    (2,)
+    """
+    return zeros_like(x, dtype=dtype, device=device)
 
 
 def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
@@ -161,7 +207,13 @@ _arange_dynamic = entry(defop(
 
 
 def arange(
-    start: TensorLike, /, stop: TensorLike | None = None, step: TensorLike = 1, *, dtype: DTypeLike | None = None
+    start: TensorLike,
+    /,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
 ) -> Tensor:
     """Numbers from `start` (0 when only a stop is given) up to but without `stop`, `step` apart.
 
@@ -172,6 +224,8 @@ def arange(
     >>> ll.arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
+    if device is not None:
+        return placed(device, arange, start, stop, step, dtype=dtype)
     if stop is None:
         start, stop = 0, start
     bounds: tuple[Any, ...] = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
@@ -199,9 +253,18 @@ _linspace = entry(defop(
 
 
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: DTypeLike = dtypes.float32, endpoint: bool = True
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
+    endpoint: bool = True,
 ) -> Tensor:
-    """`num` numbers at equal distances from `start` to `stop`, which is left out with `endpoint=False`; float32.
+    """`num` numbers at equal distances from `start` to `stop`, which is left out with `endpoint=False`.
+
+    float32, or complex64 where a bound is complex, unless `dtype` says otherwise.
 
     >>> import limelight as ll
     >>> ll.linspace(0.0, 1.0, 5).tolist()
@@ -209,6 +272,10 @@ def linspace(
     """
     if num < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
+    if device is not None:
+        return placed(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
+    if dtype is None:
+        dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
     return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
 
 
@@ -224,7 +291,9 @@ _eye = entry(defop(
 ))  # fmt: skip
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike = dtypes.float32) -> Tensor:
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
     """A matrix with ones on its `k`-th diagonal (0 the main one, above it positive) and zeros elsewhere; float32.
 
     >>> import limelight as ll
@@ -233,4 +302,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
     """
     if min(n_rows, n_rows if n_cols is None else n_cols) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
-    return _eye((), n_rows, n_rows if n_cols is None else n_cols, k, dtypes.dtype(dtype))
+    if device is not None:
+        return placed(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+    found = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
+    return _eye((), n_rows, n_rows if n_cols is None else n_cols, k, found)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.dtypes import DTypeLike
 from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.ops._shaped import shaped
@@ -111,12 +112,14 @@ def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     return _from_diagonal((x,), (n, n), offset)
 
 
-def trace(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of the diagonal of the last two axes: shape (..., n, m) gives (...,); numeric.
+
+    `dtype` is that of the sum, see `ll.sum`.
 
     >>> from limelight import linalg
     >>> import limelight as ll
     >>> linalg.trace(ll.constant([[1, 2], [3, 4]])).item()
     5
     """
-    return _diagonal(x, offset).sum(-1)
+    return _diagonal(x, offset).sum(-1, dtype=dtype)

@@ -107,11 +107,21 @@ def exp(x: TensorLike, /) -> Tensor:
 
 # expm1
 
+
+def _expm1_kernel(xp: Any, x: Any) -> Any:
+    """Complex infinities and NaNs by way of exp, whose rules for them are the standard's."""
+    found = xp.expm1(x)
+    if x.dtype.kind != "c":
+        return found
+    finite = xp.isfinite(found)
+    return found if finite.all() else xp.where(finite, found, xp.exp(x) - 1)
+
+
 _expm1 = entry(defop(
     "expm1",
     inputs="x",
     infer=same,
-    kernel="expm1",
+    kernel=_expm1_kernel,
     accepts="inexact",
     vjp={"x": lambda g, out: g * (out + 1.0).conj()},
     maths={"x": "x̄ = ȳ (y + 1)*"},

@@ -173,6 +173,15 @@ _BASIC: Final = frozenset([int, slice, type(None), type(...)])
 _blank: Final = functools.partial(object.__new__, Tensor)
 
 
+@method("__setitem__")
+def _setitem(self: Tensor, key: Any, value: Any, /) -> None:
+    """Raises DTypeError: tensors are immutable."""
+    raise DTypeError(
+        f"tensors are immutable: x[...] = value cannot change {self.spec}; "
+        "write x = ll.where(mask, value, x) for a new tensor, or keep the state in an ll.Variable"
+    )
+
+
 @method("__getitem__")
 def _getitem(x: Tensor, key: Any) -> Tensor:
     """The part of `x` that `key` names, as in NumPy: ints, slices, `...`, None, integer arrays and boolean masks.
@@ -232,7 +241,14 @@ def _as_places(index: Tensor) -> tuple[Tensor, Key]:
 
 def _part(x: Tensor, key: Any) -> Tensor:
     """`x[key]` by way of ops, for whoever watches."""
-    marks, operand = _located(x, key)
+    if isinstance(key, Tensor) and not key.ndim and key.dtype == dtypes.bool_:  # a new axis of size 1 or 0
+        x, key = x.expand_dims(0), key.reshape((1,))
+    return _at_key(x, *_located(x, key))
+
+
+@method("_at_key")
+def _at_key(x: Tensor, marks: Key, operand: Tensor | None) -> Tensor:
+    """The part of `x` that `_located` has found."""
     if operand is None:
         return _slice(x, marks)
     return (_index if "i" in marks else _dynamic_slice)((x, operand), marks)

@@ -17,7 +17,7 @@ from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["concat", "split", "stack", "unstack"]
+__all__ = ["concat", "diff", "split", "stack", "unstack"]
 
 # concat
 
@@ -89,6 +89,35 @@ def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
     if not given:
         raise ArgumentError(f"{name}: needs at least one tensor")
     return given
+
+
+def diff(
+    x: TensorLike,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: TensorLike | None = None,
+    append: TensorLike | None = None,
+) -> Tensor:
+    """The differences of neighbours along `axis`, `n` times over; numeric. Each time the axis is shorter by one.
+
+    `prepend` and `append` are joined to `x` before. Raises ArgumentError for a negative `n`.
+
+    >>> import limelight as ll
+    >>> ll.diff(ll.constant([1, 4, 9, 16])).tolist()
+    [3, 5, 7]
+    """
+    x = as_tensor(x)
+    along = shapes.one_axis("diff", x.ndim, axis)
+    if n < 0:
+        raise ArgumentError(f"diff: n must not be negative, got {n}")
+    parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
+    found = x if len(parts) == 1 else _concat(tuple(parts), along)
+    before = (slice(None),) * along
+    for _ in range(n):
+        found = found[(*before, slice(1, None))] - found[(*before, slice(None, -1))]
+    return found
 
 
 # stack and unstack

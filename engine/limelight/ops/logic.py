@@ -219,13 +219,16 @@ _bitwise_left_shift = entry(defop(
 
 
 def bitwise_left_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """`x` times 2 to the power of `y`, by moving bits, broadcasting; integers.
+    """`x` times 2 to the power of `y`, by moving bits, broadcasting; integers. Also the operator `<<`.
 
     >>> import limelight as ll
     >>> ll.bitwise_left_shift(ll.constant([1, 3]), 2).tolist()
     [4, 12]
     """
     return _bitwise_left_shift(x, y)
+
+
+operators(_bitwise_left_shift, "lshift")
 
 
 # bitwise_right_shift
@@ -241,10 +244,13 @@ _bitwise_right_shift = entry(defop(
 
 
 def bitwise_right_shift(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """`x` divided by 2 to the power of `y`, rounded down, by moving bits, broadcasting; integers.
+    """`x` divided by 2 to the power of `y`, rounded down, by moving bits, broadcasting; integers. Also `>>`.
 
     >>> import limelight as ll
     >>> ll.bitwise_right_shift(ll.constant([4, -3]), 1).tolist()
     [2, -2]
     """
     return _bitwise_right_shift(x, y)
+
+
+operators(_bitwise_right_shift, "rshift")

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight import dtypes, shapes
-from limelight.dtypes import DType
+from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.ops._infer import SHORT, TOTAL, Axis, axis_attr, reduction
 from limelight.ops._numpy import add_reduce, and_reduce, maximum_reduce, minimum_reduce, multiply_reduce, or_reduce
 from limelight.ops._rules import others_product, restore
 from limelight.registry import defop
-from limelight.tensor import Tensor, TensorLike, method
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
-__all__ = ["all", "any", "max", "min", "prod", "sum"]
+__all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
 
 # sum
 
@@ -41,16 +41,26 @@ _sum = entry(defop(
 
 
 @method("sum")
-def sum(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: TensorLike,
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The sum over `axis` (an axis, several, or None for all); numeric. Integers are summed in at least 32 bits.
 
-    `keepdims` leaves the summed axes in place with size 1. Raises ArgumentError for an axis that does not exist.
+    With `dtype` the elements are converted to it first, and so is the sum. `keepdims` leaves the summed axes in place
+    with size 1. Raises ArgumentError for an axis that does not exist.
 
     >>> import limelight as ll
     >>> ll.sum(ll.constant([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
     """
-    return _sum(x, axis_attr(axis), keepdims)
+    if dtype is None:
+        return _sum(x, axis_attr(axis), keepdims)
+    return _sum(as_tensor(x).astype(dtype), axis_attr(axis), keepdims).astype(dtype)
 
 
 # prod
@@ -105,16 +115,26 @@ _prod = entry(defop(
 
 
 @method("prod")
-def prod(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: TensorLike,
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The product over `axis` (an axis, several, or None for all); numeric. Integers: in at least 32 bits.
 
-    The gradient is right where elements are zero, too.
+    With `dtype` the elements are converted to it first, and so is the product. The gradient is right where elements
+    are zero, too.
 
     >>> import limelight as ll
     >>> ll.prod(ll.constant([[1, 2], [3, 4]]), axis=1).tolist()
     [2, 12]
     """
-    return _prod(x, axis_attr(axis), keepdims)
+    if dtype is None:
+        return _prod(x, axis_attr(axis), keepdims)
+    return _prod(as_tensor(x).astype(dtype), axis_attr(axis), keepdims).astype(dtype)
 
 
 # max and min
@@ -226,3 +246,13 @@ def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     False
     """
     return _all(x, axis_attr(axis), keepdims)
+
+
+def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """How many elements over `axis` (an axis, several, or None for all) are true, or not zero; int64. NaN counts.
+
+    >>> import limelight as ll
+    >>> ll.count_nonzero(ll.constant([[0, 5], [7, 1]]), axis=1).tolist()
+    [1, 2]
+    """
+    return as_tensor(x).astype(dtypes.bool_).astype(dtypes.int64).sum(axis, keepdims)

@@ -94,19 +94,34 @@ _repeat = entry(defop(
 ))  # fmt: skip
 
 
-def repeat(x: TensorLike, repeats: int, /, *, axis: int | None = None) -> Tensor:
+_repeat_places = entry(defop(
+    "repeat_places",
+    inputs="repeats:integer",
+    infer=lambda repeats: known((None,), dtypes.int64),
+    kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats),
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+
+def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = None) -> Tensor:
     """Each element of `x` along `axis` `repeats` times in a row; with `axis=None` of the flattened tensor.
+
+    `repeats` may be an integer vector, a number for each element; in a trace the size of the axis is unknown then.
 
     >>> import limelight as ll
     >>> ll.repeat(ll.constant([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
     x = as_tensor(x)
-    if repeats < 0:
-        raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")
     if axis is None:
         x, axis = x.reshape(-1), 0
-    return _repeat(x, repeats.__index__(), shapes.one_axis("repeat", x.ndim, axis))
+    along = shapes.one_axis("repeat", x.ndim, axis)
+    if not isinstance(repeats, int):
+        counts = as_tensor(repeats).broadcast_to(x.sizes()[along : along + 1])
+        return x[(slice(None),) * along + (_repeat_places((counts,)),)]
+    if repeats < 0:
+        raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")
+    return _repeat(x, repeats, along)
 
 
 # flip

@@ -16,7 +16,7 @@ from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
 
 def _along(name: str, total: bool) -> Any:
@@ -126,6 +126,24 @@ def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     ([1, 3, 6], [0, 1, 3])
     """
     return _scanned("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
+
+
+def cumulative_sum(
+    x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Tensor:
+    """The running sum along `axis` in the Array API's form; numeric. See also `cumsum`.
+
+    Summed in `dtype`, else integers in at least 32 bits. With `include_initial` a 0 comes first and the axis is longer
+    by one. Raises ArgumentError for a missing axis or one that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.cumulative_sum(ll.constant([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
+    x = as_tensor(x)
+    found = _scanned("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = found if dtype is None else found.astype(dtype)
+    return _led(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
 
 
 def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:

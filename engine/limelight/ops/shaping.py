@@ -73,10 +73,11 @@ _reshape = shaped(
 
 
 @method("reshape")
-def reshape(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tensor:
+def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *, copy: bool | None = None) -> Tensor:
     """The elements of `x`, in row-major order, in a new shape; one size may be -1.
 
-    `shape` may be an integer vector (see `shape_of`). Raises ShapeError when the number of elements would change.
+    `shape` may be an integer vector (see `shape_of`). As tensors are immutable nobody can tell a copy, so `copy` makes
+    no difference. Raises ShapeError when the number of elements would change.
 
     >>> import limelight as ll
     >>> ll.reshape(ll.arange(6), (2, -1)).shape
@@ -124,7 +125,7 @@ _broadcast_to = shaped(
 
 
 @method("broadcast_to")
-def broadcast_to(x: TensorLike, shape: int | Sequence[int] | Tensor, /) -> Tensor:
+def broadcast_to(x: TensorLike, /, shape: int | Sequence[int] | Tensor) -> Tensor:
     """`x` repeated along new axes and axes of size 1 until it has `shape`; `x` itself where it has that shape already.
 
     Raises ShapeError when `x` does not broadcast to it.
