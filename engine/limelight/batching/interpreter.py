@@ -1,0 +1,96 @@
+"""The interpreter that carries the hidden axis of examples through ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight import dispatch
+from limelight.batching.batched import Batched, BatchedObject, batched
+from limelight.batching.rules import Shared, Site, loop, rule_for, shape_with
+from limelight.errors import ArgumentError
+from limelight.registry import Op
+from limelight.tensor import Tensor
+
+_MINE = (Batched, BatchedObject)
+
+
+class Batcher(dispatch.Interpreter):
+    """Runs each op of its block for `size` examples at once, where an operand is different for each.
+
+    `looped` counts the ops that had no rule and were run example by example, by name.
+    """
+
+    def __init__(self, size: Any, name: str = "vectorize") -> None:
+        self.size = size
+        self.name = name
+        self.finished = False
+        self.looped: dict[str, int] = {}
+
+    def __enter__(self) -> Batcher:
+        dispatch.push(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self.finished = True
+            dispatch.remove(self)
+        except KeyboardInterrupt:
+            dispatch.remove(self)
+            raise
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        assert self.below is not None, "an interpreter is asked only while it is on the stack"
+        mask = tuple([type(x) in _MINE and x._batcher is self for x in inputs])
+        if True not in mask and op.effect != "random":
+            return self.below.process(op, inputs, attrs)
+        if op.effect == "write":
+            raise ArgumentError(
+                f"vectorize: {op} of a value that is different for each example: a variable holds one value for all of "
+                "them; return the value and assign after the call"
+            )
+        values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
+        with dispatch.beneath(self):
+            result = self._result(Site(op, values, mask, attrs, self.size))
+        return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
+
+    def _result(self, site: Site) -> Any:
+        if site.op.effect == "random" and True not in site.mask:
+            return _draws(site)
+        rule = rule_for(site.op)
+        if rule is not None and list not in map(type, site.inputs):
+            result = rule(site)
+            if result is not NotImplemented:
+                return result
+        self.looped[site.op.name] = self.looped.get(site.op.name, 0) + 1
+        return loop(site)
+
+    def inside(self, x: Any) -> Any:
+        """What a handle of this batcher stands for: a tensor, or a list of opaque values."""
+        return x._value if isinstance(x, Batched) else x.values
+
+    def handle(self, result: Any) -> Any:
+        """The handle for one example of a result."""
+        if isinstance(result, Shared):
+            return result.value
+        return BatchedObject(result, self) if isinstance(result, list) else batched(result, self)
+
+    def owns(self, x: Any) -> bool:
+        return type(x) in _MINE and x._batcher is self
+
+    def value_of(self, x: Tensor) -> Tensor | None:
+        """All examples of `x`; None where it is the same for all."""
+        return x._value if isinstance(x, Batched) and x._batcher is self else None
+
+    def __repr__(self) -> str:
+        return f"{self.name} over {self.size if isinstance(self.size, int) else 'some'} examples"
+
+
+def _draws(site: Site) -> Any:
+    """Independent random numbers for each example."""
+    op, attrs = site.op, site.attrs
+    if "shape" in op.attrs and isinstance(site.size, int) and not site.inputs:
+        at = op.attrs.index("shape")
+        return site.run((), *attrs[:at], (site.size, *attrs[at]), *attrs[at + 1 :])
+    if op.name.endswith("_dynamic") and len(site.inputs) == 1 and op.attrs[-1:] == ("rank",):
+        return site.run((shape_with(site.size, site.inputs[0]),), *attrs[:-1], attrs[-1] + 1)
+    return loop(site)

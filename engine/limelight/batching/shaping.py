@@ -1,0 +1,132 @@
+"""Batching rules of ops that change shapes and the order of axes and elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight import shapes
+from limelight.batching.rules import Shared, Site, rule, shape_with
+
+# Ops with an axis, or axes, among their parameters, which stand one place further on
+
+_AXIS = {
+    "cumsum": 0,
+    "flip": 0,
+    "log_softmax": 0,
+    "repeat": 1,
+    "roll": 1,
+    "softmax": 0,
+    "split": 1,
+    "squeeze": 0,
+    "unstack": 0,
+}
+"""Where the parameter is."""
+
+
+@rule(*_AXIS)
+def along(site: Site) -> Any:
+    at = _AXIS[site.op.name]
+    axis = site.attrs[at]
+    moved = tuple([a + 1 for a in _from_front(axis, site.rank(0))])
+    return site.run(
+        site.inputs, *site.attrs[:at], moved if isinstance(axis, tuple) else moved[0], *site.attrs[at + 1 :]
+    )
+
+
+def _from_front(axis: int | tuple[int, ...], rank: int) -> list[int]:
+    return [a % rank if rank else a for a in (axis if isinstance(axis, tuple) else (axis,))]
+
+
+@rule("expand_dims")
+def expand_dims(site: Site) -> Any:
+    (axis,) = site.attrs
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    places = shapes.axes("expand_dims", site.rank(0) + len(wanted), wanted)
+    return site.run(site.inputs, tuple([a + 1 for a in places]))
+
+
+@rule("transpose")
+def transpose(site: Site) -> Any:
+    return site.run(site.inputs, (0, *[a + 1 for a in site.attrs[0]]))
+
+
+@rule("argmax", "argmin")
+def place_of_extreme(site: Site) -> Any:
+    axis, keepdims = site.attrs
+    (x,), rank = site.inputs, site.rank(0)
+    if axis is not None:
+        return site.run((x,), shapes.one_axis(site.op.name, rank, axis) + 1, keepdims)
+    found = site.run((x.reshape(shape_with(site.size, (_count(site),))),), 1, False)
+    return found.expand_dims(tuple(range(1, rank + 1))) if keepdims and rank else found
+
+
+def _count(site: Site) -> int:
+    """How many elements one example has, or -1 to leave that to `reshape`."""
+    found = shapes.size(site.inputs[0].shape[1:])
+    return -1 if found is None else found
+
+
+@rule("diagonal", "from_diagonal_rows", "matrix_transpose", "full_like", "one_hot", "dropout_mask")
+def of_the_last_axes(site: Site) -> Any:
+    """What goes before the last axes does not matter to them."""
+    return site.run(site.inputs, *site.attrs)
+
+
+# Ops that are told a shape
+
+
+@rule("reshape")
+def reshape(site: Site) -> Any:
+    (x,), (shape,) = site.inputs, site.attrs
+    if -1 in shape and isinstance(site.size, int):
+        spec: Any = site.op.infer(*site.specs(), shape)
+        shape = tuple([-1 if n is None else n for n in spec.shape])
+    return x.reshape(shape_with(site.size, shape))
+
+
+@rule("broadcast_to")
+def broadcast_to(site: Site) -> Any:
+    (shape,) = site.attrs
+    return site.wider(0, len(shape)).broadcast_to(shape_with(site.size, shape))
+
+
+@rule("sum_to")
+def sum_to(site: Site) -> Any:
+    return _summed(site, site.attrs[0], len(site.attrs[0]))
+
+
+def _summed(site: Site, shape: Any, rank: int) -> Any:
+    """Leading axes are summed to size 1 and dropped, since the examples' axis stands before them."""
+    (x, *_), extra = site.inputs, site.rank(0) - rank
+    if extra:
+        x = x.sum(tuple(range(1, 1 + extra)))
+    return x.sum_to(shape_with(site.size, shape))
+
+
+@rule("reshape_dynamic", "broadcast_to_dynamic", "sum_to_dynamic")
+def to_a_shape_found_at_run_time(site: Site) -> Any:
+    _, shape = site.inputs
+    (rank,) = site.attrs
+    if not site.mask[0] or site.mask[1]:
+        return NotImplemented
+    if site.op == "sum_to_dynamic":
+        return _summed(site, shape, rank)
+    x = site.wider(0, rank) if site.op == "broadcast_to_dynamic" else site.inputs[0]
+    return site.run((x, shape_with(site.size, shape)), rank + 1)
+
+
+@rule("shape_of")
+def shape_of(site: Site) -> Any:
+    return Shared(site.run(site.inputs)[1:])
+
+
+@rule("pad")
+def pad(site: Site) -> Any:
+    widths, *value = site.attrs
+    return site.run(site.inputs, ((0, 0), *widths), *value)
+
+
+@rule("tile")
+def tile(site: Site) -> Any:
+    (reps,) = site.attrs
+    return site.run((site.wider(0, len(reps)),), (1, *reps))

@@ -1,0 +1,180 @@
+"""`vectorize`: a function of one example, applied to many at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from limelight import nest, shapes
+from limelight.batching.batched import batched
+from limelight.batching.interpreter import Batcher
+from limelight.batching.rules import front, repeated
+from limelight.dispatch import apply
+from limelight.errors import ArgumentError, ShapeError
+from limelight.registry import get
+from limelight.tensor import Tensor, as_tensor
+
+_NUMBERS: Final = (bool, int, float, complex)
+
+
+def vectorize(
+    fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, chunk_size: int | None = None
+) -> Vectorized:
+    """A function that applies `fn`, which is written for one example, to all examples at once, without a loop.
+
+    `in_axes`: along which axis of the arguments the examples lie: an int, None for what all share, or a list with one
+    of these (or a nest of them) for each argument; tensors in keyword arguments lie along axis 0. Strings, None and
+    other objects that are no numbers are handed on. `out_axes`: the same for the results; None for one that is the same
+    for all examples. `chunk_size`: how many examples to take at once, which bounds memory and changes no value.
+
+    Inside, tensors have the shape of one example. Ops go by batching rules; one without is run example by example, as
+    the result's `looped` tells. Random ops draw independent numbers for each example; other effects that depend on no
+    example (a print, an assignment of a shared value) happen once. Works inside and around `ll.function`, tapes,
+    accumulators and itself.
+
+    Raises ArgumentError or ShapeError for axes that do not fit the arguments or differ in size, ArgumentError for an
+    assignment that is different for each example, SymbolicValueError where Python code asks for one example's value.
+
+    >>> import limelight as ll
+    >>> rows, v = ll.constant([[1.0, 2.0], [3.0, 4.0]]), ll.constant([1.0, 10.0])
+    >>> ll.vectorize(lambda row, v: ll.sum(row * v), in_axes=(0, None))(rows, v).tolist()
+    [21.0, 43.0]
+    """
+    return Vectorized(fn, in_axes, out_axes, chunk_size)
+
+
+class Vectorized:
+    """What `vectorize` returns. `looped` counts the ops of the last call that were run example by example, by name."""
+
+    __limelight_leaf__ = True
+
+    def __init__(self, fn: Callable[..., Any], in_axes: Any, out_axes: Any, chunk_size: int | None) -> None:
+        if not callable(fn):
+            raise ArgumentError(f"vectorize: needs a function, got {type(fn).__name__}")
+        if chunk_size is not None and (not hasattr(chunk_size, "__index__") or chunk_size < 1):
+            raise ArgumentError(f"vectorize: chunk_size must be a number from 1 on, or None, got {chunk_size!r}")
+        for given in nest.leaves_of([in_axes, out_axes]):
+            if given is not None and not hasattr(given, "__index__"):
+                raise ArgumentError(f"vectorize: axes are ints, None, or nests of them, got {given!r}")
+        self._fn = fn
+        self._in_axes = in_axes
+        self._out_axes = out_axes
+        self._chunk_size = chunk_size
+        self.looped: dict[str, int] = {}
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, structure = nest.flatten((args, kwargs))
+        axes = [*_axes_of(args, self._in_axes), *[0] * (len(leaves) - len(nest.leaves_of(args)))]
+        paths = [path[3:] for path in nest.paths(structure, "")]
+        values = [_examples_first(x, axis, path) for x, axis, path in zip(leaves, axes, paths, strict=True)]
+        mapped = [value is not None for value in values]
+        size = _common_size([v for v in values if v is not None], [p for p, m in zip(paths, mapped, strict=True) if m])
+        self.looped = {}
+        if self._chunk_size is None or not isinstance(size, int) or size <= self._chunk_size:
+            return self._run(leaves, values, structure, size)
+        results = []
+        for start in range(0, size, self._chunk_size):
+            part = slice(start, min(start + self._chunk_size, size))
+            cut = [None if v is None else v[part] for v in values]
+            results.append(self._run(leaves, cut, structure, part.stop - start))
+        return self._joined(results)
+
+    def _run(self, leaves: Sequence[Any], values: Sequence[Any], structure: nest.Structure, size: Any) -> Any:
+        name = f"vectorize({getattr(self._fn, '__name__', type(self._fn).__name__)})"
+        with Batcher(size, name) as batcher:
+            given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
+            args, kwargs = nest.unflatten(structure, given)
+            found, shape = nest.flatten(self._fn(*args, **kwargs))
+            found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
+        for op, times in batcher.looped.items():
+            self.looped[op] = self.looped.get(op, 0) + times
+        axes = _spread(self._out_axes, nest.unflatten(shape, found), "out_axes")
+        return nest.unflatten(shape, [_out(x, axis, batcher, size) for x, axis in zip(found, axes, strict=True)])
+
+    def _joined(self, results: Sequence[Any]) -> Any:
+        columns = [nest.leaves_of(result) for result in results]
+        axes = _spread(self._out_axes, results[0], "out_axes")
+        joined = [
+            parts[0] if axis is None or not isinstance(parts[0], Tensor) else _concat(parts, axis)
+            for axis, *parts in zip(axes, *columns, strict=True)
+        ]
+        return nest.unflatten(nest.flatten(results[0])[1], joined)
+
+    def __repr__(self) -> str:
+        return f"<vectorized {getattr(self._fn, '__name__', self._fn)!s}>"
+
+
+def _concat(parts: Sequence[Tensor], axis: int) -> Any:
+    return apply(get("concat"), tuple(parts), (axis % parts[0].ndim,))
+
+
+def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Any]:
+    """The axis of each leaf of the arguments."""
+    if in_axes is None or hasattr(in_axes, "__index__"):
+        return [in_axes] * len(nest.leaves_of(args))
+    if not isinstance(in_axes, (tuple, list)) or len(in_axes) != len(args):
+        raise ArgumentError(
+            f"vectorize: in_axes={in_axes!r} for {len(args)} arguments; give an int, None, or a list with one for "
+            "each positional argument"
+        )
+    return [axis for given, arg in zip(in_axes, args, strict=True) for axis in _spread(given, arg, "in_axes")]
+
+
+def _spread(given: Any, tree: Any, name: str) -> list[Any]:
+    """One axis for each leaf of `tree`, from a nest that may end above its leaves."""
+    if given is None or hasattr(given, "__index__"):
+        return [given] * len(nest.leaves_of(tree))
+    axes, structure = nest.flatten(given)
+    parts = nest.flatten_like(structure, tree, name)
+    return [axis for axis, part in zip(axes, parts, strict=True) for _ in nest.leaves_of(part)]
+
+
+def _examples_first(x: Any, axis: Any, path: str) -> Any:
+    """All examples of an argument's leaf, along the first axis; None where all share it."""
+    if axis is None or not (isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)) or hasattr(x, "__as_tensor__")):
+        return None
+    t = as_tensor(x)
+    if not -t.ndim <= axis < t.ndim:
+        raise ShapeError(
+            f"vectorize: `{path}` is {t.spec} and has no axis {axis} along which examples lie; "
+            "give in_axes=None for what all examples share"
+        )
+    return front(t, axis.__index__() % t.ndim)
+
+
+def _common_size(values: Sequence[Tensor], paths: Sequence[str]) -> Any:
+    """How many examples there are: an int, or a scalar tensor where no argument knows."""
+    if not values:
+        raise ArgumentError("vectorize: no argument has examples; in_axes must name an axis of one tensor at least")
+    sizes = {path: x.shape[0] for path, x in zip(paths, values, strict=True) if x.shape[0] is not None}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{n} in `{path}`" for path, n in sizes.items())
+        raise ShapeError(f"vectorize: the arguments have different numbers of examples: {told}")
+    return next(iter(sizes.values())) if sizes else apply(get("shape_of"), (values[0],))[0]
+
+
+def _out(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:
+    value = batcher.value_of(x) if isinstance(x, Tensor) else None
+    if axis is None:
+        if value is not None:
+            raise ArgumentError(
+                f"vectorize: out_axes is None for a result that is different for each example, {value.spec}; give the "
+                "axis along which the examples shall lie, such as 0"
+            )
+        return x
+    if value is None:
+        if not isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)):
+            return x
+        value = repeated(as_tensor(x), size)
+    return _moved(value, axis.__index__())
+
+
+def _moved(x: Tensor, axis: int) -> Tensor:
+    if not -x.ndim <= axis < x.ndim:
+        raise ShapeError(f"vectorize: out_axes={axis} for a result of shape {shapes.show(x.shape)}, examples included")
+    place = axis % x.ndim
+    return x if place == 0 else x.transpose((*range(1, place + 1), 0, *range(place + 1, x.ndim)))
