@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from limelight.nn.functional.recurrence import gru_cell, lstm_cell
 from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
 from limelight.ops.convolution import conv, conv_transpose
 from limelight.ops.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool
@@ -21,6 +22,9 @@ __all__ = [
     "relu",
     "softmax",
     "softplus",
+    # steps in time
+    "gru_cell",
+    "lstm_cell",
     # losses
     "sigmoid_cross_entropy",
     "softmax_cross_entropy",
