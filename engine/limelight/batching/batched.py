@@ -82,8 +82,8 @@ def _no_value(x: Batched) -> LimelightError:
         )
     return SymbolicValueError(
         f"the value of one example's tensor, {x.spec} in {x._batcher}{here}: it is different for each example, so "
-        "it has no NumPy array and cannot decide an `if` or `while`. For a choice by value write ll.where(pred, x, y) or "
-        "ll.cond(pred, true_fn, false_fn), for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
+        "it has no NumPy array and cannot decide an `if` or `while`. For a choice by value write ll.where(pred, x, y) "
+        "or ll.cond(pred, true_fn, false_fn), for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
     )
 
 
