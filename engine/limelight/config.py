@@ -1,5 +1,6 @@
 """Settings of the whole process: `ll.config`."""
 
 from limelight.devices import set_virtual_devices
+from limelight.staging.eagerly import run_functions_eagerly
 
-__all__ = ["set_virtual_devices"]
+__all__ = ["run_functions_eagerly", "set_virtual_devices"]

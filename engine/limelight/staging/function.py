@@ -15,7 +15,7 @@ from limelight import events, source
 from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging import declared, miss, outputs
+from limelight.staging import declared, eagerly, miss, outputs
 from limelight.staging.cache import TraceCache, generalise
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
@@ -49,6 +49,7 @@ class Function:
         jit_compile: bool | None = None,
         autograph: bool | None = False,
         name: str | None = None,
+        run_eagerly: bool = False,
     ) -> None:
         if not callable(python_function):
             raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
@@ -63,6 +64,7 @@ class Function:
             "jit_compile": jit_compile,
             "autograph": autograph,
             "name": name,
+            "run_eagerly": run_eagerly,
         }
         self._signature = Signature(python_function, self.name)
         self._declared = declared.check(input_signature, self._signature)
@@ -85,6 +87,8 @@ class Function:
                 self._note_hit(entry)
                 return entry.run_payloads(payloads)
         call = self._call(args, kwargs)
+        if self.run_eagerly or (active and eagerly.everywhere()):
+            return self._run_eagerly(call)
         entry = self._find(call.key)
         if entry is None:
             entry = self._trace_once(call)
@@ -93,6 +97,26 @@ class Function:
         if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
             self._cache.find_plainly(types, entry)
         return entry.call_leaves(call.leaves)
+
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether each call runs the Python code, as for a debugger; see `ll.config.run_functions_eagerly`."""
+        return self._options["run_eagerly"] is True
+
+    @run_eagerly.setter
+    def run_eagerly(self, on: bool) -> None:
+        self._options["run_eagerly"] = bool(on)
+        self._cache.plain.clear()  # calls on the shortest path ask nobody
+        for bound in self.instances:
+            bound.run_eagerly = on
+
+    def _run_eagerly(self, call: Call) -> Any:
+        first = len(self._cache) == 0 and not self._created_state
+        creation = Creation(self.name, allowed=first)
+        try:
+            return eagerly.run(self.python_function, self._signature, call, creation)
+        finally:
+            self._created_state = self._created_state or bool(creation.variables)
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
         entry.counter[0] += 1
@@ -313,6 +337,7 @@ def function(
     jit_compile: bool | None = None,
     autograph: bool | None = False,
     name: str | None = None,
+    run_eagerly: bool = False,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
@@ -321,9 +346,11 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     value, other objects by identity) is traced once; Python side effects happen then and only then.
 
     `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
-    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `jit_compile`, `autograph`: not
-    available yet, so that only None and False are accepted. Raises SignatureError for arguments that cannot be keyed,
-    StateCreationError for variables made on a later call, ArgumentError for options that it cannot fulfil.
+    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `run_eagerly`: run the Python code on every
+    call instead, for `print` and the debugger (`ll.config.run_functions_eagerly` does so for all functions).
+    `jit_compile`, `autograph`: not available yet, so that only None and False are accepted. Raises SignatureError for
+    arguments that cannot be keyed, StateCreationError for variables made on a later call, ArgumentError for options
+    that it cannot fulfil.
 
     >>> import limelight as ll
     >>> @ll.function

@@ -1,0 +1,73 @@
+"""Running a staged function's Python code on every call: for the debugger, and for `print`."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Final
+
+from limelight import dispatch
+from limelight.staging import outputs
+from limelight.staging.signature import Call, Signature
+from limelight.staging.state import Creation
+from limelight.tensor import as_tensor
+from limelight.variables import on_create
+
+_MARKER: Final = "functions run eagerly"
+"""Stands in `dispatch.active`, so that calls of staged functions leave the shortest path and look here."""
+
+
+def everywhere() -> bool:
+    """Whether all staged functions run eagerly."""
+    return _MARKER in dispatch.scopes
+
+
+def _switch(on: bool) -> bool:
+    """Sets that for the whole process, and returns what it was."""
+    before = everywhere()
+    if on != before:
+        for places in (dispatch.scopes, dispatch.active):
+            if on:
+                places.append(_MARKER)
+            else:
+                places.remove(_MARKER)
+    return before
+
+
+class run_functions_eagerly:  # noqa: N801  # used as a function
+    """Makes every staged function run its Python code on each call, in the whole process, or stops that.
+
+    `print`, `pdb` and breakpoints then work in the body, on real values. Nothing is traced or taken from the cache;
+    arguments are still cast as an `input_signature` says, results still become tensors, and variables may still be
+    created on a function's first call only. As a `with` block it ends with the block. A single function is switched
+    by `ll.function(run_eagerly=True)`, or `f.run_eagerly = True`.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def twice(x):
+    ...     print("x is", x.item())
+    ...     return x + x
+    >>> with ll.config.run_functions_eagerly():
+    ...     twice(ll.constant(2.0)).item()
+    x is 2.0
+    4.0
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._before = _switch(bool(enabled))
+
+    def __enter__(self) -> run_functions_eagerly:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _switch(self._before)
+
+
+def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:
+    """The result of the Python function for `call`, under the contracts of a staged one."""
+    parts = zip(call.leaves, call.key.parts, strict=True)
+    leaves = [as_tensor(leaf) if part[0] == "tensor" else leaf for leaf, part in parts]
+    args, kwargs = signature.unbind(leaves, call.key.structure)
+    with on_create.override(creation.note):
+        result = function(*args, **kwargs)
+    tensors, shape = outputs.split(result, signature.name)
+    return shape.rebuild(tensors)
