@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from limelight.module import Module
-from limelight.nn import functional
+from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
-from limelight.nn.layers import Dense, Dropout, Embedding, Layer, Sequential
+from limelight.nn.layers import *  # noqa: F403  # the same
 from limelight.ops.drawing import dropout_mask
 from limelight.ops.embedding import embedding
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = [
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Layer",
-    "Module",
-    "Sequential",
-    "dropout",
-    "embedding",
-]
+__all__ = ["Module", "dropout", "embedding"]
+__all__ += layers.__all__
 __all__ += functional.__all__
 
 

@@ -7,10 +7,32 @@ import pytest
 
 import limelight as ll
 
+
+class Twice(ll.Module):
+    """Two steps of a cell: in the first, from a state of zeros, the recurrent weights play no part."""
+
+    def __init__(self, cell):
+        self.cell = cell
+
+    def call(self, x):
+        state = self.cell(x, self.cell(x))
+        return ll.concat(state, axis=1) if isinstance(state, tuple) else state
+
+
 LAYERS = {
     "Dense": (lambda: ll.nn.Dense(4, activation=ll.tanh), (3, 5)),
     "Dense of higher rank": (lambda: ll.nn.Dense(4, use_bias=False), (3, 2, 5)),
     "Embedding": (lambda: ll.nn.Embedding(7, 4), "integers"),
+    "Conv": (lambda: ll.nn.Conv(4, 3, activation=ll.tanh), (3, 6, 6, 5)),
+    "Conv in one dimension": (lambda: ll.nn.Conv(4, (3,), stride=2, padding="valid", use_bias=False), (3, 8, 5)),
+    "Conv in three": (lambda: ll.nn.Conv(2, (1, 2, 2), dilation=2), (2, 2, 4, 3, 5)),
+    "Conv in groups": (lambda: ll.nn.Conv(10, 3, groups=5), (2, 5, 4, 5)),
+    "ConvTranspose": (lambda: ll.nn.ConvTranspose(4, 3, stride=2), (3, 4, 3, 5)),
+    "LSTM": (lambda: ll.nn.LSTM(4), (3, 6, 5)),
+    "LSTM in a loop": (lambda: ll.nn.LSTM(4, return_sequences=True, unroll=False), (3, 6, 5)),
+    "GRU": (lambda: ll.nn.GRU(4, return_sequences=True), (3, 6, 5)),
+    "LSTMCell": (lambda: Twice(ll.nn.LSTMCell(4)), (3, 5)),
+    "GRUCell": (lambda: Twice(ll.nn.GRUCell(4)), (3, 5)),
     "Sequential": (lambda: ll.nn.Sequential(ll.nn.Dense(4), ll.tanh, ll.nn.Dropout(0.5), ll.nn.Dense(2)), (3, 5)),
 }
 

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from limelight.nn.layers.dense import Dense as Dense
-from limelight.nn.layers.dropout import Dropout as Dropout
-from limelight.nn.layers.embedding import Embedding as Embedding
-from limelight.nn.layers.layer import Layer as Layer
-from limelight.nn.layers.sequential import Sequential as Sequential
+from limelight.nn.layers.convolution import Conv, ConvTranspose
+from limelight.nn.layers.dense import Dense
+from limelight.nn.layers.dropout import Dropout
+from limelight.nn.layers.embedding import Embedding
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.pooling import AvgPool, MaxPool
+from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
+from limelight.nn.layers.sequential import Sequential
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "AvgPool",
+    "Conv",
+    "ConvTranspose",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "GRUCell",
+    "LSTMCell",
+    "Layer",
+    "MaxPool",
+    "Sequential",
+]

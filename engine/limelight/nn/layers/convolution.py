@@ -1,0 +1,133 @@
+"""Convolutions and their transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from limelight.dtypes import DTypeLike
+from limelight.errors import ArgumentError, ShapeError
+from limelight.nn import initializers
+from limelight.nn.initializers import Initializer, Sizes
+from limelight.nn.layers.layer import Activation, Layer, checked_activation, checked_size
+from limelight.ops._windows import NAMES, PaddingLike, spatial_rank
+from limelight.ops.convolution import conv, conv_transpose
+from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.variables import Variable
+
+
+class _Convolution(Layer):
+    """What both directions share: `window`, one number or one for each of one to three spatial axes, and weights."""
+
+    form = "(batch, *space, channels)"
+
+    def __init__(
+        self,
+        filters: int,
+        window: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: PaddingLike = "same",
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        activation: Activation | None = None,
+        use_bias: bool = True,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: str | Initializer = "glorot_uniform",
+        bias_initializer: str | Initializer = "zeros",
+    ) -> None:
+        name = type(self).__name__
+        self.filters = checked_size(name, "filters", filters)
+        self.window = window if isinstance(window, int) else tuple(window)
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.groups = checked_size(name, "groups", groups)
+        if filters % self.groups:
+            raise ArgumentError(f"{name}: {filters} filters do not divide into {groups} groups")
+        self.activation = checked_activation(name, activation)
+        self.use_bias = use_bias
+        self.dtype = dtype
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel: Variable | None = None
+        self.bias: Variable | None = None
+        if isinstance(self.window, tuple):
+            self._settle(len(self.window) + 2)
+
+    def ready(self, x: TensorLike) -> Tensor:
+        x = as_tensor(x)
+        if self.rank is None:
+            self._settle(spatial_rank(repr(self), x) + 2)
+        return super().ready(x)
+
+    def finished(self, y: Any) -> Any:
+        """`y` with bias and activation."""
+        if self.bias is not None:
+            y = y + self.bias
+        return y if self.activation is None else self.activation(y)
+
+    def make(self, kernel: Sizes, initializer: Initializer) -> None:
+        """Makes the weights; `kernel` is the shape without the window, which goes first."""
+        assert self.rank is not None
+        window = self.window if isinstance(self.window, tuple) else (self.window,) * (self.rank - 2)
+        self.kernel = self.weight("kernel", (*window, *kernel), initializer)
+        if self.use_bias:
+            self.bias = self.weight("bias", (self.filters,), self.bias_initializer)
+
+    def _settle(self, rank: int) -> None:
+        """Takes note of how many axes inputs have; a window that is one number leaves it to the first of them."""
+        if not 3 <= rank <= 5:
+            raise ArgumentError(f"{type(self).__name__}: the window must have one to three sizes, got {self.window}")
+        self.rank, self.form = rank, f"({NAMES[rank - 3]})"
+
+
+class Conv(_Convolution):
+    """A convolution: (batch, *space, channels) to (batch, *windows, filters), then bias and activation.
+
+    `window`: its size; one number, or one for each of one to three spatial axes. The kernel has shape
+    (*window, channels / groups, filters). See `ll.nn.conv` for `stride`, `padding` ("same" unless said otherwise),
+    `dilation` and `groups`.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.Conv(8, 3, stride=2, activation=ll.nn.relu)
+    >>> layer(ll.ones((2, 28, 28, 3))).shape, layer.kernel.shape
+    ((2, 14, 14, 8), (3, 3, 3, 8))
+    """
+
+    def build(self, features: int) -> None:
+        if features % self.groups:
+            raise ShapeError(f"{self!r}: the {features} channels do not divide into {self.groups} groups")
+        self.make((features // self.groups, self.filters), self.kernel_initializer)
+
+    def call(self, x: TensorLike) -> Any:
+        x = self.ready(x)
+        return self.finished(conv(x, self.kernel, self.stride, self.padding, self.dilation, self.groups))
+
+
+class ConvTranspose(_Convolution):
+    """The transpose of a convolution: (batch, *windows, channels) to (batch, *space, filters), then bias, activation.
+
+    With padding "same" the space is `stride` times as large. The kernel has shape (*window, filters / groups,
+    channels), that of the convolution that is transposed; see `ll.nn.conv_transpose`.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.ConvTranspose(3, 4, stride=2)
+    >>> layer(ll.ones((2, 14, 14, 8))).shape, layer.kernel.shape
+    ((2, 28, 28, 3), (4, 4, 3, 8))
+    """
+
+    def build(self, features: int) -> None:
+        if features % self.groups:
+            raise ShapeError(f"{self!r}: the {features} channels do not divide into {self.groups} groups")
+        self.make((self.filters // self.groups, features), self._turned)
+
+    def call(self, x: TensorLike) -> Any:
+        x = self.ready(x)
+        return self.finished(conv_transpose(x, self.kernel, self.stride, self.padding, self.dilation, self.groups))
+
+    def _turned(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
+        """Initializers take the last axis for the outputs; here it is that of the inputs."""
+        *window, outputs, inputs = shape
+        last = len(shape) - 1
+        order = (*range(last - 1), last, last - 1)
+        return self.kernel_initializer((*window, inputs, outputs), dtype).transpose(order)

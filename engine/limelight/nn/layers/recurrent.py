@@ -1,0 +1,235 @@
+"""Recurrent layers: LSTM and GRU, as cells for one step in time and as layers over sequences."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from limelight.dtypes import DTypeLike
+from limelight.errors import ArgumentError
+from limelight.nn import initializers
+from limelight.nn.functional.recurrence import gru_cell, lstm_cell
+from limelight.nn.initializers import Initializer, Sizes
+from limelight.nn.layers.layer import Layer, checked_size
+from limelight.ops.comparison import where
+from limelight.ops.creation import arange, zeros, zeros_like
+from limelight.ops.joining import concat, stack
+from limelight.staging.loop import while_loop
+from limelight.tensor import Tensor, TensorLike, as_tensor, constant
+from limelight.variables import Variable
+
+_SEQUENCE: Final = "(batch, time, features)"
+
+
+class Cell(Layer):
+    """What LSTMCell and GRUCell share: weights for `gates` gates side by side, and a state that begins at zero."""
+
+    form = "(batch, features)"
+    rank = 2
+    gates: int
+
+    def __init__(
+        self,
+        units: int,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: str | Initializer = "glorot_uniform",
+        recurrent_initializer: str | Initializer = "orthogonal",
+        bias_initializer: str | Initializer = "zeros",
+    ) -> None:
+        self.units = checked_size(type(self).__name__, "units", units)
+        self.dtype = dtype
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.recurrent_initializer = initializers.get(recurrent_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel: Variable | None = None
+        self.recurrent: Variable | None = None
+        self.bias: Variable | None = None
+
+    def build(self, features: int) -> None:
+        width = self.gates * self.units
+        self.kernel = self.weight("kernel", (features, width), self.kernel_initializer)
+        self.recurrent = self.weight("recurrent", (self.units, width), self._gate_by_gate)
+        self.bias = self.weight("bias", (width,), self.first_bias)
+
+    def first_bias(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
+        """What the bias begins as."""
+        return self.bias_initializer(shape, dtype)
+
+    def first_state(self, x: Tensor) -> Any:
+        """The state before the first step: zeros of shape (batch, units), for `x` of shape (batch, features)."""
+        raise TypeError(f"{type(self).__name__} does not define first_state(self, x)")
+
+    def _gate_by_gate(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
+        square = (self.units, self.units)
+        return concat([self.recurrent_initializer(square, dtype) for _ in range(self.gates)], axis=1)
+
+
+class LSTMCell(Cell):
+    """One step of a long short-term memory: x (batch, features) and the state (h, c) to the next (h, c).
+
+    Both h and c have shape (batch, units). Raises ArgumentError for a state that is no pair.
+
+    The gates stand in the weights in the order input, forget, candidate, output (see `ll.nn.lstm_cell`). The bias of
+    the forget gate begins at 1, so that memory is kept at first (Jozefowicz et al. 2015).
+
+    >>> import limelight as ll
+    >>> cell = ll.nn.LSTMCell(4)
+    >>> h, c = cell(ll.ones((2, 3)))
+    >>> h, c = cell(ll.ones((2, 3)), (h, c))
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
+    """
+
+    gates = 4
+
+    def call(self, x: TensorLike, state: Any = None) -> tuple[Tensor, Tensor]:
+        x = self.ready(x)
+        if state is not None and not (isinstance(state, (tuple, list)) and len(state) == 2):
+            raise ArgumentError(f"{self!r}: the state must be a pair (h, c), got {type(state).__name__}")
+        h, c = self.first_state(x) if state is None else state
+        return lstm_cell(x, h, c, self.kernel, self.recurrent, self.bias)
+
+    def first_state(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        start = _zeros(x, self.units, self.dtype)
+        return start, start
+
+    def first_bias(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
+        forget = (arange(shape[0]) // self.units == 1).astype(dtype)
+        return self.bias_initializer(shape, dtype) + forget
+
+
+class GRUCell(Cell):
+    """One step of a gated recurrent unit: x (batch, features) and h (batch, units) to the next h (Cho et al. 2014).
+
+    The gates stand in the weights in the order reset, update, candidate (see `ll.nn.gru_cell`).
+
+    >>> import limelight as ll
+    >>> cell = ll.nn.GRUCell(4)
+    >>> cell(ll.ones((2, 3)), cell(ll.ones((2, 3)))).shape
+    (2, 4)
+    """
+
+    gates = 3
+
+    def call(self, x: TensorLike, state: Tensor | None = None) -> Tensor:
+        x = self.ready(x)
+        h = self.first_state(x) if state is None else state
+        return gru_cell(x, h, self.kernel, self.recurrent, self.bias)
+
+    def first_state(self, x: Tensor) -> Tensor:
+        return _zeros(x, self.units, self.dtype)
+
+
+class Recurrent(Layer):
+    """A cell applied along the time axis of sequences (batch, time, features).
+
+    Returns the last output, (batch, units), or with `return_sequences` all of them, (batch, time, units); with
+    `return_state` the pair of that and the last state, which a later call takes as `state`.
+
+    Where the number of steps is known they are unrolled: the graph of a staged call has each of them. With
+    `unroll=False`, and where it is unknown, they are an `ll.while_loop`: a small graph, slower for a few steps; with
+    `return_sequences` it also takes time in proportion to the square of the number of steps.
+    """
+
+    form = _SEQUENCE
+    rank = 3
+    cell_type: type[Cell]
+
+    def __init__(
+        self,
+        units: int,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        unroll: bool | None = None,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: str | Initializer = "glorot_uniform",
+        recurrent_initializer: str | Initializer = "orthogonal",
+        bias_initializer: str | Initializer = "zeros",
+    ) -> None:
+        self.units = checked_size(type(self).__name__, "units", units)
+        self.return_sequences = return_sequences
+        self.return_state = return_state
+        self.unroll = unroll
+        self.dtype = dtype
+        self.cell = self.cell_type(units, dtype, kernel_initializer, recurrent_initializer, bias_initializer)
+
+    def build(self, features: int) -> None:
+        self.cell.build(features)
+        self.cell.features = features
+
+    def call(self, x: TensorLike, state: Any = None) -> Any:
+        x = self.ready(x).astype(self.dtype)
+        steps = x.shape[1]
+        if state is None:
+            state = self.cell.first_state(x.sum(axis=1))
+        if steps is None or self.unroll is False:
+            y, state = self._loop(x, state)
+        else:
+            y, state = self._unrolled(x, state, steps)
+        return (y, state) if self.return_state else y
+
+    def _unrolled(self, x: Tensor, state: Any, steps: int) -> tuple[Tensor, Any]:
+        outputs = []
+        for t in range(steps):
+            state = self.cell(x[:, t], state)
+            outputs.append(_output(state))
+        if not self.return_sequences:
+            return _output(state), state
+        return stack(outputs, axis=1) if outputs else _zeros(x, self.units, self.dtype), state
+
+    def _loop(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        steps = as_tensor(x.sizes()[1]).astype("int32")
+        positions = arange(steps).expand_dims(1)
+
+        def step(t: Tensor, state: Any, outputs: tuple[Tensor, ...]) -> Any:
+            state = self.cell(x[:, t], state)
+            seen = tuple([where(positions == t, _output(state).expand_dims(1), y) for y in outputs])
+            return t + 1, state, seen
+
+        outputs = (_zeros(x, self.units, self.dtype),) if self.return_sequences else ()
+        _, state, outputs = while_loop(lambda t, *_: t < steps, step, (constant(0), state, outputs))
+        return outputs[0] if outputs else _output(state), state
+
+
+class LSTM(Recurrent):
+    """A long short-term memory over sequences: (batch, time, features) to (batch, units), the last output.
+
+    With `return_sequences` all outputs, (batch, time, units); with `return_state` a pair, the second of which is the
+    last (h, c) and may be handed to a later call as `state`. The weights are those of an `LSTMCell`. Steps are unrolled
+    where their number is known; see `unroll` in `Recurrent`.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.LSTM(4, return_sequences=True, return_state=True)
+    >>> y, (h, c) = layer(ll.ones((2, 7, 3)))
+    >>> y.shape, h.shape, bool((y[:, -1] == h).all())
+    ((2, 7, 4), (2, 4), True)
+    """
+
+    cell_type = LSTMCell
+
+
+class GRU(Recurrent):
+    """Gated recurrent units over sequences: (batch, time, features) to (batch, units), the last output.
+
+    With `return_sequences` all outputs, (batch, time, units); with `return_state` a pair, the second of which is the
+    last h and may be handed to a later call as `state`. The weights are those of a `GRUCell`.
+
+    >>> import limelight as ll
+    >>> ll.nn.GRU(4)(ll.ones((2, 7, 3))).shape
+    (2, 4)
+    """
+
+    cell_type = GRUCell
+
+
+def _output(state: Any) -> Tensor:
+    """What a cell's step shows: the state itself, or its first part."""
+    shown: Tensor = state[0] if isinstance(state, tuple) else state
+    return shown
+
+
+def _zeros(x: Tensor, units: int, dtype: DTypeLike) -> Tensor:
+    """Zeros of shape (*x.shape[:-1], units), whose known sizes stay known."""
+    sizes = [n for n in x.shape[:-1] if n is not None]
+    if len(sizes) == x.ndim - 1:
+        return zeros((*sizes, units), dtype=dtype)
+    return zeros_like(x.sum(axis=-1, keepdims=True), dtype=dtype) + zeros((units,), dtype=dtype)
