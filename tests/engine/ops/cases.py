@@ -5,14 +5,17 @@ from __future__ import annotations
 import cases_algebra
 import cases_elementwise
 import cases_fourier
+import cases_linalg
 import cases_reductions
 import cases_scans
 import cases_shapes
 import cases_sparse
 import cases_special
+import cases_windows
 from opcase import Case
 
 CASES: list[Case] = [
+    *cases_linalg.CASES,
     *cases_elementwise.CASES,
     *cases_reductions.CASES,
     *cases_shapes.CASES,
@@ -21,4 +24,5 @@ CASES: list[Case] = [
     *cases_special.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
+    *cases_windows.CASES,
 ]
