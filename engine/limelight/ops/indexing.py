@@ -132,11 +132,16 @@ def _pack_infer(*specs: TensorSpec) -> TensorSpec:
     return known((len(specs), *shapes.broadcast("index", *[spec.shape for spec in specs])), specs[0].dtype)
 
 
+def _pack_kernel(xp: Any, *arrays: Any) -> Any:
+    shape = np.broadcast_shapes(*[array.shape for array in arrays])  # broadcast_arrays refuses read-only arrays
+    return xp.stack([xp.broadcast_to(array, shape) for array in arrays])
+
+
 _pack_indices = entry(defop(
     "pack_indices",
     inputs="*xs",
     infer=_pack_infer,
-    kernel=lambda xp, *arrays: xp.stack(xp.broadcast_arrays(*arrays)),
+    kernel=_pack_kernel,
     accepts="integer",
     why_no_gradient="its result is an index",
 ))  # fmt: skip
