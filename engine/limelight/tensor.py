@@ -110,31 +110,6 @@ class Tensor:
         array = self.numpy()
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[Any, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """The data for another library, by the DLPack protocol; other libraries call this, see their `from_dlpack`.
-
-        The memory is shared, marked as read-only, with libraries that understand the mark (`max_version` of 1 at
-        least); others get a copy, or a BufferError where they forbid one.
-        """
-        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        if not self._on_host():
-            return self._data.__dlpack__(**options)
-        if copy is None and (max_version is None or max_version[0] < 1):
-            return np.array(self._data).__dlpack__(**options)  # the other library may write to it
-        return self.numpy().__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        holder = np.asarray(self._data) if self._on_host() else self._data
-        found: tuple[int, int] = holder.__dlpack_device__()
-        return found
-
     def __copy__(self) -> Tensor:
         return self
 
@@ -205,9 +180,6 @@ class Tensor:
             )
         return self.numpy().reshape(())
 
-    def _on_host(self) -> bool:
-        return self._device.backend == "numpy"
-
     # Operators and methods: each op family attaches its own (see `method`); these are their types.
 
     if TYPE_CHECKING:
@@ -270,6 +242,7 @@ class Tensor:
         def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: ...
         def reshape(self, shape: Any, /) -> Tensor: ...
         def transpose(self, axes: Sequence[int] | None = None) -> Tensor: ...
+        def take_along_axis(self, indices: Tensor, /, *, axis: int = -1) -> Tensor: ...
         def broadcast_to(self, shape: Any, /) -> Tensor: ...
         def sum_to(self, shape: Any, /) -> Tensor: ...
         def expand_dims(self, axis: int | Sequence[int]) -> Tensor: ...

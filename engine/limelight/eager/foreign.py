@@ -1,4 +1,4 @@
-"""Tensors given to functions of NumPy: as any array-like, or else an error that says what to write.
+"""Tensors given to other libraries: to functions of NumPy, as any array-like or else with an error; and by DLPack.
 
 Ufuncs (np.exp) do not come by here. They refuse tensors by themselves, because `Tensor.__array_ufunc__` is None, which
 is how `ndarray + tensor` becomes the tensor's business.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from limelight.errors import DTypeError, LimelightError
 from limelight.tensor import Tensor, method
@@ -23,6 +25,36 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         if isinstance(error, LimelightError):
             raise
         raise DTypeError(_instead_of(func)) from error
+
+
+@method("__dlpack__")
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The data for another library, whose `from_dlpack` calls this.
+
+    The memory is shared, marked as read-only, with libraries that understand the mark (`max_version` of 1 at least);
+    others get a copy, or a BufferError where they forbid one.
+    """
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    if self._device.backend != "numpy":
+        return self._data.__dlpack__(**options)
+    if copy is None and (max_version is None or max_version[0] < 1):
+        return np.array(self._data).__dlpack__(**options)  # the other library may write to it
+    return self.numpy().__dlpack__(**options)
+
+
+@method("__dlpack_device__")
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """What kind of device the data is on, and its number, in the terms of DLPack."""
+    holder = self.numpy() if self._device.backend == "numpy" else self._data
+    found: tuple[int, int] = holder.__dlpack_device__()
+    return found
 
 
 def _instead_of(func: Callable[..., Any]) -> str:
