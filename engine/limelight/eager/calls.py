@@ -40,6 +40,8 @@ def entry(op: Op) -> Entry:
     simple = _observable(op) and not op.variadic
     if simple and not op.operands:
         return _nullary(op)
+    if op.variadic and op.direct:
+        return _variadic(op)
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
         return _unary_with_attrs(op) if op.attrs else _unary(op)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
@@ -98,6 +100,8 @@ def _unary(op: Op) -> Callable[[Any], Any]:
                         return apply(op, (x,))
                 try:
                     r = kernel(a)
+                except LimelightError:
+                    raise
                 except Exception as error:
                     raise explain(op, (x,), (), error) from error
                 t = _blank()
@@ -223,6 +227,41 @@ def _float32(scalar: float) -> Any:
             _known.clear()
         found = _known[scalar] = np.array(scalar, float32)
     return scalar if found is None else found
+
+
+def _variadic(op: Op) -> Callable[..., Any]:
+    kernel, accepts, usual, observable = op.kernel_on("numpy"), op.accepts, _usual(op), _observable(op)
+
+    def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
+        shared: Any = None
+        arrays = []
+        for x in inputs:
+            if type(x) is not Tensor or x._device is not CPU0:
+                return apply(op, prepare(op, inputs), attrs)
+            a = x._data
+            if a.dtype is not shared:
+                if shared is not None:
+                    return apply(op, prepare(op, inputs), attrs)
+                shared = a.dtype
+            arrays.append(a)
+        if shared is not usual and shared not in accepts:
+            return apply(op, prepare(op, inputs), attrs)
+        observer = None
+        if active:
+            observer = local.observer if observable else None
+            if scopes or observer is None:
+                return apply(op, inputs, attrs)
+        try:
+            out = wrap(kernel(*arrays, *attrs))
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise explain(op, inputs, attrs, error) from error
+        if observer is not None:
+            observer.observe_many(op, inputs, attrs, out)
+        return out
+
+    return run
 
 
 def _general(op: Op) -> Callable[..., Any]:

@@ -109,13 +109,15 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str
     >>> ll.astype(ll.constant([1, 0]), ll.bool_).tolist()
     [True, False]
     """
-    x = as_tensor(x)
+    if type(x) is not Tensor:
+        x = as_tensor(x)
     if device is not None:
         return astype(to(x, device), dtype)
-    wanted = dtypes.dtype(dtype)
-    if x.dtype is wanted:
+    wanted = dtypes.BY_ID.get(id(dtype)) or dtypes.dtype(dtype)
+    given = x.dtype
+    if given is wanted:
         return x
-    if x.dtype.kind == "c":
+    if given.kind == "c":
         _astype_infer(x.spec, wanted)  # NumPy would drop the imaginary parts with a warning
     return _astype(x, wanted)
 

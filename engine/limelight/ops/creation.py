@@ -10,13 +10,14 @@ import numpy as np
 
 from limelight import dtypes
 from limelight.devices import Device
+from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._shaped import as_shape, placed, shaped
 from limelight.registry import defop
 from limelight.spec import known
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
 __all__ = [
     "arange",
@@ -35,6 +36,7 @@ __all__ = [
 ShapeLike = int | Sequence[int] | Tensor
 Place = str | Device | None
 NO_INPUTS = "it has no inputs"
+_WIDE = 2**31
 
 # full, zeros, ones
 
@@ -80,6 +82,11 @@ def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = N
     >>> ll.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
+    if type(shape) is tuple and dtype is None and device is None and not active:
+        try:
+            return wrap(np.zeros(shape, dtypes.float32))
+        except (TypeError, ValueError, MemoryError):
+            pass  # the long way round says what is wrong
     if device is not None:
         return placed(device, zeros, shape, dtype=dtype)
     return _full((), as_shape(shape), 0, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
@@ -224,11 +231,15 @@ def arange(
     >>> ll.arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
+    if type(start) is int and type(step) is int and dtype is None and device is None and not active:
+        bounds: tuple[Any, ...] = (0, start, step) if stop is None else (start, stop, step)
+        if type(bounds[1]) is int and step and all([-_WIDE <= n < _WIDE for n in bounds]):
+            return wrap(np.arange(*bounds, dtypes.int32))
     if device is not None:
         return placed(device, arange, start, stop, step, dtype=dtype)
     if stop is None:
         start, stop = 0, start
-    bounds: tuple[Any, ...] = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
+    bounds = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
     if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in bounds):
         made = _arange_dynamic(bounds)
         return made if dtype is None else made.astype(dtype)
