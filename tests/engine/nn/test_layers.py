@@ -28,6 +28,11 @@ LAYERS = {
     "Conv in three": (lambda: ll.nn.Conv(2, (1, 2, 2), dilation=2), (2, 2, 4, 3, 5)),
     "Conv in groups": (lambda: ll.nn.Conv(10, 3, groups=5), (2, 5, 4, 5)),
     "ConvTranspose": (lambda: ll.nn.ConvTranspose(4, 3, stride=2), (3, 4, 3, 5)),
+    "MaxPool and AvgPool": (
+        lambda: ll.nn.Sequential(ll.nn.Dense(2), ll.nn.MaxPool(2), ll.nn.AvgPool(2, stride=1, padding="same")),
+        (2, 4, 4, 5),
+    ),
+    "Flatten": (lambda: ll.nn.Sequential(ll.nn.Dense(2), ll.nn.Flatten(), ll.nn.Dense(3)), (2, 4, 3, 5)),
     "LSTM": (lambda: ll.nn.LSTM(4), (3, 6, 5)),
     "LSTM in a loop": (lambda: ll.nn.LSTM(4, return_sequences=True, unroll=False), (3, 6, 5)),
     "GRU": (lambda: ll.nn.GRU(4, return_sequences=True), (3, 6, 5)),

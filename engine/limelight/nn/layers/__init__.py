@@ -6,6 +6,7 @@ from limelight.nn.layers.convolution import Conv, ConvTranspose
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.dropout import Dropout
 from limelight.nn.layers.embedding import Embedding
+from limelight.nn.layers.flatten import Flatten
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
@@ -20,6 +21,7 @@ __all__ = [
     "Dense",
     "Dropout",
     "Embedding",
+    "Flatten",
     "GRUCell",
     "LSTMCell",
     "Layer",
