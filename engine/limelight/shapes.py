@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from limelight.errors import ArgumentError, ShapeError
 
@@ -21,10 +22,18 @@ def as_shape(like: int | Iterable[int | None] | None) -> Shape:
             return like
     if isinstance(like, int) or like is None:
         return (like,)
-    sizes = tuple(None if n is None else int(n) for n in like)
+    sizes = tuple(None if n is None else as_size("a shape", n) for n in like)
     if any(n is not None and n < 0 for n in sizes):
         raise ShapeError(f"sizes must not be negative, got {show(sizes)}")
     return sizes
+
+
+def as_size(what: str, n: Any) -> int:
+    """`n` as a Python int; raises ShapeError, which begins with `what`, for anything but an integer."""
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise ShapeError(f"{what}: sizes must be integers, got {n!r} ({type(n).__name__}); write int(n)") from None
 
 
 def show(shape: Sequence[int | None]) -> str:

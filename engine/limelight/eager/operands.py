@@ -40,7 +40,7 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     """Whether all operands are tensors of one accepted dtype, or Python floats beside a floating one."""
-    shared = None
+    shared, number = None, False
     for x in inputs:
         if isinstance(x, Tensor):
             dtype = x.dtype
@@ -48,9 +48,11 @@ def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
                 if shared is not None:
                     return False
                 shared = dtype
-        elif type(x) is not float:
+        elif type(x) is float:
+            number = True
+        else:
             return False
-    return shared in op.accepts and (shared in _BESIDE_FLOATS or not any([type(x) is float for x in inputs]))
+    return shared in op.accepts and (shared in _BESIDE_FLOATS or not number)
 
 
 def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:

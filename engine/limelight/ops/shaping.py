@@ -102,7 +102,10 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
         raise ShapeError(
             f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)"
         )
-    return tuple([n.__index__() for n in shape])
+    sizes = tuple([n if type(n) is int else shapes.as_size("reshape", n) for n in shape])
+    if any(n < -1 for n in sizes):
+        raise ShapeError(f"reshape: sizes must be at least 0, or -1 for one of them, got {shapes.show(sizes)}")
+    return sizes
 
 
 # broadcast_to and its transpose, sum_to
