@@ -18,10 +18,13 @@ from limelight.ops.limits import *  # noqa: F403
 from limelight.ops.logarithms import *  # noqa: F403
 from limelight.ops.logic import *  # noqa: F403
 from limelight.ops.permuting import *  # noqa: F403
+from limelight.ops.placing import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
 from limelight.ops.reductions import *  # noqa: F403
 from limelight.ops.repeating import *  # noqa: F403
 from limelight.ops.scans import *  # noqa: F403
+from limelight.ops.scattering import *  # noqa: F403
+from limelight.ops.segments import *  # noqa: F403
 from limelight.ops.sets import *  # noqa: F403
 from limelight.ops.shaping import *  # noqa: F403
 from limelight.ops.signs import *  # noqa: F403

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.errors import ArgumentError
+from limelight.errors import RunError
 from limelight.ops._infer import SHORT
+from limelight.ops._keys import Key
 
 _MANY: Final = 4096
 """Elements from which on a sparse matrix product is worth its set-up."""
@@ -56,23 +57,35 @@ def _by_matrix(size: int, places: Any, rows: Any) -> Any:
 
 
 def checked_places(op: str, places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
-    """`places` counted from the front. Raises ArgumentError that names the first one that `axis` does not have.
+    """`places` counted from the front. Raises RunError that names the first one that `axis` does not have.
 
-    `from_end`: whether negative places count from the end. Libraries that trace their values are not asked.
+    `from_end`: whether negative places count from the end. Arrays of other libraries are not looked into.
     """
-    if not isinstance(places, np.ndarray):
-        if isinstance(places, np.generic):
-            places = np.asarray(places)
-        else:
-            return places
-    if not places.size or (places.min() >= 0 and places.max() < size):
+    readable = isinstance(places, np.ndarray | np.generic)
+    if not readable or not places.size:
         return places
     least = -size if from_end else 0
-    if places.min() < least or places.max() >= size:
-        wrong = np.argwhere((places < least) | (places >= size))[0]
-        where = shapes.show(tuple(int(i) for i in wrong))
-        raise ArgumentError(
-            f"{op}: index {places[tuple(wrong)]} at position {where} of the indices is out of bounds for axis {axis} "
-            f"of size {size} (allowed: from {least} to {size - 1})"
+    low, high = places.min(), places.max()
+    if low < least or high >= size:
+        places = np.asarray(places)
+        wrong = np.argwhere((places < least) | (places >= size))[0].tolist()
+        allowed = f"from {least} to {size - 1}" if size else "none"
+        raise RunError(
+            f"{op}: index {places[tuple(wrong)]}{_position(wrong)} is out of bounds for axis {axis} of size {size} "
+            f"(allowed: {allowed})"
         )
-    return np.where(places < 0, places + size, places)
+    return places if low >= 0 else np.where(places < 0, places + size, places)
+
+
+def _position(place: list[int]) -> str:
+    return f" at position {place[0] if len(place) == 1 else shapes.show(place)} of the indices" if place else ""
+
+
+def refuse_places(op: str, shape: tuple[int, ...], indices: Any, key: Key) -> None:
+    """Raises RunError for the first of the arrays in an index that names a place that its axis does not have."""
+    arrays = iter([indices] if key.count("i") == 1 else indices)
+    axis = 0
+    for part in key:
+        if part == "i":
+            checked_places(op, next(arrays), shape[axis], axis)
+        axis += part is not None

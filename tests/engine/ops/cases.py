@@ -8,6 +8,7 @@ import cases_fourier
 import cases_linalg
 import cases_reductions
 import cases_scans
+import cases_scattering
 import cases_shapes
 import cases_sparse
 import cases_special
@@ -24,5 +25,6 @@ CASES: list[Case] = [
     *cases_special.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
+    *cases_scattering.CASES,
     *cases_windows.CASES,
 ]
