@@ -10,7 +10,7 @@ import itertools
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, TracebackType
 from typing import Any, Final
@@ -20,8 +20,10 @@ from limelight.dtypes import float32
 from limelight.errors import ArgumentError, TapeError
 from limelight.registry import Entry, Op, Recipe
 from limelight.tape import backward
+from limelight.tape.again import again, leftovers
 from limelight.tape.backward import uid_of
 from limelight.tape.entries import EntryRecord, opened, records, saved_bytes, specs_of
+from limelight.tape.jacobians import Jacobians, Pull
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -31,7 +33,7 @@ _ids = itertools.count(1)
 _alive: Final[set[weakref.ref[GradientTape]]] = set()
 
 
-class GradientTape(dispatch.Interpreter):
+class GradientTape(Jacobians, dispatch.Interpreter):
     """Records the ops of its block that depend on something watched, to differentiate them afterwards.
 
     Trainable variables are watched when read (unless `watch_accessed_variables=False`); tensors by `watch`. A tape
@@ -237,6 +239,11 @@ class GradientTape(dispatch.Interpreter):
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
         else:
             self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *given))
+        if swap is not None and self.persistent:  # asked before the entry above, when going back
+            hidden = leftovers(names, swap.result(tuple(range(len(outs)))))
+            if any(hidden):
+                kept = (type(self), op, attrs, inputs)
+                self._entries.append((again.recipe(1), hidden, shapes, kinds, *place, kept, *given))
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
@@ -285,6 +292,29 @@ class GradientTape(dispatch.Interpreter):
             if not self.persistent:
                 self._entries.clear()
         return nest.unflatten(source_structure, found)
+
+    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+        if unconnected not in ("none", "zero"):
+            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected!r}')
+        backward.check("target", targets)
+        backward.check("source", sources)
+        self._begin()
+        names = [uid_of(x) for x in sources]
+        entries = self._entries if self.persistent else self._handed_over()
+
+        def pull(target: Any, g: Any) -> list[Any]:
+            grads = backward.seeded([target], [g], self._watched)
+            backward.pull(entries, grads, set(names), self._roots, True)
+            return [
+                backward.finished(grads.get(uid) if uid else None, x, "none")
+                for uid, x in zip(names, sources, strict=True)
+            ]
+
+        try:
+            return use(pull)
+        finally:
+            if not self.persistent:
+                entries.clear()
 
     def _begin(self) -> None:
         if self._used and not self.persistent:

@@ -1,0 +1,56 @@
+"""Higher orders from one persistent tape that goes back within its own block, through calls, branches and loops.
+
+The backward pass of a call starts from what the forward one left behind. When the tape that asks also records the
+backward pass, gradients come to those leftovers, too; an outer tape would have recorded the variant of the call that is
+prepared for this (`Op.taped`), but this one has recorded the call for its first order. So the call runs once more,
+under a tape of its own, which does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from limelight import dispatch
+from limelight.errors import GradientError
+from limelight.registry import Op
+
+
+def leftovers(names: tuple[int, ...], visible: tuple[int, ...]) -> tuple[int, ...]:
+    """The uids of outputs that can have gradients and are not among the results at `visible`; 0 for the others."""
+    return tuple([0 if i in visible else uid for i, uid in enumerate(names)])
+
+
+def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    make_tape, op, attrs, inputs = saved
+    _refuse_effects(op, attrs)
+    sources = [x if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
+    with make_tape() as tape:
+        tape.watch([x for x in sources if x is not None])
+        outputs = dispatch.apply(op, inputs, attrs)
+    pairs = [(y, s) for y, s in zip(outputs, g, strict=True) if s is not None]
+    return tuple(tape.gradient([y for y, _ in pairs], sources, output_gradients=[s for _, s in pairs]))
+
+
+def _refuse_effects(op: Op, attrs: tuple[Any, ...]) -> None:
+    """Raises GradientError where running once more would draw other numbers, or do something twice."""
+    for function in attrs:
+        effects = getattr(function, "effects", None)
+        if effects is not None and effects.changes:
+            raise GradientError(
+                f"{op}: higher orders from one persistent tape run {function.name} again, and it draws random numbers "
+                "or has effects; use a tape inside another one: with ll.GradientTape() as outer: "
+                "with ll.GradientTape() as inner: ..."
+            )
+
+
+again: Final = Op(
+    "again",
+    inputs="*xs:any",
+    infer=lambda *given: given,
+    kernel=lambda xp, *given: given,
+    multiple=True,
+    save=lambda inputs, out, attrs: inputs,  # the tape says it itself: (its own type, op, parameters, inputs)
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = through the call, run once more"},
+)
+"""Never run, and not registered: tapes alone record it, beside the op that has left something behind."""
