@@ -39,14 +39,15 @@ def dlpack(
     """The data for another library, whose `from_dlpack` calls this.
 
     The memory is shared, marked as read-only, with libraries that understand the mark (`max_version` of 1 at least);
-    others get a copy, or a BufferError where they forbid one.
+    others get a copy. Where one of these forbids that (`copy=False`) it gets the memory, and has to leave it as it is.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if self._device.backend != "numpy":
         return self._data.__dlpack__(**options)
-    if copy is None and (max_version is None or max_version[0] < 1):
-        return np.array(self._data).__dlpack__(**options)  # the other library may write to it
-    return self.numpy().__dlpack__(**options)
+    if max_version is not None and max_version[0] >= 1:
+        return self.numpy().__dlpack__(**options)
+    data = np.array(self._data) if copy is None else np.asarray(self._data)
+    return data.__dlpack__(**options)
 
 
 @method("__dlpack_device__")

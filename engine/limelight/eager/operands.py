@@ -64,13 +64,7 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         found = [handles[i].dtype for i in uniform]
         if not found:
             return tuple(handles)
-    target = dtypes.promote(*found)
-    if target is None:
-        raise DTypeError(_mixed(op, handles, found))
-    for i in uniform:
-        target = dtypes.beside(handles[i], target)
-    if target not in op.accepts:
-        raise DTypeError(_refused(op, op.accepts_word, target))
+    target = _common(op, handles, uniform, found)
     for i in uniform:
         x = handles[i]
         if type(x) in SCALARS:
@@ -83,6 +77,18 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         elif x.dtype is not target and x.dtype != target:
             handles[i] = x.astype(target)
     return tuple(handles)
+
+
+def _common(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DType:
+    """The dtype in which the uniform operands meet; raises DTypeError where there is none that the op accepts."""
+    target = dtypes.promote(*found)
+    if target is None:
+        raise DTypeError(_mixed(op, handles, found))
+    for i in uniform:
+        target = dtypes.beside(handles[i], target)
+    if target not in op.accepts:
+        raise DTypeError(_refused(op, op.accepts_word, target))
+    return target
 
 
 def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any, ...]:

@@ -234,7 +234,7 @@ def arange(
     if type(start) is int and type(step) is int and dtype is None and device is None and not active:
         bounds: tuple[Any, ...] = (0, start, step) if stop is None else (start, stop, step)
         if type(bounds[1]) is int and step and -_WIDE <= min(bounds) and max(bounds) < _WIDE:
-            return wrap(np.arange(bounds[0], bounds[1], bounds[2], dtypes.int32))
+            return wrap(np.arange(bounds[0], bounds[1], bounds[2], dtype=dtypes.int32))
     if device is not None:
         return placed(device, arange, start, stop, step, dtype=dtype)
     if stop is None:
