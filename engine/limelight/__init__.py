@@ -49,6 +49,7 @@ from limelight.registry import defop as defop
 from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
 from limelight.staging.conditional import cond as cond
+from limelight.staging.custom import custom_gradient as custom_gradient
 from limelight.staging.escape import init_scope as init_scope
 from limelight.staging.function import function as function
 from limelight.staging.loop import while_loop as while_loop
@@ -58,6 +59,12 @@ from limelight.tape import GradientTape as GradientTape
 from limelight.tensor import API_VERSIONS
 from limelight.tensor import Tensor as Tensor
 from limelight.tensor import constant as constant
+from limelight.transforms import grad as grad
+from limelight.transforms import hessian as hessian
+from limelight.transforms import jacobian as jacobian
+from limelight.transforms import jvp as jvp
+from limelight.transforms import value_and_grad as value_and_grad
+from limelight.transforms import vjp as vjp
 from limelight.variables import Variable as Variable
 
 __array_api_version__ = API_VERSIONS[-1]
