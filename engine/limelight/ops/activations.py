@@ -7,9 +7,9 @@ from typing import Any
 from limelight.eager import Entry, entry
 from limelight.ops._infer import broadcast, same
 from limelight.registry import defop
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike
 
-__all__ = ["gelu", "relu", "sigmoid_cross_entropy", "softplus"]
+__all__ = ["relu", "sigmoid_cross_entropy", "softplus"]
 
 # relu
 
@@ -66,17 +66,6 @@ def softplus(x: TensorLike, /) -> Tensor:
     [0.6931471824645996, 100.0]
     """
     return _softplus(x)
-
-
-def gelu(x: TensorLike, /) -> Tensor:
-    """X times the chance that a normally distributed number is below it, by the usual formula with tanh; floating.
-
-    >>> import limelight as ll
-    >>> ll.nn.gelu(ll.constant([0.0])).tolist()
-    [0.0]
-    """
-    x = as_tensor(x)
-    return 0.5 * x * (1.0 + (0.7978845608028654 * (x + 0.044715 * x * x * x)).tanh())
 
 
 # sigmoid_cross_entropy

@@ -169,6 +169,22 @@ _residual: Entry = entry(defop(
 ))  # fmt: skip
 
 
+def _check_probabilities(logits: Tensor, labels: Tensor) -> None:
+    """Raises ShapeError unless there is a probability for each score."""
+    if len(labels.shape) != len(logits.shape):
+        clash = f"it has {len(labels.shape)} axes, not {len(logits.shape)}"
+    else:
+        sizes = enumerate(zip(labels.shape, logits.shape, strict=True))
+        clash = next(
+            (f"axis {i} has size {m}, not {n}" for i, (m, n) in sizes if m is not None and n is not None and m != n), ""
+        )
+    if clash:
+        raise ShapeError(
+            f"softmax_cross_entropy: labels {labels.spec} that are no class numbers must have the shape of the logits "
+            f"{logits.spec}: {clash}; give a probability for each class, or integers for class numbers"
+        )
+
+
 def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, axis: int = -1) -> Tensor:
     """The loss of each example: -log of the probability that softmax(logits) along `axis` gives to its label.
 
@@ -182,10 +198,7 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, axis: int =
     """
     logits, labels = as_tensor(logits), as_tensor(labels)
     if dtypes.kind(labels.dtype) != "integer":
-        if len(labels.shape) != len(logits.shape):
-            raise ShapeError(
-                f"softmax_cross_entropy: labels {labels.spec} that are no class numbers need the shape of {logits.spec}"
-            )
+        _check_probabilities(logits, labels)
         return -(labels * _log_softmax(logits, axis)).sum(axis)
     last = shapes.one_axis("softmax_cross_entropy", logits.ndim, axis)
     if last != logits.ndim - 1:

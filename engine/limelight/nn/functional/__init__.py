@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from limelight.nn.functional.recurrence import gru_cell, lstm_cell
-from limelight.ops.activations import gelu, relu, sigmoid_cross_entropy, softplus
-from limelight.ops.convolution import conv, conv_transpose
-from limelight.ops.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool
-from limelight.ops.softmaxes import log_softmax, softmax, softmax_cross_entropy
+from limelight.nn.functional import activations, attention, losses, normalisation, recurrence
+from limelight.nn.functional.activations import *  # noqa: F403  # each module lists its public names in __all__
+from limelight.nn.functional.attention import *  # noqa: F403
+from limelight.nn.functional.losses import *  # noqa: F403
+from limelight.nn.functional.normalisation import *  # noqa: F403
+from limelight.nn.functional.recurrence import *  # noqa: F403
+from limelight.ops.activations import relu as relu
+from limelight.ops.activations import softplus as softplus
+from limelight.ops.convolution import conv as conv
+from limelight.ops.convolution import conv_transpose as conv_transpose
+from limelight.ops.exponential import sigmoid as sigmoid
+from limelight.ops.pooling import avg_pool as avg_pool
+from limelight.ops.pooling import global_avg_pool as global_avg_pool
+from limelight.ops.pooling import global_max_pool as global_max_pool
+from limelight.ops.pooling import max_pool as max_pool
+from limelight.ops.softmaxes import log_softmax as log_softmax
+from limelight.ops.softmaxes import softmax as softmax
 
 __all__ = [
-    # convolutions and pools
     "avg_pool",
     "conv",
     "conv_transpose",
     "global_avg_pool",
     "global_max_pool",
-    "max_pool",
-    # activations
-    "gelu",
     "log_softmax",
+    "max_pool",
     "relu",
+    "sigmoid",
     "softmax",
     "softplus",
-    # steps in time
-    "gru_cell",
-    "lstm_cell",
-    # losses
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
 ]
+__all__ += activations.__all__
+__all__ += attention.__all__
+__all__ += losses.__all__
+__all__ += normalisation.__all__
+__all__ += recurrence.__all__

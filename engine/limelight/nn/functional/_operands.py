@@ -1,0 +1,60 @@
+"""Operands of compositions: checked under the name of the function that the user called, not of the op that fails."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from limelight import dtypes, shapes
+from limelight.dtypes import DType
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+_SHORT: Final = (dtypes.float16, dtypes.bfloat16)
+T = TypeVar("T")
+
+
+def floating(name: str, x: TensorLike) -> Tensor:
+    """`x` as a tensor. Raises DTypeError unless it is floating."""
+    x = as_tensor(x)
+    if dtypes.kind(x.dtype) != "floating":
+        raise DTypeError(f"{name} needs floating operands, got {x.dtype.name}; write ll.astype(x, ll.float32) first")
+    return x
+
+
+def wide(x: Tensor) -> Tensor:
+    """`x` in float32 where it has 16 bits, in which sums and differences lose too much."""
+    return x.astype(dtypes.float32) if x.dtype in _SHORT else x
+
+
+def widened(name: str, x: TensorLike | None, dtype: DType) -> Tensor | None:
+    """An optional operand in the dtype that is computed in."""
+    return None if x is None else floating(name, x).astype(dtype)
+
+
+def check_broadcast(name: str, **given: Tensor) -> None:
+    """Raises ShapeError unless the operands broadcast."""
+    shapes.broadcast(name, *[x.shape for x in given.values()])
+
+
+def check_alike(name: str, x: Tensor, y: Tensor, what: str = "predictions and targets") -> None:
+    """Raises ShapeError unless the shapes are equal, as far as they are known."""
+    if len(x.shape) == len(y.shape):
+        axis = next(
+            (i for i, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)) if None not in (m, n) and m != n), None
+        )
+        if axis is None:
+            return
+        clash = f"axis {axis} has sizes {x.shape[axis]} and {y.shape[axis]}"
+    else:
+        clash = f"they have {len(x.shape)} and {len(y.shape)} axes"
+    raise ShapeError(
+        f"{name}: {what} must have the same shape, got {x.spec} and {y.spec}: {clash}; reshape one, or use "
+        "ll.broadcast_to where repetition is meant"
+    )
+
+
+def choice(name: str, what: str, given: T, among: tuple[T, ...]) -> T:
+    """`given`. Raises ArgumentError unless it is one of those allowed."""
+    if given not in among:
+        raise ArgumentError(f"{name}: {what} must be one of {', '.join(map(repr, among))}; got {given!r}")
+    return given

@@ -1,0 +1,238 @@
+"""Losses. Predictions come first, targets second; both are floating unless it says otherwise.
+
+`reduction` is "none" (a loss for each element or example), "mean" or "sum". Losses that are means by name are so by
+default; the others return one loss for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from limelight import dtypes, shapes
+from limelight.errors import DTypeError, ShapeError
+from limelight.nn.functional._operands import check_alike, choice, floating
+from limelight.ops import activations, softmaxes
+from limelight.ops.activations import relu, softplus
+from limelight.ops.along import take_along_axis
+from limelight.ops.comparison import where
+from limelight.ops.exponential import log, rsqrt
+from limelight.ops.limits import maximum
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+__all__ = [
+    "cosine_similarity",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "log_cosh",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "nll",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+]
+
+Reduction: TypeAlias = Literal["none", "mean", "sum"]
+
+
+def _reduced(name: str, losses: Tensor, reduction: Reduction) -> Tensor:
+    """The losses as asked for. Raises ArgumentError for another word."""
+    choice(name, "reduction", reduction, ("none", "mean", "sum"))
+    return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+
+
+def _compared(
+    name: str, each: Callable[[Tensor], Tensor], x: TensorLike, targets: TensorLike, reduction: Reduction
+) -> Tensor:
+    """`each` of the differences of predictions and targets, which must be alike."""
+    x, targets = floating(name, x), floating(name, targets)
+    check_alike(name, x, targets)
+    return _reduced(name, each(x - targets), reduction)
+
+
+# --- regression
+
+
+def mean_squared_error(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "mean") -> Tensor:
+    """(x - targets)²: the mean by default.
+
+    Raises ShapeError unless the shapes are equal: broadcasting is a frequent mistake here.
+
+    >>> import limelight as ll
+    >>> ll.nn.mean_squared_error(ll.constant([1.0, 3.0]), ll.constant([1.0, 1.0])).item()
+    2.0
+    """
+    return _compared("mean_squared_error", Tensor.square, x, targets, reduction)
+
+
+def mean_absolute_error(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "mean") -> Tensor:
+    """|x - targets|: the mean by default. Raises ShapeError unless the shapes are equal.
+
+    >>> import limelight as ll
+    >>> ll.nn.mean_absolute_error(ll.constant([1.0, 3.0]), ll.constant([1.0, 1.0])).item()
+    1.0
+    """
+    return _compared("mean_absolute_error", abs, x, targets, reduction)
+
+
+def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: Reduction = "none") -> Tensor:
+    """d² / 2 where the distance d from the target is below `delta`, else delta * (d - delta / 2) (Huber 1964).
+
+    Raises ShapeError unless the shapes are equal.
+
+    >>> import limelight as ll
+    >>> ll.nn.huber(ll.constant([0.5, 3.0]), ll.constant([0.0, 0.0])).tolist()
+    [0.125, 2.5]
+    """
+
+    def each(difference: Tensor) -> Tensor:
+        size = abs(difference)
+        return where(size < delta, 0.5 * difference.square(), delta * (size - 0.5 * delta))
+
+    return _compared("huber", each, x, targets, reduction)
+
+
+def log_cosh(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") -> Tensor:
+    """The logarithm of cosh(x - targets), without overflow: like `huber`, but smooth.
+
+    Raises ShapeError unless the shapes are equal.
+
+    >>> import limelight as ll
+    >>> ll.nn.log_cosh(ll.constant([0.0]), ll.constant([0.0])).tolist()
+    [0.0]
+    """
+
+    def each(d: Tensor) -> Tensor:
+        return d + softplus(-2.0 * d) - math.log(2.0)
+
+    return _compared("log_cosh", each, x, targets, reduction)
+
+
+# --- classes
+
+
+def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") -> Tensor:
+    """max(0, 1 - x * targets), where targets are -1 or 1: what support vector machines minimise.
+
+    Raises ShapeError unless the shapes are equal.
+
+    >>> import limelight as ll
+    >>> ll.nn.hinge(ll.constant([0.5, 2.0]), ll.constant([-1.0, 1.0])).tolist()
+    [1.5, 0.0]
+    """
+    x, targets = floating("hinge", x), floating("hinge", targets)
+    check_alike("hinge", x, targets)
+    return _reduced("hinge", relu(1.0 - x * targets), reduction)
+
+
+def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: Reduction = "none") -> Tensor:
+    """The loss of each yes-or-no answer: -log of the probability that sigmoid(logits) gives to `labels`.
+
+    `labels` are 1.0 (yes), 0.0 (no) or between; broadcasting. Accurate for large logits of either sign.
+
+    >>> import limelight as ll
+    >>> ll.nn.sigmoid_cross_entropy(ll.constant([0.0]), ll.constant([1.0])).tolist()
+    [0.6931471824645996]
+    """
+    return _reduced("sigmoid_cross_entropy", activations.sigmoid_cross_entropy(logits, labels), reduction)
+
+
+def softmax_cross_entropy(
+    logits: TensorLike,
+    labels: TensorLike,
+    /,
+    axis: int = -1,
+    label_smoothing: float = 0.0,
+    reduction: Reduction = "none",
+) -> Tensor:
+    """The loss of each example: -log of the probability that softmax(logits) along `axis` gives to its label.
+
+    Args:
+        logits: scores, with the classes along `axis`.
+        labels: integers (class numbers; the shape of `logits` without `axis`), or floating (a probability for each
+            class, such as one-hot; the shape of `logits`).
+        axis: that of the classes.
+        label_smoothing: from 0 to 1: how much of each label is spread over all classes (Szegedy et al. 2016).
+        reduction: "none", "mean" or "sum".
+
+    Returns:
+        The losses, in the shape of `logits` without `axis`, or their mean or sum.
+
+    Raises ShapeError when the shapes do not fit, ArgumentError for a class number out of range.
+
+    >>> import limelight as ll
+    >>> ll.nn.softmax_cross_entropy(ll.zeros((1, 2)), ll.constant([1])).tolist()
+    [0.6931471824645996]
+    """
+    name = "softmax_cross_entropy"
+    logits = floating(name, logits)
+    losses = softmaxes.softmax_cross_entropy(logits, labels, axis)
+    if label_smoothing:
+        evenly = -softmaxes.log_softmax(logits, axis).mean(axis)
+        losses = (1.0 - label_smoothing) * losses + label_smoothing * evenly
+    return _reduced(name, losses, reduction)
+
+
+def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, reduction: Reduction = "none") -> Tensor:
+    """The negative of the log-probability of each example's class, as `log_softmax` gives it.
+
+    `labels` are integers, in the shape of `log_probabilities` without `axis`. Raises ShapeError when they have another
+    one, DTypeError when they are no integers.
+
+    >>> import limelight as ll
+    >>> ll.nn.nll(ll.constant([[-0.5, -1.0]]), ll.constant([1])).tolist()
+    [1.0]
+    """
+    x, labels = floating("nll", log_probabilities), as_tensor(labels)
+    if dtypes.kind(labels.dtype) != "integer":
+        raise DTypeError(f"nll: labels must be class numbers, integers; got {labels.spec}")
+    place = shapes.one_axis("nll", x.ndim, axis)
+    wanted = x.shape[:place] + x.shape[place + 1 :]
+    if not _agree(wanted, labels.shape):
+        raise ShapeError(
+            f"nll: log-probabilities {x.spec} need one class number for each example, so labels of shape "
+            f"{shapes.show(wanted)}, got {labels.spec}"
+        )
+    return _reduced("nll", -take_along_axis(x, labels.expand_dims(place), axis=place).squeeze(place), reduction)
+
+
+def _agree(shape: shapes.Shape, other: shapes.Shape) -> bool:
+    return len(shape) == len(other) and all(None in (m, n) or m == n for m, n in zip(shape, other, strict=True))
+
+
+def kl_divergence(
+    log_probabilities: TensorLike, targets: TensorLike, /, axis: int = -1, reduction: Reduction = "none"
+) -> Tensor:
+    """How far `targets` are from what is predicted: Σ targets * (log(targets) - log_probabilities) along `axis`.
+
+    `targets` are probabilities; where one is 0 it adds nothing. Raises ShapeError unless the shapes are equal.
+
+    >>> import limelight as ll
+    >>> ll.nn.kl_divergence(ll.log(ll.constant([0.5, 0.5])), ll.constant([1.0, 0.0])).item()
+    0.6931471824645996
+    """
+    x, targets = floating("kl_divergence", log_probabilities), floating("kl_divergence", targets)
+    check_alike("kl_divergence", x, targets, "log-probabilities and targets")
+    there = targets > 0
+    each = where(there, targets * (log(where(there, targets, 1.0)) - where(there, x, 0.0)), 0.0)
+    return _reduced("kl_divergence", each.sum(shapes.one_axis("kl_divergence", x.ndim, axis)), reduction)
+
+
+def cosine_similarity(x: TensorLike, y: TensorLike, /, axis: int = -1, epsilon: float = 1e-8) -> Tensor:
+    """The cosine of the angle between `x` and `y` along `axis`: 1 where they point the same way; broadcasting.
+
+    Lengths below `epsilon` count as `epsilon`, so that zeros are at no angle to anything.
+
+    >>> import limelight as ll
+    >>> ll.nn.cosine_similarity(ll.constant([3.0, 0.0]), ll.constant([[5.0, 0.0], [0.0, 2.0]])).tolist()
+    [1.0, 0.0]
+    """
+    x, y = floating("cosine_similarity", x), floating("cosine_similarity", y)
+    shapes.broadcast("cosine_similarity", x.shape, y.shape)
+
+    def unit(z: Tensor) -> Tensor:
+        return z * rsqrt(maximum(z.square().sum(axis, True), epsilon * epsilon))
+
+    return (unit(x) * unit(y)).sum(axis)

@@ -1,0 +1,160 @@
+"""Normalisations. Tensors of 16 bits are computed in float32, and rounded once at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight import shapes
+from limelight.errors import ArgumentError, ShapeError
+from limelight.nn.functional._operands import floating, wide, widened
+from limelight.ops.exponential import rsqrt
+from limelight.ops.statistics import var
+from limelight.tensor import Tensor, TensorLike
+
+__all__ = ["batch_norm", "group_norm", "layer_norm", "moments", "rms_norm"]
+
+
+def moments(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The mean and the variance of `x` over `axis` (an axis, several, or None for all); floating.
+
+    >>> import limelight as ll
+    >>> mean, variance = ll.nn.moments(ll.constant([[1.0, 3.0], [2.0, 2.0]]), axis=1)
+    >>> mean.tolist(), variance.tolist()
+    ([2.0, 2.0], [1.0, 0.0])
+    """
+    x = floating("moments", x)
+    return x.mean(axis, keepdims), var(x, axis, keepdims)
+
+
+def batch_norm(
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    scale: TensorLike | None = None,
+    offset: TensorLike | None = None,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset, all broadcasting to `x`; floating.
+
+    While training, `mean` and `variance` are the `moments` of the batch over all axes but the last; afterwards, their
+    running averages (Ioffe and Szegedy 2015). Raises ShapeError where a size does not broadcast to that of `x`.
+
+    >>> import limelight as ll
+    >>> x = ll.constant([[1.0], [3.0]])
+    >>> mean, variance = ll.nn.moments(x, axis=0)
+    >>> ll.nn.batch_norm(x, mean, variance, epsilon=0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+    x = floating("batch_norm", x)
+    z = wide(x)
+    m, v, s, o = [widened("batch_norm", given, z.dtype) for given in (mean, variance, scale, offset)]
+    assert m is not None
+    assert v is not None
+    for part in (m, v, s, o):
+        if part is not None:
+            _check_broadcasts("batch_norm", x, part)
+    factor = rsqrt(v + epsilon) if s is None else rsqrt(v + epsilon) * s
+    z = (z - m) * factor
+    return (z if o is None else z + o).astype(x.dtype)
+
+
+def layer_norm(
+    x: TensorLike,
+    scale: TensorLike | None = None,
+    offset: TensorLike | None = None,
+    axis: int | Sequence[int] = -1,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """`x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset` (Ba et al. 2016); floating.
+
+    `axis` is one axis or several, `scale` and `offset` broadcast to `x`. Raises ShapeError where they do not.
+
+    >>> import limelight as ll
+    >>> ll.nn.layer_norm(ll.constant([1.0, 3.0]), epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    x = floating("layer_norm", x)
+    z = _standard(wide(x), shapes.axes("layer_norm", x.ndim, axis), epsilon)
+    return _scaled("layer_norm", x, z, scale, offset)
+
+
+def rms_norm(
+    x: TensorLike, scale: TensorLike | None = None, axis: int | Sequence[int] = -1, epsilon: float = 1e-6
+) -> Tensor:
+    """`x` over the root of the mean of its squares along `axis`, times `scale` (Zhang and Sennrich 2019); floating.
+
+    >>> import limelight as ll
+    >>> ll.nn.rms_norm(ll.constant([3.0, 4.0]), epsilon=0.0).tolist()
+    [0.8485281467437744, 1.1313709020614624]
+    """
+    x = floating("rms_norm", x)
+    z = wide(x)
+    z = z * rsqrt(z.square().mean(shapes.axes("rms_norm", x.ndim, axis), True) + epsilon)
+    return _scaled("rms_norm", x, z, scale, None)
+
+
+def group_norm(
+    x: TensorLike,
+    groups: int,
+    scale: TensorLike | None = None,
+    offset: TensorLike | None = None,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """Channels in `groups`, each with mean 0 and variance 1 over its channels and the space (Wu and He 2018); floating.
+
+    Args:
+        x: (batch, *space, channels).
+        groups: how many; a divisor of the channels. As many as channels make this instance normalisation.
+        scale: (channels,), or None.
+        offset: (channels,), or None.
+        epsilon: added to the variance.
+
+    Raises ShapeError when the groups do not divide the channels.
+
+    >>> import limelight as ll
+    >>> ll.nn.group_norm(ll.constant([[1.0, 3.0, 0.0, 4.0]]), 2, epsilon=0.0).tolist()
+    [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    x = floating("group_norm", x)
+    if not hasattr(groups, "__index__") or groups < 1:
+        raise ArgumentError(f"group_norm: groups must be a whole number of at least 1, got {groups!r}")
+    channels = x.shape[-1] if x.ndim > 1 else None
+    if channels is None or channels % groups:
+        raise ShapeError(
+            f"group_norm: x must be (batch, *space, channels), with channels known and a multiple of the {groups} "
+            f"groups; got {x.spec}"
+        )
+    sizes: Any = x.sizes()
+    if isinstance(sizes, tuple):
+        apart: Any = (sizes[0], int(np.prod(sizes[1:-1])), groups, channels // groups)
+    else:
+        apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + np.array([0, -1, groups, channels // groups])
+    z = _standard(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
+    return _scaled("group_norm", x, z, scale, offset)
+
+
+def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+    apart = x - x.mean(axes, True)
+    return apart * rsqrt(apart.square().mean(axes, True) + epsilon)
+
+
+def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:
+    """The normalised `z`, scaled and shifted, in the dtype of `x`."""
+    factor, shift = widened(name, scale, z.dtype), widened(name, offset, z.dtype)
+    if factor is not None:
+        _check_broadcasts(name, x, factor)
+        z = z * factor
+    if shift is not None:
+        _check_broadcasts(name, x, shift)
+        z = z + shift
+    return z.astype(x.dtype)
+
+
+def _check_broadcasts(name: str, x: Tensor, part: Tensor) -> None:
+    """Raises ShapeError unless `part` broadcasts to `x`."""
+    found = shapes.broadcast(name, x.shape, part.shape)
+    if len(found) != x.ndim or any(None not in (m, n) and m != n for m, n in zip(found, x.shape, strict=True)):
+        raise ShapeError(f"{name}: {part.spec} does not broadcast to {x.spec}")
