@@ -238,6 +238,11 @@ def _kind(x: Any) -> tuple[Any, DType, Device]:
     return x.sizes(), x.dtype, x._device
 
 
+def _loose(shape: shapes.Shape) -> shapes.Shape:
+    """`shape`, of which nothing is known where some size is not: gradients get theirs from vectors of sizes then."""
+    return shape if shapes.is_static(shape) else (None,) * len(shape)
+
+
 def _zeros(sizes: Any, dtype: DType, device: Device) -> Tensor:
     if device is CPU0:
         return zeros(sizes, dtype)
@@ -254,7 +259,7 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
     rows = [(place, grad) for place, grad in zip(record.observed, g[n + 1 :], strict=False) if grad is not None]
     step = Step(pair, n, stacks, dict(invariant), carried, captured, rows)
     start = (count - 1, *seeds, *[_zeros(*sizes[i]) for i in captured])
-    end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[x.shape for x in start])
+    end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[_loose(x.shape) for x in start])
     results: list[Any] = [None] * len(needed)
     for i, value in zip([*carried, *captured], end[1:], strict=True):
         results[i] = value if needed[i] else None

@@ -56,3 +56,21 @@ def test_the_gradient_of_a_loop_is_where_the_captured_tensor_is(place: str, seco
     gradient = tape.gradient(total, x)
     assert gradient.tolist() == [6.0, 12.0]
     assert gradient.device is x.device
+
+
+def test_gradients_of_loop_variables_may_know_less_of_their_sizes_than_the_variables() -> None:
+    def gradient(x: Any, w: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch(w)
+            n = ll.shape_of(x)[1]
+            rows = ll.arange(n).expand_dims(1)
+
+            def step(i: Any, y: Any) -> Any:
+                return i + 1, ll.where(rows == i, (x[:, i] * w).expand_dims(1), y)
+
+            _, y = ll.while_loop(lambda i, y: i < n, step, (ll.constant(0), ll.zeros_like(x)))
+            total = ll.sum(y**2)
+        return tape.gradient(total, w)
+
+    specs = [ll.TensorSpec((None, None, 2)), ll.TensorSpec((2,))]
+    assert ll.function(gradient, input_signature=specs)(ll.ones((2, 3, 2)), ll.ones(2)).tolist() == [12.0, 12.0]
