@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 
-.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test browser-test format js pictures bench clean
+.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test browser-test format js pictures bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -57,8 +57,12 @@ pictures: $(READY) ## take the README's pictures anew
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
 	$(VENV)-bench/bin/python benchmarks/eager.py
 
+array-api: ## let the public suite of the Array API judge: make array-api SUITE=<checkout of data-apis/array-api-tests>
+	@test -n "$(SUITE)" || { echo "Say where the suite is: make array-api SUITE=path/to/array-api-tests"; exit 2; }
+	$(PYTHON) scripts/array_api.py "$(SUITE)"
+
 clean: ## remove environments, caches and artefacts
-	rm -rf $(VENV) $(VENV)-bench artefacts .hypothesis .*_cache widgets/js/node_modules
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-array-api artefacts .hypothesis .*_cache widgets/js/node_modules
 
 $(VENV)/.installed-%: pyproject.toml scripts/environment.py
 	$(PYTHON) scripts/environment.py $* --venv $(VENV)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import numpy as np
+
 from limelight import source
 
 _LOCATED: Final = re.compile(r"\(\S.* line \d+")
@@ -35,6 +37,10 @@ class DTypeError(LimelightError, TypeError):
 
 class ArgumentError(LimelightError, ValueError):
     """An argument outside its range, or an unknown option. See docs/errors/ArgumentError.md."""
+
+
+class AxisError(ArgumentError, IndexError):
+    """An axis that the tensor does not have, or an index beyond one. See docs/errors/AxisError.md."""
 
 
 class DeviceError(LimelightError, ValueError):
@@ -82,6 +88,13 @@ class GraphError(LimelightError, ValueError):
 
 class RunError(LimelightError, RuntimeError):
     """A kernel failed; the message names the op and the user's line. See docs/errors/RunError.md."""
+
+
+class LinAlgError(RunError, np.linalg.LinAlgError):
+    """A matrix does not have what was asked for: an inverse, a Cholesky factor. See docs/errors/LinAlgError.md.
+
+    It is also NumPy's LinAlgError.
+    """
 
 
 class RetracingWarning(UserWarning):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ArgumentError, AxisError, ShapeError
 
 Shape: TypeAlias = tuple[int | None, ...]
 
@@ -93,11 +93,11 @@ def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...
 
 
 def one_axis(op: str, rank: int, axis: int) -> int:
-    """`axis` counted from the front; raises ArgumentError when the tensor has no such axis."""
+    """`axis` counted from the front; raises AxisError when the tensor has no such axis."""
     index = axis.__index__()
     if not -rank <= index < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
-        raise ArgumentError(f"{op}: axis {axis} is out of range for a tensor of rank {rank} (allowed: {allowed})")
+        raise AxisError(f"{op}: axis {axis} is out of range for a tensor of rank {rank} (allowed: {allowed})")
     return index % rank
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from limelight import shapes
-from limelight.errors import ArgumentError
+from limelight.errors import AxisError
 from limelight.shapes import Shape
 
 Key = tuple[Any, ...]
@@ -76,7 +76,7 @@ def array_shape(op: str, shape: Shape, key: Key, indices: Shape) -> Shape:
 
 def _size_of(op: str, shape: Shape, axis: int) -> int | None:
     if axis >= len(shape):
-        raise ArgumentError(f"{op}: too many indices for a tensor of shape {shapes.show(shape)}")
+        raise AxisError(f"{op}: too many indices for a tensor of shape {shapes.show(shape)}")
     return shape[axis]
 
 
@@ -91,4 +91,4 @@ def _slice_size(size: int | None, part: tuple[Any, ...]) -> int | None:
 def _check_position(op: str, shape: Shape, axis: int, position: int) -> None:
     size = shape[axis]
     if size is not None and not -size <= position < size:
-        raise ArgumentError(f"{op}: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}")
+        raise AxisError(f"{op}: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}")

@@ -114,7 +114,8 @@ def _expm1_kernel(xp: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
         return found
     finite = xp.isfinite(found)
-    return found if finite.all() else xp.where(finite, found, xp.exp(x) - 1)
+    found = found if finite.all() else xp.where(finite, found, xp.exp(x) - 1)
+    return xp.where(x == 0, x - x.real, found)  # of a negative zero 0, not -0
 
 
 _expm1 = entry(defop(

@@ -178,15 +178,6 @@ _BASIC: Final = frozenset([int, slice, type(None), type(...)])
 _blank: Final = functools.partial(object.__new__, Tensor)
 
 
-@method("__setitem__")
-def _setitem(self: Tensor, key: Any, value: Any, /) -> None:
-    """Raises DTypeError: tensors are immutable."""
-    raise DTypeError(
-        f"tensors are immutable: x[...] = value cannot change {self.spec}; "
-        "write x = ll.where(mask, value, x) for a new tensor, or keep the state in an ll.Variable"
-    )
-
-
 @method("__getitem__")
 def _getitem(x: Tensor, key: Any) -> Tensor:
     """The part of `x` that `key` names, as in NumPy: ints, slices, `...`, None, integer arrays and boolean masks.

@@ -218,13 +218,15 @@ _round = entry(defop(
     inputs="x",
     infer=same,
     kernel=_whole("rint"),
-    accepts="real",
+    accepts="numeric",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
 
 
 def round(x: TensorLike, /) -> Tensor:  # the Array API's name
-    """The nearest whole number, halves to the even one, in the same dtype; real. Not differentiable.
+    """The nearest whole number, halves to the even one, in the same dtype; numeric. Not differentiable.
+
+    Of complex numbers both parts are rounded.
 
     >>> import limelight as ll
     >>> ll.round(ll.constant([1.2, 2.5])).tolist()
