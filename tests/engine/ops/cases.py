@@ -6,6 +6,9 @@ import cases_algebra
 import cases_elementwise
 import cases_fourier
 import cases_linalg
+import cases_linalg_equations
+import cases_networks
+import cases_padding
 import cases_reductions
 import cases_scans
 import cases_scattering
@@ -16,7 +19,6 @@ import cases_windows
 from opcase import Case
 
 CASES: list[Case] = [
-    *cases_linalg.CASES,
     *cases_elementwise.CASES,
     *cases_reductions.CASES,
     *cases_shapes.CASES,
@@ -25,6 +27,10 @@ CASES: list[Case] = [
     *cases_special.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
+    *cases_padding.CASES,
     *cases_scattering.CASES,
     *cases_windows.CASES,
+    *cases_networks.CASES,
+    *cases_linalg.CASES,
+    *cases_linalg_equations.CASES,
 ]

@@ -10,6 +10,7 @@ from limelight.errors import ShapeError
 from limelight.nn.functional._operands import floating
 from limelight.ops.activations import relu, softplus
 from limelight.ops.comparison import where
+from limelight.ops.exponential import expm1
 from limelight.ops.limits import clip
 from limelight.ops.special_normal import ndtr
 from limelight.tensor import Tensor, TensorLike
@@ -79,7 +80,7 @@ def elu(x: TensorLike, /, alpha: float = 1.0) -> Tensor:
     [-1.0, 2.0]
     """
     x = floating("elu", x)
-    return where(x > 0, x, alpha * clip(x, max=0.0).expm1())
+    return where(x > 0, x, alpha * expm1(clip(x, max=0.0)))
 
 
 def celu(x: TensorLike, /, alpha: float = 1.0) -> Tensor:
@@ -90,7 +91,7 @@ def celu(x: TensorLike, /, alpha: float = 1.0) -> Tensor:
     [-0.5, 2.0]
     """
     x = floating("celu", x)
-    return where(x > 0, x, alpha * (clip(x, max=0.0) / alpha).expm1())
+    return where(x > 0, x, alpha * expm1(clip(x, max=0.0) / alpha))
 
 
 def selu(x: TensorLike, /) -> Tensor:
