@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from limelight import dispatch, shapes, source
 from limelight.dtypes import DType
@@ -11,15 +11,12 @@ from limelight.registry import get
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor
 
-if TYPE_CHECKING:
-    from limelight.batching.interpreter import Batcher
-
 
 class Batched(Tensor):
     """One example's tensor, standing for all examples' at once: they lie along the first axis of `_value`."""
 
     __slots__ = ("_batcher", "_value")
-    _batcher: Batcher
+    _batcher: Any  # the Batcher, which knows this class
     _value: Tensor
 
     @property
@@ -63,7 +60,7 @@ class BatchedObject:
 
     __slots__ = ("_batcher", "_device", "_uid", "dtype", "shape", "spec", "values")
 
-    def __init__(self, values: list[Any], batcher: Batcher) -> None:
+    def __init__(self, values: list[Any], batcher: Any) -> None:
         self.values = values
         self._batcher = batcher
         self._device = values[0]._device if values and hasattr(values[0], "_device") else None
@@ -87,7 +84,7 @@ def _no_value(x: Batched) -> LimelightError:
     )
 
 
-def batched(value: Tensor, batcher: Batcher) -> Batched:
+def batched(value: Tensor, batcher: Any) -> Batched:
     """The handle for one example of `value`, whose first axis has the examples."""
     handle = object.__new__(Batched)
     handle._value = value
