@@ -97,6 +97,12 @@ class LinAlgError(RunError, np.linalg.LinAlgError):
     """
 
 
+def failed(what: str, error: Exception, where: str = "") -> LimelightError:
+    """The error to raise when running `what` raised `error`, somewhere in a library: of the kind that users expect."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return (AxisError if isinstance(error, IndexError) else RunError)(f"{what} failed: {said}{where}")
+
+
 class RetracingWarning(UserWarning):
     """A staged function traces in most of its calls; the message says which argument made it do so."""
 

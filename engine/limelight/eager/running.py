@@ -11,7 +11,7 @@ from typing import Any, Final
 from limelight import backends, devices, dispatch, events, source
 from limelight.devices import CPU0, Device
 from limelight.dispatch import scopes
-from limelight.errors import DeviceError, LimelightError, RunError, is_user_error
+from limelight.errors import DeviceError, LimelightError, failed, is_user_error
 from limelight.registry import Op
 from limelight.spec import known
 from limelight.tensor import Opaque, Tensor, as_tensor, put, wrap
@@ -99,7 +99,9 @@ def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Devic
     """
     if op.placement is not None:
         return op.placement(*attrs)
-    variables = [x for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device")]
+    variables = [
+        x for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device") and not _anywhere(x)
+    ]
     homes = {x._device for x in variables}
     if len(homes) > 1:
         names = ", ".join(f"{getattr(x, 'name', 'variable')} on {x._device.short}" for x in variables)
@@ -134,7 +136,12 @@ def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exce
     except LimelightError as better:
         return better
     specs = ", ".join(str(_spec(x)) for x in inputs)
-    return RunError(f"{op}({specs}) failed: {type(error).__name__}: {error}")
+    return failed(f"{op}({specs})", error)
+
+
+def _anywhere(x: Any) -> bool:
+    """Whether it is a generator, whose draws go where they are needed."""
+    return getattr(x.spec, "anywhere", False)
 
 
 def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
@@ -144,7 +151,7 @@ def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
     for x in inputs:
         if type(x) in SCALARS:
             payloads.append(x)
-        elif x._device is device:
+        elif x._device is device or _anywhere(x):
             payloads.append(x._data)
         else:
             if id(x) not in copies:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight import dtypes, source
-from limelight.errors import LimelightError, RunError, is_user_error
+from limelight.errors import LimelightError, failed, is_user_error
 from limelight.graph.ir import Graph, Node
 from limelight.spec import Spec, TensorSpec, known
 
@@ -39,8 +39,7 @@ def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception)
         return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}"))
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return _told(RunError(f"{_call(node, payloads)} of {graph.name} failed: {what}{line}"))
+    return _told(failed(f"{_call(node, payloads)} of {graph.name}", error, line))
 
 
 def _told(error: LimelightError) -> LimelightError:
