@@ -1,9 +1,26 @@
-"""Linear algebra: the names of the Array API's `linalg` extension that exist so far."""
+"""Linear algebra: the Array API's `linalg` extension, and beyond it norms, triangular systems, least squares, `expm`.
+
+Matrices are the last two axes; what stands before them are stacks. Decompositions and solvers take floating or complex
+dtypes of 32 bits or more: LAPACK has nothing for 16-bit floats, so cast those.
+"""
 
 from __future__ import annotations
 
+from limelight.ops.decompositions import cholesky, qr, svd, svdvals
+from limelight.ops.determinants import det, logdet, slogdet
 from limelight.ops.diagonals import diagonal, trace
+from limelight.ops.eigen import eig, eigh, eigvals, eigvalsh
+from limelight.ops.matrix_functions import expm, matrix_power, multi_dot
+from limelight.ops.norms import matrix_norm, norm, vector_norm
 from limelight.ops.permuting import matrix_transpose
 from limelight.ops.products import matmul, outer, tensordot
+from limelight.ops.pseudoinverses import lstsq, matrix_rank, pinv
+from limelight.ops.solving import cholesky_solve, inv, solve, triangular_solve
+from limelight.ops.vectors import cross, vecdot
 
-__all__ = ["diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace"]
+__all__ = [
+    "cholesky", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
+    "logdet", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
+    "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "triangular_solve", "vecdot",
+    "vector_norm",
+]  # fmt: skip

@@ -166,6 +166,8 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                     return apply(op, (x, y))
                 try:
                     r = kernel(a, b)
+                except LimelightError:
+                    raise
                 except Exception as error:
                     raise explain(op, (x, y), (), error) from error
                 t = _blank()

@@ -8,7 +8,7 @@ from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike
+from limelight.tensor import Tensor, TensorLike, method
 
 __all__ = ["tril", "triu"]
 
@@ -47,6 +47,7 @@ _tril: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("_tril")  # for the gradients of decompositions
 def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """The last two axes of `x` with zeros above the `k`-th diagonal (0 the main one, above it positive).
 
@@ -73,6 +74,7 @@ _triu: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("_triu")  # for the gradients of decompositions
 def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     """The last two axes of `x` with zeros below the `k`-th diagonal (0 the main one, above it positive).
 

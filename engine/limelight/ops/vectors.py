@@ -57,6 +57,7 @@ _vecdot: Entry = entry(defop(
     infer=_vecdot_infer,
     kernel=_vecdot_kernel,
     accepts="numeric",
+    linear="x y",
     vjp={
         "x": lambda g, y, x_shape, axis: (g.conj().expand_dims(axis) * y).sum_to(x_shape),
         "y": lambda g, x, y_shape, axis: (g.expand_dims(axis) * x).sum_to(y_shape),
@@ -107,6 +108,7 @@ _cross: Entry = entry(defop(
     infer=_cross_infer,
     kernel=_cross_kernel,
     accepts="numeric",
+    linear="x y",
     vjp={
         "x": lambda g, y, x_shape, axis: _cross((y.conj(), g), axis).sum_to(x_shape),
         "y": lambda g, x, y_shape, axis: _cross((g, x.conj()), axis).sum_to(y_shape),
