@@ -219,11 +219,15 @@ def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
     return tuple(specs[i] for i in targets)
 
 
-def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+def again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
+    """The gradient, which a py_func_backward node computes from a recording, as a py_func of its own."""
     targets, seeded, call = attrs
-    specs = tuple(inputs[1 + i].spec for i in targets)
-    again = PythonCall(_again(targets, seeded, call), specs, single=False)
-    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(specs)])
+    return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
+
+
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+    again = again_call(inputs, attrs)
+    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
 
 
 py_func_op: Op = defop(

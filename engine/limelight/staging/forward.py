@@ -1,0 +1,243 @@
+"""Forward mode through staged functions, branches and loops: their graphs with tangents as further values.
+
+The first push through a function for a pattern of moving inputs traces its graph once more under an accumulator; the
+result takes the tangents of those inputs behind them and returns the tangents of what moves. It is kept with the
+function, like the forward/backward pair, and is an ordinary function, so it can be recorded and pushed through itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from limelight import dispatch
+from limelight.graph.ir import Graph
+from limelight.spec import TensorSpec
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.conditional import cond_forward, cond_op
+from limelight.staging.gradient import call, call_forward
+from limelight.staging.loop import Place, Record, while_forward, while_op
+from limelight.staging.py_func import PythonCall, again_call, py_func_backward, py_func_forward, py_func_op
+from limelight.tape import INEXACT, ForwardAccumulator, filled
+from limelight.tensor import Tensor
+from limelight.trace import Tracer, replay
+
+Flags = tuple[bool, ...]
+
+
+class Pushed(NamedTuple):
+    """A graph function with tangents, and which of the original's outputs have one, in order."""
+
+    function: GraphFunction
+    moving: tuple[int, ...]
+
+
+def pushed(function: Any, moving: Flags, forced: Flags = (), n: int | None = None) -> Pushed:
+    """`function` for inputs of which `moving` have tangents, built once.
+
+    Inputs: the first `n` (all, by default), their tangents, the others, their tangents. Outputs: the first `n`, their
+    tangents, the others, their tangents. Outputs that are `forced` have a tangent in any case.
+    """
+    key = ("pushed", moving, forced, n)
+    found: Pushed | None = function.pairs.get(key)
+    if found is None:
+        found = function.pairs[key] = _push_graph(function.graph, moving, forced, n)
+    return found
+
+
+def _push_graph(graph: Graph, moving: Flags, forced: Flags, n: int | None) -> Pushed:
+    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"pushed_{graph.name}") as tracer:
+        inputs, tangents = _arguments(tracer, graph, moving, len(moving) if n is None else n)
+        with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
+            outputs = replay(graph, inputs)
+        found: list[Any] = []
+        for i, y in enumerate(outputs):
+            floating = isinstance(y, Tensor) and y.dtype in INEXACT
+            t = forward.jvp(y) if floating else None
+            found.append(filled(0, y) if t is None and floating and forced and forced[i] else t)
+        values = _interleaved(outputs, found, len(outputs) if n is None else n)
+        result = tracer.finish(values)
+    return Pushed(GraphFunction(result), tuple(i for i, t in enumerate(found) if t is not None))
+
+
+def _arguments(tracer: Tracer, graph: Graph, moving: Flags, n: int) -> tuple[list[Any], dict[int, Any]]:
+    """The inputs of `graph` in a trace, and the tangents of those that move, each group of these behind its inputs."""
+    inputs: list[Any] = []
+    tangents: dict[int, Any] = {}
+    named = list(zip(graph.inputs, graph.input_names, strict=True))
+    for first, last in ((0, n), (n, len(moving))):
+        inputs += [tracer.add_input(value.spec, name) for value, name in named[first:last]]
+        for i in range(first, last):
+            if moving[i]:
+                spec = TensorSpec(named[i][0].spec.shape, named[i][0].spec.dtype)  # type: ignore[union-attr]
+                tangents[i] = tracer.add_input(spec, f"tangent_of_{named[i][1]}")
+    return inputs, tangents
+
+
+def _interleaved(values: Sequence[Any], tangents: Sequence[Any], n: int) -> list[Any]:
+    """The first `n` values, their tangents, the other values, their tangents."""
+    found: list[Any] = []
+    for part in (slice(0, n), slice(n, None)):
+        found += values[part]
+        found += [t for t in tangents[part] if t is not None]
+    return found
+
+
+def _flags(tangents: Sequence[Any]) -> Flags:
+    return tuple([t is not None for t in tangents])
+
+
+def _given(tangents: Sequence[Any]) -> list[Any]:
+    return [t for t in tangents if t is not None]
+
+
+def _parted(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """Results and tangents out of `n` results followed by the tangents of some."""
+    tangents: list[Any] = [None] * n
+    for i, t in zip(moving, results[n:], strict=True):
+        tangents[i] = t
+    return tuple(results[:n]), tangents
+
+
+def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    function = attrs[0]
+    found = pushed(function, _flags(tangents))
+    n = len(function.graph.outputs)
+    if not found.moving:
+        return dispatch.apply(call, inputs, (function,)), [None] * n
+    return _parted(dispatch.apply(call, (*inputs, *_given(tangents)), (found.function,)), n, found.moving)
+
+
+def _push_cond(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Both branches return tangents of whatever moves in one of them."""
+    branches, n = attrs[:2], len(attrs[0].graph.outputs)
+    moving = _flags(tangents[1:])
+    each = [set(pushed(branch, moving).moving) for branch in branches]
+    forced = tuple([i in each[0] | each[1] for i in range(n)])
+    functions = tuple([pushed(branch, moving, forced).function for branch in branches])
+    results = dispatch.apply(cond_op, (*inputs, *_given(tangents)), functions)
+    return _parted(results, n, [i for i in range(n) if forced[i]])
+
+
+class _Loop(NamedTuple):
+    """A loop whose variables have tangents that are variables, too."""
+
+    operands: tuple[Any, ...]
+    condition: GraphFunction
+    body: Pushed
+    moving: tuple[int, ...]  # the variables that do
+
+
+def _pushed_loop(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> _Loop:
+    condition, body, n, _ = attrs[:4]
+    flags, before = _flags(tangents), None
+    while flags != before:  # what moves after an iteration moves before the next one
+        before = flags
+        reached = pushed(body, flags, (), n).moving
+        flags = tuple([m or (i < n and i in reached) for i, m in enumerate(flags)])
+    n_outputs = len(body.graph.outputs)
+    forced = tuple([i < n and flags[i] for i in range(n_outputs)])
+    given = [filled(0, x) if m and t is None else t for x, t, m in zip(inputs, tangents, flags, strict=True)]
+    operands = (*inputs[:n], *_given(given[:n]), *inputs[n:], *_given(given[n:]))
+    moving = tuple([i for i in range(n) if flags[i]])
+    return _Loop(operands, _widened(condition, flags, n), pushed(body, flags, forced, n), moving)
+
+
+def _widened(condition: Any, moving: Flags, n: int) -> GraphFunction:
+    """A loop's condition that takes tangents, and does not look at them."""
+    key = ("widened", moving, n)
+    found: GraphFunction | None = condition.pairs.get(key)
+    if found is None:
+        with dispatch.fresh_stack(), dispatch.device(None), Tracer(condition.graph.name) as tracer:
+            inputs, _ = _arguments(tracer, condition.graph, moving, n)
+            graph = tracer.finish(replay(condition.graph, inputs))
+        found = condition.pairs[key] = GraphFunction(graph)
+    return found
+
+
+def _push_while(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    n, limit = attrs[2:4]
+    loop = _pushed_loop(inputs, tangents, attrs)
+    wider = n + len(loop.moving)
+    results = dispatch.apply(while_op, loop.operands, (loop.condition, loop.body.function, wider, limit))
+    return _parted(results, n, loop.moving)
+
+
+def _push_while_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The stacks that the loop leaves behind have tangents, too: stacks of the tangents of each iteration."""
+    _, body, n, limit, record = attrs
+    loop = _pushed_loop(inputs, tangents, attrs)
+    wider = n + len(loop.moving)
+    places = _Places(n, len(body.graph.outputs), loop.moving, loop.body.moving)
+    kept = [places.of_value(place) for place in record.places]
+    extra = [places.of_tangent(place) for place in record.places]
+    observed = (*kept, *_given(extra))
+    params = (loop.condition, loop.body.function, wider, limit, Record(record.pair, observed, ()))
+    results = dispatch.apply(while_forward, loop.operands, params)
+    values, moved = _parted(results[:wider], n, loop.moving)
+    stacks = results[wider + 1 :]
+    feed = iter(stacks[len(kept) :])
+    of_stacks = [None if place is None else next(feed) for place in extra]
+    return (*values, results[wider], *stacks[: len(kept)]), [*moved, None, *of_stacks]
+
+
+class _Places(NamedTuple):
+    """Where the values of a loop's body, and their tangents, are in the pushed body."""
+
+    n: int
+    n_outputs: int
+    variables: tuple[int, ...]  # those that move
+    outputs: tuple[int, ...]  # of the body, those that move
+
+    def of_value(self, place: Place) -> Place:
+        where, i = place
+        return place if where == "input" or i < self.n else (where, i + len(self.variables))
+
+    def of_tangent(self, place: Place) -> Place | None:
+        where, i = place
+        if i < self.n:
+            return (where, self.n + self.variables.index(i)) if i in self.variables else None
+        if i not in self.outputs:
+            return None
+        others = [k for k in self.outputs if k >= self.n]
+        return where, self.n_outputs + len(self.variables) + others.index(i)
+
+
+# Python functions run under an accumulator
+
+
+def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    (function,) = attrs
+    flags, specs = _flags(tangents), function.specs
+    moving = tuple(i for i, spec in enumerate(specs) if spec.dtype in INEXACT)
+
+    def with_tangents(*given: Any) -> tuple[Any, ...]:
+        primals = given[: len(flags)]
+        varied = [x for x, m in zip(primals, flags, strict=True) if m]
+        with ForwardAccumulator(varied, list(given[len(flags) :])) as forward:
+            outputs = function(*primals)
+        return (*outputs, *[forward.jvp(outputs[i], "zero") for i in moving])
+
+    with_tangents.__name__ = function.name
+    wider = PythonCall(with_tangents, (*specs, *[specs[i] for i in moving]), single=False)
+    return _parted(dispatch.apply(py_func_op, (*inputs, *_given(tangents)), (wider,)), len(specs), moving)
+
+
+def _push_py_func_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What the backward pass starts from comes from one run of the function, the tangents from another."""
+    outputs = dispatch.apply(py_func_forward, inputs, attrs)
+    _, found = _push_py_func(inputs, tangents, attrs)
+    return outputs, [*found, None]
+
+
+def _push_py_func_backward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    return _push_py_func(inputs, tangents, (again_call(inputs, attrs),))
+
+
+call.jvp = call_forward.jvp = _push_call
+cond_op.jvp = cond_forward.jvp = _push_cond
+while_op.jvp = _push_while
+while_forward.jvp = _push_while_forward
+py_func_op.jvp = _push_py_func
+py_func_forward.jvp = _push_py_func_forward
+py_func_backward.jvp = _push_py_func_backward
