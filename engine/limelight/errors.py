@@ -100,7 +100,14 @@ class LinAlgError(RunError, np.linalg.LinAlgError):
 def failed(what: str, error: Exception, where: str = "") -> LimelightError:
     """The error to raise when running `what` raised `error`, somewhere in a library: of the kind that users expect."""
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return (AxisError if isinstance(error, IndexError) else RunError)(f"{what} failed: {said}{where}")
+    return (_RunIndexError if isinstance(error, IndexError) else RunError)(f"{what} failed: {said}{where}")
+
+
+class _RunIndexError(RunError, IndexError):
+    """A RunError for an index out of bounds. See docs/errors/RunError.md."""
+
+
+_RunIndexError.__name__ = _RunIndexError.__qualname__ = "RunError"  # what it says in a traceback
 
 
 class RetracingWarning(UserWarning):

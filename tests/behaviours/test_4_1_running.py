@@ -216,6 +216,9 @@ def test_024_errors_at_run_time_name_function_op_shapes_and_line(here: Here) -> 
     assert re.search(rf"take\(f32\[2,3\], i32\[1\]\) of inner failed: IndexError: .*\({a}: return ll.take", message)
     assert re.search(rf"called by outer \({b}: return inner\(v, i\) \* 2", message)
     assert isinstance(caught.value.__cause__, IndexError)
+    assert isinstance(caught.value, IndexError)
+    with pytest.raises(IndexError, match="take.* failed: IndexError"):
+        ll.take(ll.ones((2, 3)), ll.constant([7]), axis=0)
 
 
 def test_024_mismatches_found_at_run_time_read_as_they_do_eagerly(here: Here) -> None:
