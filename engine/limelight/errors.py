@@ -90,6 +90,10 @@ class RunError(LimelightError, RuntimeError):
     """A kernel failed; the message names the op and the user's line. See docs/errors/RunError.md."""
 
 
+class OutOfBoundsError(RunError, IndexError):
+    """An index, known only when it was used, beyond the size of its axis. See docs/errors/OutOfBoundsError.md."""
+
+
 class LinAlgError(RunError, np.linalg.LinAlgError):
     """A matrix does not have what was asked for: an inverse, a Cholesky factor. See docs/errors/LinAlgError.md.
 
@@ -100,14 +104,7 @@ class LinAlgError(RunError, np.linalg.LinAlgError):
 def failed(what: str, error: Exception, where: str = "") -> LimelightError:
     """The error to raise when running `what` raised `error`, somewhere in a library: of the kind that users expect."""
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return (_RunIndexError if isinstance(error, IndexError) else RunError)(f"{what} failed: {said}{where}")
-
-
-class _RunIndexError(RunError, IndexError):
-    """A RunError for an index out of bounds. See docs/errors/RunError.md."""
-
-
-_RunIndexError.__name__ = _RunIndexError.__qualname__ = "RunError"  # what it says in a traceback
+    return (OutOfBoundsError if isinstance(error, IndexError) else RunError)(f"{what} failed: {said}{where}")
 
 
 class RetracingWarning(UserWarning):
