@@ -81,6 +81,8 @@ class VariableSpec:
     """The type of a variable: what a graph must know of one that it reads or writes."""
 
     __slots__ = ("dtype", "shape", "trainable")
+    anywhere = False
+    """Whether it has no place: then ops that use it run where their other operands are."""
 
     def __init__(self, shape: Shape, dtype: DType, trainable: bool = True) -> None:
         self.shape = shape
@@ -107,6 +109,24 @@ class VariableSpec:
     __repr__ = __str__
 
 
+class GeneratorSpec(VariableSpec):
+    """The type of a generator of random numbers, a variable whose value is its state."""
+
+    __slots__ = ()
+    anywhere = True
+
+    def __init__(self) -> None:
+        super().__init__((14,), dtypes.uint64, trainable=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return ("generator",)
+
+    def __str__(self) -> str:
+        return "generator"
+
+    __repr__ = __str__
+
+
 class ObjectSpec:
     """An opaque Python value that travels through a graph between ops that understand it."""
 
@@ -128,4 +148,5 @@ class ObjectSpec:
 
 
 Spec: TypeAlias = TensorSpec | VariableSpec | ObjectSpec
+GENERATOR: Final = GeneratorSpec()
 SCALAR_BOOL: Final = known((), dtypes.bool_)

@@ -131,8 +131,8 @@ assign_sub_op: Final[Op] = defop(
     why_no_gradient=CUT,
 )
 
-on_create: Final[Scoped[Callable[[Variable], None] | None]] = Scoped("on_create", None)
-"""Told of every new variable; a staged function refuses it or takes note (the state-creation contract)."""
+on_create: Final[Scoped[Callable[[Resource], None] | None]] = Scoped("on_create", None)
+"""Told of every new variable or generator; a staged function refuses it or takes note (the state-creation contract)."""
 lift: Final[Scoped[Callable[[Tensor], Any] | None]] = Scoped("lift", None)
 """Computes the value of a symbolic tensor outside its trace, for initial values computed in a staged function."""
 

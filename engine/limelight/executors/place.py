@@ -109,7 +109,8 @@ class _Placement:
         if node.op.placement is not None:
             return node.op.placement(*node.params)
         if not node.op.higher_order:
-            with_variables = {self._homes[value] for value in inputs if isinstance(value.spec, VariableSpec)}
+            variables = [v for v in inputs if isinstance(v.spec, VariableSpec) and not v.spec.anywhere]
+            with_variables = {self._homes[value] for value in variables}
             if len(with_variables) > 1:
                 names = ", ".join(sorted(device.short for device in with_variables))
                 raise DeviceError(f"{node.op}: its variables live on different devices: {names}")

@@ -30,7 +30,7 @@ NONE = Effects(frozenset(), frozenset(), frozenset())
 
 
 def effects_of(node: Node) -> Effects:
-    """The effects of one node, those of the functions that it calls included."""
+    """The effects of one node, those of the functions that it calls included. A draw writes to its generator."""
     effect = node.op.effect
     if node.op.higher_order:
         return _of_functions(node)
@@ -39,7 +39,7 @@ def effects_of(node: Node) -> Effects:
     target = frozenset(node.inputs[:1])
     if effect == "read":
         return Effects(target, frozenset(), frozenset())
-    if effect == "write":
+    if effect == "write" or (effect == "random" and all(isinstance(value.spec, VariableSpec) for value in target)):
         return Effects(frozenset(), target, frozenset())
     return Effects(frozenset(), frozenset(), frozenset([effect]))
 

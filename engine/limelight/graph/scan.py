@@ -13,7 +13,7 @@ from limelight import devices, dtypes
 from limelight.errors import GraphError, LimelightError
 from limelight.graph.ir import Literal
 from limelight.graph.words import read_number
-from limelight.spec import ObjectSpec, Spec, TensorSpec, VariableSpec, known
+from limelight.spec import GENERATOR, ObjectSpec, Spec, TensorSpec, VariableSpec, known
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)")
@@ -146,6 +146,8 @@ class Scanner:
         word = self.match(_WORD)
         if word == "object":
             return ObjectSpec(self.name())
+        if word == "generator":
+            return GENERATOR
         if word in ("var", "frozen"):
             if word == "frozen":
                 self.expect("var")

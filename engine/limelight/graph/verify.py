@@ -172,7 +172,7 @@ def _functions(node: Node) -> str:
 
 
 def _fits(given: Spec, wanted: Spec) -> bool:
-    if isinstance(given, VariableSpec) and isinstance(wanted, VariableSpec):
+    if isinstance(given, VariableSpec) and isinstance(wanted, VariableSpec) and given.anywhere == wanted.anywhere:
         return given.dtype == wanted.dtype and shapes.compatible(given.shape, wanted.shape)
     return _agree(given, wanted)
 

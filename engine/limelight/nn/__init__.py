@@ -7,8 +7,8 @@ from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import *  # noqa: F403  # the same
-from limelight.ops.drawing import dropout_mask
 from limelight.ops.embedding import embedding
+from limelight.random import dropout_mask
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["Module", "dropout", "embedding"]

@@ -108,7 +108,9 @@ def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
 
     def fall(d: Any) -> tuple[Any, Any]:
         shrunk = near * xp.expm1(-d)
-        return (a + b) * xp.log1p(shrunk) + rate * d, rate - (a + b) * near * xp.exp(-d) / (1.0 + shrunk)
+        steepness = rate - (a + b) * near * xp.exp(-d) / (1.0 + shrunk)
+        close = (a + b) * xp.log1p((1.0 - near) * xp.expm1(xp.minimum(d, 1.0))) - (a + b - rate) * d
+        return xp.where(d < 1.0, close, (a + b) * xp.log1p(shrunk) + rate * d), steepness
 
     width = _width(xp, fall, xp.abs((a + b) * x - a), (a + b) * x * (1.0 - x), xp.inf)
     d = width * xp.asarray(_POINTS)

@@ -18,7 +18,7 @@ from limelight.staging.outputs import Outputs
 from limelight.staging.signature import Identity, Key, describe_part
 from limelight.tensor import Tensor, as_tensor, wrap
 from limelight.trace import SymbolicTensor
-from limelight.variables import Variable
+from limelight.variables import Resource, Variable
 
 
 class ConcreteFunction:
@@ -53,7 +53,7 @@ class ConcreteFunction:
         self.made_at = time.time()
         self.tier = "plan"
         self._outputs = outputs
-        self._captures = [weakref.ref(x) if isinstance(x, Variable) else _strong(x) for x in captures]
+        self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
 

@@ -10,6 +10,7 @@ from limelight.errors import SymbolicValueError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.subgraph import extract
+from limelight.spec import VariableSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.tensor import Tensor, wrap
 from limelight.trace import SymbolicTensor, Tracer
@@ -60,10 +61,12 @@ def _without_effects(graph: Graph) -> Graph:
 
 def _refuse_effects(graph: Graph, needed: list[Node]) -> None:
     last = graph.nodes.index(needed[-1]) if needed else 0
-    written: set[Value] = {value for node in graph.nodes[:last] for value in effects_of(node).writes}
+    written: set[Value] = {v for node in graph.nodes[:last] for v in effects_of(node).writes if _kept(v)}
     for node in needed:
         effects = effects_of(node)
-        what = "assigns to a variable" if effects.writes else "does I/O" if "io" in effects.chains else ""
+        what = "does I/O" if "io" in effects.chains else ""
+        if any(_kept(value) for value in effects.writes):
+            what = "assigns to a variable"
         if effects.reads & written:
             what = "reads what this function has assigned to before"
         if what:
@@ -71,3 +74,8 @@ def _refuse_effects(graph: Graph, needed: list[Node]) -> None:
                 f"the initial value of a variable depends on {node.op}, which {what}; this would happen twice or at "
                 "the wrong time; create the variable first, or make the initial value a function without arguments"
             )
+
+
+def _kept(value: Value) -> bool:
+    """Whether it matters how often something is written: an initial value may well be drawn from a generator."""
+    return isinstance(value.spec, VariableSpec) and not value.spec.anywhere

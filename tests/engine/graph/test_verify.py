@@ -10,7 +10,7 @@ import limelight as ll  # noqa: F401  # registers the ops
 from limelight.errors import GraphError
 from limelight.graph import Graph, Node, Value, parse, verify
 from limelight.registry import Op, get
-from limelight.spec import TensorSpec, VariableSpec
+from limelight.spec import GENERATOR, TensorSpec, VariableSpec
 
 F3 = TensorSpec((3,))
 
@@ -271,32 +271,43 @@ graph bump
         verify(parse(caller.format("")))
 
 
-DRAW = "random_normal()  {dtype=f32, shape=(3,)}"
+DRAW = "random_normal(%0)  {dtype=f32, shape=(3,)}"
 
 
-def test_random_draws_form_one_chain() -> None:
-    text = "graph g\n  !0 %0: f32[3] = {0}\n  !1 %1: f32[3] = {0}  after !0\n  %2: f32[3] = {0}{1}\n  return\n"
-    verify(parse(text.format(DRAW, "  after !1")))
-    for wrong in ("", "  after !0"):
-        with pytest.raises(GraphError, match=r"order: no edge makes it follow random_normal \(the random chain\)"):
-            verify(parse(text.format(DRAW, wrong)))
-
-
-def test_random_draws_of_called_functions_are_in_the_chain() -> None:
+def test_draws_from_one_generator_are_in_order() -> None:
     text = """\
 graph g
-  !0 %0: f32[3] = DRAW
-  !1 %1: f32[3] = call()  {function=@inner}FIRST
-  %2: f32[3] = DRAWSECOND
+  input %0: generator  one
+  input %1: generator  other
+  !0 %2: f32[3] = DRAW
+  !1 %3: f32[3] = DRAW  after !0
+  %4: f32[3] = random_normal(%1)  {dtype=f32, shape=(3,)}
+  %5: f32[3] = DRAWTHIRD
+  return
+""".replace("DRAW", DRAW)
+    verify(parse(text.replace("THIRD", "  after !1")))
+    for wrong in ("", "  after !0"):
+        with pytest.raises(GraphError, match=r"order: no edge makes it follow random_normal \(the write of %0\)"):
+            verify(parse(text.replace("THIRD", wrong)))
+
+
+def test_draws_of_called_functions_are_in_order() -> None:
+    text = """\
+graph g
+  input %0: generator  one
+  !0 %1: f32[3] = DRAW
+  !1 %2: f32[3] = call(%0)  {function=@inner}FIRST
+  %3: f32[3] = DRAWSECOND
   return
 
 graph inner
-  %0: f32[3] = DRAW
-  return %0
+  input %0: generator  one
+  %1: f32[3] = DRAW
+  return %1
 """.replace("DRAW", DRAW)
     verify(parse(text.replace("FIRST", "  after !0").replace("SECOND", "  after !1")))
     for first, second in (("", "  after !1"), ("  after !0", "  after !0")):
-        with pytest.raises(GraphError, match="the random chain"):
+        with pytest.raises(GraphError, match="the write of %0"):
             verify(parse(text.replace("FIRST", first).replace("SECOND", second)))
 
 
@@ -304,10 +315,11 @@ def test_input_and_output_form_a_chain_of_their_own() -> None:
     say = Op("say", inputs="x", infer=lambda x: x, kernel=print, effect="io", why_no_gradient="a test")
     x = Value(F3)
     first = Node(say, (x,), (), [F3])
-    draw = node("random_normal", params=(F3.dtype, (3,)))
-    verify(graph([first, draw, Node(say, (x,), (), [F3], after=(first,))], x))
+    generator = Value(GENERATOR)
+    draw = node("random_normal", generator, params=(F3.dtype, (3,)))
+    verify(graph([first, draw, Node(say, (x,), (), [F3], after=(first,))], x, generator))
     with pytest.raises(GraphError, match=r"order: no edge makes it follow say \(the io chain\)"):
-        verify(graph([first, draw, Node(say, (x,), (), [F3], after=(draw,))], x))
+        verify(graph([first, draw, Node(say, (x,), (), [F3], after=(draw,))], x, generator))
 
 
 def test_unknown_sizes_agree_with_known_ones() -> None:

@@ -9,6 +9,7 @@ import cases_linalg
 import cases_linalg_equations
 import cases_networks
 import cases_padding
+import cases_random
 import cases_reductions
 import cases_scans
 import cases_scattering
@@ -25,6 +26,7 @@ CASES: list[Case] = [
     *cases_algebra.CASES,
     *cases_sparse.CASES,
     *cases_special.CASES,
+    *cases_random.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
     *cases_padding.CASES,

@@ -1,4 +1,4 @@
-"""Cases of products, diagonals, creation, random numbers, and what networks are made of."""
+"""Cases of products, diagonals, creation, and what networks are made of."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import limelight as ll
 from limelight import dtypes, linalg
 
 F32, F64, I32, I64 = dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64
+_FLOATS = (dtypes.float16, dtypes.bfloat16, F32, F64)
 
 PRODUCTS = [
     Case("matmul", ll.matmul, np.matmul, (Input(a), Input(b)))
@@ -126,56 +127,6 @@ CREATION = [
 ]
 
 
-def _normal(out, inputs):
-    z = np.asarray(out, np.float64)
-    assert abs(z.mean()) < 0.1
-    assert abs(z.std() - 1) < 0.1
-    assert abs((z**3).mean()) < 0.3
-
-
-def _within(low, high):
-    def check(out, inputs):
-        z = np.asarray(out, np.float64)
-        assert z.min() >= low
-        assert z.max() < high
-        assert abs(z.mean() - (low + high) / 2) < (high - low) * 0.05
-        assert abs(z.std() - (high - low) / 12**0.5) < (high - low) * 0.05
-
-    return check
-
-
-def _dice(out, inputs):
-    assert set(np.asarray(out).ravel()) == set(range(1, 7))
-
-
-def _permuted(out, inputs):
-    assert sorted(np.asarray(out)) == list(range(50))
-    assert list(np.asarray(out)) != list(range(50))
-
-
-def _mask(out, inputs):
-    z = np.asarray(out, np.float64)
-    assert set(z.ravel()) <= {0.0, 2.0}
-    assert abs(z.mean() - 1) < 0.15
-
-
-def _random(op, call, check, out):
-    return Case(op, call, None, out=out, dtypes=frozenset([out]), check=check)
-
-
-_FLOATS = (dtypes.float16, dtypes.bfloat16, F32, F64)
-RANDOM = [
-    *[_random("random_normal", lambda d=d: ll.random.normal((40, 50), dtype=d), _normal, d) for d in _FLOATS],
-    *[_random("random_uniform", lambda d=d: ll.random.uniform((40, 50), dtype=d), _within(0, 1), d) for d in _FLOATS],
-    _random("random_normal_dynamic", lambda: ll.random.normal(vector(40, 50)), _normal, F32),
-    _random("random_uniform_dynamic", lambda: ll.random.uniform(vector(40, 50), -1.0, 3.0), _within(-1, 3), F32),
-    _random("random_integers", lambda: ll.random.integers(1, 7, (300,)), _dice, I32),
-    _random("random_integers_dynamic", lambda: ll.random.integers(1, 7, vector(300), dtype=I64), _dice, I64),
-    _random("random_permutation", lambda: ll.random.permutation(50), _permuted, I32),
-    Case("dropout_mask", lambda x: ll.random.dropout_mask(x, 0.5), None, (Input((20, 20)),), check=_mask),
-]
-
-
 def _softmax(x, axis=-1):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -244,4 +195,4 @@ NETWORKS = [
     *binary("sigmoid_cross_entropy", ll.nn.sigmoid_cross_entropy, _bits_loss, ("distinct", "positive")),
 ]
 
-CASES = [*PRODUCTS, *DIAGONALS, *CREATION, *RANDOM, *NETWORKS]
+CASES = [*PRODUCTS, *DIAGONALS, *CREATION, *NETWORKS]

@@ -11,7 +11,7 @@ import numpy as np
 import limelight as ll
 from limelight import dispatch, dtypes, shapes
 from limelight.executors import plan, step
-from limelight.spec import TensorSpec
+from limelight.spec import GENERATOR, TensorSpec
 from limelight.tensor import Tensor, wrap
 from limelight.trace import Tracer
 
@@ -75,7 +75,7 @@ class Elsewhere(dispatch.Interpreter):
 
     def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         kernel = functools.reduce(getattr, op.kernel.split("."), np) if isinstance(op.kernel, str) else None
-        payloads = [x._data if isinstance(x, Tensor) else x for x in inputs]
+        payloads = [getattr(x, "_data", x) for x in inputs]
         run = kernel or functools.partial(op.kernel, Disguise())
         with np.errstate(all="ignore"):
             result = run(*payloads, *attrs)
@@ -112,24 +112,25 @@ def of_unknown_sizes(function: Callable[..., Any], tensors: Sequence[Tensor]) ->
 
 def unoptimised(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """The graph as traced, run by the plan."""
-    graph, again = _traced(function, tensors)
-    return again(plan.build(graph)(*[x._data for x in tensors]))
+    graph, payloads, again = _traced(function, tensors)
+    return again(plan.build(graph)(*payloads))
 
 
 def stepped(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """The graph as traced, run one node at a time."""
-    graph, again = _traced(function, tensors)
-    return again(step.run(graph, [x._data for x in tensors]).outputs)
+    graph, payloads, again = _traced(function, tensors)
+    return again(step.run(graph, payloads).outputs)
 
 
-def _traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, Callable[[Any], Any]]:
-    """The graph of `function`, without captures, and what turns its outputs into tensors."""
+def _traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, list[Any], Callable[[Any], Any]]:
+    """The graph of `function`, which captures generators only; its payloads; what turns its outputs into tensors."""
     with Tracer("case") as tracer:
         result = function(*[tracer.add_input(x.spec) for x in tensors])
         many = isinstance(result, tuple)
         graph = tracer.finish(result if many else (result,))
-    assert not graph.captures
-    return graph, lambda payloads: tuple(map(wrap, payloads)) if many else wrap(payloads[0])
+    assert all(x.spec is GENERATOR for x in tracer.captures)
+    payloads = [x._data for x in (*tensors, *tracer.captures)]
+    return graph, payloads, lambda found: tuple(map(wrap, found)) if many else wrap(found[0])
 
 
 STAGED_WAYS: dict[str, Way] = {

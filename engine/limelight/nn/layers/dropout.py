@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limelight.errors import ArgumentError
 from limelight.nn.layers.layer import Layer
-from limelight.ops.drawing import dropout_mask
+from limelight.random import dropout_mask
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
 

@@ -1,0 +1,167 @@
+"""Numbers drawn from distributions whose shape depends on tensors; gradients go through those that move smoothly.
+
+A gamma variate moves with its concentration so that its probability stays (implicit reparameterisation, Figurnov et
+al. 2018). Counts and classes jump, and so have no such gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes
+from limelight.dtypes import DType
+from limelight.eager import entry
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._draws import Source, host
+from limelight.registry import defop
+from limelight.spec import TensorSpec, VariableSpec, known
+
+__all__: list[str] = []  # `limelight.random` has the public forms
+
+_SCORE = "use the score function (the gradient of loss * log probability, the sample held fixed)"
+
+
+def _each(generator: VariableSpec, x: TensorSpec) -> TensorSpec:
+    return known(x.shape, x.dtype)
+
+
+# random_gamma
+
+
+def _positive(a: Any) -> tuple[Any, Any]:
+    """In 64 bits, which of them are no concentrations, and the others, with ones for these."""
+    wide = host(a).astype(np.float64)
+    wrong = ~((wide >= 0) & (wide < np.inf))
+    return wrong, np.where(wrong, 1.0, wide)
+
+
+def _gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
+    wrong, concentration = _positive(a)
+    return xp.asarray(np.where(wrong, np.nan, source.generator.standard_gamma(concentration)).astype(a.dtype))
+
+
+standard_gamma = entry(defop(
+    "random_gamma",
+    inputs="generator:var concentration",
+    infer=_each,
+    kernel=_gamma_kernel,
+    accepts="floating",
+    effect="random",
+    vjp={"concentration": lambda g, concentration, out: -g * out * concentration.gamma_tail(out.log())},
+    maths={"concentration": "ā = -ȳ (∂P(a, y)/∂a) / (∂P(a, y)/∂y)"},
+))  # fmt: skip
+
+# random_log_gamma
+
+
+def _log_gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
+    """By the variate of a + 1 and a power of a uniform one (Marsaglia and Tsang 2000, section 6), in logarithms."""
+    wrong, concentration = _positive(a)
+    boosted = np.log(source.generator.standard_gamma(concentration + 1.0))
+    drawn = boosted - source.generator.standard_exponential(concentration.shape) / concentration
+    return xp.asarray(np.where(wrong, np.nan, drawn).astype(a.dtype))
+
+
+log_gamma = entry(defop(
+    "random_log_gamma",
+    inputs="generator:var concentration",
+    infer=_each,
+    kernel=_log_gamma_kernel,
+    accepts="floating",
+    effect="random",
+    vjp={"concentration": lambda g, concentration, out: -g * concentration.gamma_tail(out)},
+    maths={"concentration": "ā = -ȳ (∂P(a, exp y)/∂a) / (∂P(a, exp y)/∂y)"},
+))  # fmt: skip
+
+# random_bernoulli
+
+
+def _bernoulli_kernel(xp: Any, source: Source, p: Any) -> Any:
+    return xp.asarray(source.generator.random(p.shape) < host(p))
+
+
+bernoulli = entry(defop(
+    "random_bernoulli",
+    inputs="generator:var p",
+    infer=lambda generator, p: known(p.shape, dtypes.bool_),
+    kernel=_bernoulli_kernel,
+    accepts="floating",
+    effect="random",
+    why_no_gradient=f"yes or no does not move smoothly with its probability: {_SCORE}, or a Gumbel-softmax relaxation",
+))  # fmt: skip
+
+# random_poisson
+
+
+def _poisson_kernel(xp: Any, source: Source, rate: Any, dtype: DType) -> Any:
+    wide = host(rate).astype(np.float64)
+    most = float(np.iinfo(dtype).max)
+    if not np.all((wide >= 0) & (wide + 20.0 * np.sqrt(np.abs(wide)) + 100.0 < most)):
+        raise ArgumentError(f"random.poisson: rates must be at least 0, and counts around them fit in {dtype.name}")
+    return xp.asarray(np.asarray(source.generator.poisson(wide)).astype(dtype))
+
+
+poisson = entry(defop(
+    "random_poisson",
+    inputs="generator:var rate",
+    attrs="dtype",
+    infer=lambda generator, rate, dtype: known(rate.shape, dtype),
+    kernel=_poisson_kernel,
+    accepts="floating",
+    effect="random",
+    why_no_gradient=f"counts do not move smoothly with their rate: {_SCORE}",
+))  # fmt: skip
+
+# random_categorical
+
+
+def _classes(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
+    if not logits.rank or logits.shape[-1] == 0:
+        raise ShapeError(f"random.categorical: the last axis of the logits holds the classes, got {logits}")
+    return known(logits.shape[:-1], dtypes.int32)
+
+
+def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
+    """The class with the largest logit after Gumbel noise (Gumbel 1954; Maddison et al. 2014)."""
+    noisy = host(logits).astype(np.float64) + source.generator.gumbel(size=logits.shape)
+    return xp.asarray(np.asarray(noisy.argmax(-1)).astype(np.int32))
+
+
+categorical = entry(defop(
+    "random_categorical",
+    inputs="generator:var logits",
+    infer=_classes,
+    kernel=_categorical_kernel,
+    accepts="floating",
+    effect="random",
+    why_no_gradient=f"a class does not move smoothly with its logits: {_SCORE}, or a Gumbel-softmax relaxation",
+))  # fmt: skip
+
+# random_multinomial
+
+
+def _counts(generator: VariableSpec, p: TensorSpec, n: int, dtype: DType) -> TensorSpec:
+    if not p.rank or p.shape[-1] == 0:
+        raise ShapeError(f"random.multinomial: the last axis of p holds the classes' probabilities, got {p}")
+    return known(p.shape, dtype)
+
+
+def _multinomial_kernel(xp: Any, source: Source, p: Any, n: int, dtype: DType) -> Any:
+    wide = host(p).astype(np.float64)
+    if not np.all(wide >= 0) or not np.all(wide.sum(-1) > 0):
+        raise ArgumentError("random.multinomial: probabilities must be at least 0, and some of each row above it")
+    return xp.asarray(source.generator.multinomial(n, wide / wide.sum(-1, keepdims=True)).astype(dtype))
+
+
+multinomial = entry(defop(
+    "random_multinomial",
+    inputs="generator:var p",
+    attrs="n dtype",
+    infer=_counts,
+    kernel=_multinomial_kernel,
+    accepts="floating",
+    effect="random",
+    why_no_gradient=f"counts do not move smoothly with probabilities: {_SCORE}",
+))  # fmt: skip

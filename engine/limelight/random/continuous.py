@@ -1,0 +1,205 @@
+"""Distributions on the real line, with gradients to their parameters (reparameterisation)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.dtypes import DTypeLike
+from limelight.ops import distributions, drawing
+from limelight.ops.limits import maximum
+from limelight.ops.softmaxes import softmax
+from limelight.ops.special_normal import truncated_normal_quantile
+from limelight.random.parameters import ShapeLike, fitted, plain, prepared, sizes, spread
+from limelight.random.stream import Stream
+from limelight.tensor import Tensor, TensorLike
+
+_FINEST = 2.0**-25
+"""In place of a uniform 0, of which an unbounded distribution would make infinity: half of what float32 can draw."""
+
+
+class Continuous(Stream):
+    """The methods that draw floating numbers."""
+
+    __slots__ = ()
+
+    def normal(
+        self,
+        shape: ShapeLike = None,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Normally distributed numbers. `mean` and `stddev` may be tensors, to which gradients flow.
+
+        `shape`: sizes, or an integer vector (see `shape_of`); by default that of the parameters. `dtype`: floating, by
+        default that of the parameters, else float32. Raises ShapeError where parameters do not broadcast to `shape`.
+
+        >>> import limelight as ll
+        >>> ll.random.normal((2, 3)).shape
+        (2, 3)
+        """
+        return self._placed("normal", drawing.standard_normal, shape, mean, stddev, dtype)
+
+    def uniform(
+        self, shape: ShapeLike = None, low: TensorLike = 0.0, high: TensorLike = 1.0, *, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """Numbers spread evenly over [low, high). The bounds may be tensors, to which gradients flow.
+
+        >>> import limelight as ll
+        >>> bool((ll.random.uniform((100,), 2.0, 3.0) >= 2.0).all())
+        True
+        """
+        span: Any = 1.0 if type(high) is float and high == 1.0 and type(low) is float and low == 0.0 else None
+        if span is None:
+            found, (low, high) = prepared("uniform", dtype, low, high)
+            shape, dtype, span = sizes("uniform", shape, (low, high)), found, high - low
+        return self._placed("uniform", drawing.standard_uniform, shape, low, span, dtype)
+
+    def exponential(
+        self, shape: ShapeLike = None, scale: TensorLike = 1.0, *, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """Waiting times of mean `scale`, which may be a tensor, to which gradients flow.
+
+        >>> import limelight as ll
+        >>> bool((ll.random.exponential((100,)) >= 0.0).all())
+        True
+        """
+        return self._placed("exponential", drawing.standard_exponential, shape, 0.0, scale, dtype)
+
+    def laplace(
+        self,
+        shape: ShapeLike = None,
+        mean: TensorLike = 0.0,
+        scale: TensorLike = 1.0,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Numbers whose distance from `mean` is exponential of mean `scale`; gradients flow to both.
+
+        >>> import limelight as ll
+        >>> ll.random.laplace((2,), ll.constant([0.0, 5.0])).shape
+        (2,)
+        """
+        return self._placed("laplace", drawing.standard_laplace, shape, mean, scale, dtype)
+
+    def gumbel(
+        self,
+        shape: ShapeLike = None,
+        mode: TensorLike = 0.0,
+        scale: TensorLike = 1.0,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Extreme values: mode - scale log(exponential); gradients flow to both. Added to logits they draw classes.
+
+        >>> import limelight as ll
+        >>> ll.random.gumbel((2, 3)).shape
+        (2, 3)
+        """
+        return self._placed("gumbel", drawing.standard_gumbel, shape, mode, scale, dtype)
+
+    def cauchy(
+        self,
+        shape: ShapeLike = None,
+        median: TensorLike = 0.0,
+        scale: TensorLike = 1.0,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Numbers with tails so heavy that they have no mean; half lie within `scale` of `median`.
+
+        Gradients flow to both.
+
+        >>> import limelight as ll
+        >>> ll.random.cauchy((2, 3)).shape
+        (2, 3)
+        """
+        return self._placed("cauchy", drawing.standard_cauchy, shape, median, scale, dtype)
+
+    def _placed(
+        self, name: str, draw: Any, shape: ShapeLike, location: Any, scale: Any, dtype: DTypeLike | None
+    ) -> Tensor:
+        """`location` + `scale` times what `draw` gives."""
+        found, (location, scale) = prepared(name, dtype, location, scale)
+        drawn = draw(self, sizes(name, shape, (location, scale)), found)
+        scaled = drawn if plain(scale) and scale == 1 else drawn * scale
+        return fitted(name, drawn, scaled if plain(location) and location == 0 else scaled + location)
+
+    def truncated_normal(
+        self,
+        shape: ShapeLike = None,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        low: TensorLike | None = None,
+        high: TensorLike | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Normally distributed numbers of which only those from `low` to `high` count (by default within 2 `stddev`).
+
+        Drawn by their quantile function, so that any interval is quick and accurate, and gradients flow to all four
+        parameters. Bounds may be infinite. NaN where high < low.
+
+        >>> import limelight as ll
+        >>> bool((ll.random.truncated_normal((100,)).abs() <= 2.0).all())
+        True
+        """
+        given = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
+        found, (mean, stddev, below, above) = prepared("truncated_normal", dtype, *given)
+        below = below if low is None else (below - mean) / stddev
+        above = above if high is None else (above - mean) / stddev
+        drawn = drawing.standard_uniform(self, sizes("truncated_normal", shape, (mean, stddev, below, above)), found)
+        standard = truncated_normal_quantile(maximum(drawn, _FINEST), below, above)
+        return fitted("truncated_normal", drawn, standard * stddev + mean)
+
+    def gamma(
+        self,
+        concentration: TensorLike,
+        scale: TensorLike = 1.0,
+        shape: ShapeLike = None,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """Gamma variates of mean `concentration` * `scale`; gradients flow to both (to the first implicitly).
+
+        NaN for negative concentrations. `shape` is by default that of the parameters.
+
+        >>> import limelight as ll
+        >>> ll.random.gamma(ll.constant([0.5, 2.0])).shape
+        (2,)
+        """
+        found, (concentration, scale) = prepared("gamma", dtype, concentration, scale)
+        wanted = sizes("gamma", shape, (concentration, scale))
+        drawn = distributions.standard_gamma((self, spread(concentration, found, wanted)))
+        return fitted("gamma", drawn, drawn if plain(scale) and scale == 1 else drawn * scale)
+
+    def beta(self, a: TensorLike, b: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike | None = None) -> Tensor:
+        """Numbers in [0, 1] with density in proportion to x^(a-1) (1-x)^(b-1); gradients flow to both concentrations.
+
+        By the logarithms of two gamma variates, which do not underflow where concentrations are small.
+
+        >>> import limelight as ll
+        >>> ll.random.beta(0.5, 2.0, (3,)).shape
+        (3,)
+        """
+        found, (a, b) = prepared("beta", dtype, a, b)
+        wanted = sizes("beta", shape, (a, b))
+        one = distributions.log_gamma((self, spread(a, found, wanted)))
+        other = distributions.log_gamma((self, spread(b, found, wanted)))
+        return (one - other).sigmoid()
+
+    def dirichlet(
+        self, concentration: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """Probabilities that sum to 1 along the last axis; gradients flow to `concentration`.
+
+        `shape`: that of the whole, its last size that of `concentration`; by default the same.
+
+        >>> import limelight as ll
+        >>> round(ll.random.dirichlet(ll.constant([1.0, 2.0, 3.0])).sum().item(), 5)
+        1.0
+        """
+        found, (concentration,) = prepared("dirichlet", dtype, concentration)
+        wanted = sizes("dirichlet", shape, (concentration,))
+        return softmax(distributions.log_gamma((self, spread(concentration, found, wanted))))

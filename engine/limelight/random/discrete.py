@@ -1,0 +1,138 @@
+"""Distributions of integers, classes and permutations. They jump, so no gradient goes through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes
+from limelight.dtypes import DType, DTypeLike
+from limelight.errors import ArgumentError, DTypeError
+from limelight.ops import distributions, drawing
+from limelight.ops.joining import concat
+from limelight.random.parameters import ShapeLike, prepared, sizes, spread
+from limelight.random.stream import Stream
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+
+def _whole(name: str, dtype: DTypeLike) -> DType:
+    found = dtypes.dtype(dtype)
+    if dtypes.kind(found) != "integer":
+        raise DTypeError(f"random.{name} draws integers, not {found.name}; see random.uniform")
+    return found
+
+
+class Discrete(Stream):
+    """The methods that draw integers and booleans."""
+
+    __slots__ = ()
+
+    def integers(
+        self, low: int, high: int | None = None, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32
+    ) -> Tensor:
+        """Integers in [low, high), or in [0, low) when only one bound is given, all equally likely.
+
+        Raises ArgumentError for an empty range, or one that `dtype` cannot hold.
+
+        >>> import limelight as ll
+        >>> bool((ll.random.integers(6, shape=(100,)) < 6).all())
+        True
+        """
+        low, high = (0, low) if high is None else (low, high)
+        found = _whole("integers", dtype)
+        limits = np.iinfo(found)
+        if not limits.min <= low < high <= limits.max + 1:
+            raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {found.name} can hold")
+        return drawing.uniform_integers(self, sizes("integers", shape, ()), low, high, found)
+
+    def bernoulli(self, p: TensorLike = 0.5, shape: ShapeLike = None) -> Tensor:
+        """Booleans, each true with probability `p`, which may be a tensor; `shape` is by default that of `p`.
+
+        Not differentiable: use the score function, or a relaxation (Gumbel-softmax).
+
+        >>> import limelight as ll
+        >>> ll.random.bernoulli(1.0, (3,)).tolist()
+        [True, True, True]
+        """
+        found, (p,) = prepared("bernoulli", None, p)
+        return distributions.bernoulli((self, spread(p, found, sizes("bernoulli", shape, (p,)))))
+
+    def poisson(self, rate: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
+        """Counts of mean `rate`, a floating number or tensor; `shape` is by default that of `rate`.
+
+        Not differentiable: use the score function. Raises ArgumentError for negative rates, or too large for `dtype`.
+
+        >>> import limelight as ll
+        >>> ll.random.poisson(0.0, (3,)).tolist()
+        [0, 0, 0]
+        """
+        found, (rate,) = prepared("poisson", None, rate)
+        wanted = spread(rate, found, sizes("poisson", shape, (rate,)))
+        return distributions.poisson((self, wanted), _whole("poisson", dtype))
+
+    def categorical(self, logits: TensorLike, shape: ShapeLike = None) -> Tensor:
+        """Classes, int32: each with a probability in proportion to the exponential of its logit along the last axis.
+
+        `shape`: that of the result; by default that of `logits` without the last axis. Not differentiable: use the
+        score function, or a relaxation (Gumbel-softmax).
+
+        >>> import limelight as ll
+        >>> ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist()
+        [0, 0, 0]
+        """
+        given = as_tensor(logits)
+        if shape is not None and given.ndim:
+            given = spread(given, given.dtype, self._with_classes(shape, given))
+        return distributions.categorical((self, given))
+
+    def _with_classes(self, shape: ShapeLike, logits: Tensor) -> Any:
+        wanted, classes = sizes("categorical", shape, ()), logits.sizes()[-1]
+        if type(wanted) is tuple and type(classes) is int:
+            return (*wanted, classes)
+        sizes_of = [as_tensor(wanted).astype(dtypes.int64), as_tensor(classes).astype(dtypes.int64).reshape((1,))]
+        return concat(sizes_of)
+
+    def multinomial(self, n: int, p: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
+        """How often each class comes up in `n` draws; the last axis of `p` holds the classes' probabilities.
+
+        `shape`: that of the whole, by default that of `p`, which is scaled to a sum of 1. Not differentiable: use the
+        score function. Raises ArgumentError for negative probabilities.
+
+        >>> import limelight as ll
+        >>> ll.random.multinomial(10, ll.constant([0.2, 0.8])).sum().item()
+        10
+        """
+        if n < 0:
+            raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
+        found, (p,) = prepared("multinomial", None, p)
+        wanted = spread(p, found, sizes("multinomial", shape, (p,)))
+        return distributions.multinomial((self, wanted), int(n), _whole("multinomial", dtype))
+
+    def permutation(self, x: int | Tensor, /) -> Tensor:
+        """The integers 0 to `x` - 1 in random order, int32; or the slices of a tensor `x` along its first axis.
+
+        >>> import limelight as ll
+        >>> sorted(ll.random.permutation(4).tolist())
+        [0, 1, 2, 3]
+        """
+        if hasattr(x, "__as_tensor__"):
+            x = as_tensor(x)
+        if isinstance(x, Tensor) and x.ndim:
+            size = x.shape[0]
+            return x[self.permutation(size if size is not None else x.sizes()[0])]
+        found: Tensor = drawing.permuted((self, as_tensor(x)))
+        return found.reshape((x,)) if isinstance(x, int) else found
+
+    def dropout_mask(self, x: TensorLike, rate: float, /) -> Tensor:
+        """For each element of `x` 0 with probability `rate`, else 1 / (1 - rate), so that x * mask is x on average.
+
+        Floating. Raises ArgumentError unless 0 <= rate < 1.
+
+        >>> import limelight as ll
+        >>> ll.random.dropout_mask(ll.ones(3), 0.0).tolist()
+        [1.0, 1.0, 1.0]
+        """
+        if not 0.0 <= rate < 1.0:
+            raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
+        return drawing.mask_like((self, x), float(rate))

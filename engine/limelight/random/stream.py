@@ -1,0 +1,110 @@
+"""The state of a generator: a variable of words that draws advance, and that can be read, set and split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from limelight import dispatch
+from limelight.devices import CPU0
+from limelight.eager import prepare
+from limelight.errors import ArgumentError
+from limelight.ops._draws import Source, state_of
+from limelight.spec import GENERATOR
+from limelight.tensor import Tensor, as_tensor, constant, new_uid
+from limelight.variables import Resource, assign_op, on_create, read
+
+Seed = int | Sequence[int] | None
+
+
+class Stream(Resource):
+    """What a generator is before it draws anything.
+
+    To a trace it is a variable: captured by reference, read and written in program order. So staged functions draw from
+    it what eager code would, and anew at each call.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, seed: Seed = None) -> None:
+        self._begin(_state(seed))
+
+    def _begin(self, state: Any) -> None:
+        hook = on_create.get()
+        if hook is not None:
+            hook(self)
+        self.name = "generator"
+        self.spec = GENERATOR
+        self._uid = new_uid()
+        self._device = CPU0
+        self._data = Source(state)
+
+    @property
+    def state(self) -> Tensor:
+        """All that future draws depend on, as a vector of 14 uint64 words; may be set, in staged functions as well."""
+        found: Tensor = dispatch.apply(read, (self,))
+        return found
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        operands = prepare(assign_op, (self, as_tensor(value)))
+        assign_op.infer(self.spec, operands[1].spec)
+        dispatch.apply(assign_op, operands)
+
+    def reset(self, seed: Seed = None) -> None:
+        """Starts anew, as a new generator with this seed would: equal seeds give equal streams; None takes a fresh one.
+
+        In a staged function it happens at each call (with a fresh seed that is chosen once, while tracing).
+
+        >>> import limelight as ll
+        >>> g = ll.random.Generator(1)
+        >>> first = g.uniform((2,))
+        >>> g.reset(1)
+        >>> bool((g.uniform((2,)) == first).all())
+        True
+        """
+        self.state = constant(_state(seed))
+
+    def split(self, n: int = 2) -> list[Self]:
+        """`n` new generators, independent of each other, of this one, and of those split off before.
+
+        Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. Made
+        in a staged function they are state: that is for its first call only, as with variables.
+
+        >>> import limelight as ll
+        >>> a, b = ll.random.Generator(1).split()
+        >>> bool((a.uniform((3,)) == b.uniform((3,))).all())
+        False
+        """
+        if n < 0:
+            raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")
+        states = self._data.split(n)
+        return [_restored(type(self), state) for state in states]
+
+    def __copy__(self) -> Self:
+        clone: Self = _restored(type(self), self._data.array)
+        return clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = clone = self.__copy__()
+        return clone
+
+    def __reduce__(self) -> Any:
+        return (_restored, (type(self), self._data.array))
+
+    def __repr__(self) -> str:
+        words = self._data.array
+        return f"<generator of key {int(words[4]):016x}{int(words[5]):016x}, {int(words[0])} blocks used>"
+
+
+def _state(seed: Seed) -> Any:
+    try:
+        return state_of(seed)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"a seed is an int of at least 0, several, or None, got {seed!r}") from error
+
+
+def _restored(kind: type[Any], state: Any) -> Any:
+    made = object.__new__(kind)
+    made._begin(state)
+    return made
