@@ -11,6 +11,7 @@ import numpy as np
 from limelight import backends, devices, dispatch, dtypes, shapes
 from limelight.convert import as_array
 from limelight.devices import CPU0, Device
+from limelight.dispatch import active, local, scopes
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.shapes import Shape
@@ -335,7 +336,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     [[1., 2.],
      [3., 4.]], shape=(2, 2), dtype=float32)
     """
-    if dtype is None and not dispatch.active:
+    if dtype is None and (not active or (not scopes and local.observer is not None)):
         quick = _QUICK.get(type(value))
         if quick is not None:
             return wrap(np.array(value, quick))
@@ -346,7 +347,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     if hasattr(value, "__as_tensor__"):
         return constant(value.__as_tensor__(), dtype)
     array = as_array(value, dtype)
-    if not dispatch.active:
+    if not active:
         return wrap(array)
     made: Tensor = dispatch.current().constant(array, dispatch.requested_device())
     return made

@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight import dtypes
 from limelight.devices import Device
-from limelight.dispatch import active
+from limelight.dispatch import active, local, scopes
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.errors import ArgumentError, DTypeError
@@ -82,7 +82,12 @@ def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = N
     >>> ll.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
-    if type(shape) is tuple and dtype is None and device is None and not active:
+    if (
+        type(shape) is tuple
+        and dtype is None
+        and device is None
+        and (not active or (not scopes and local.observer is not None))
+    ):
         try:
             return wrap(np.zeros(shape, dtypes.float32))
         except (TypeError, ValueError, MemoryError):
@@ -231,7 +236,13 @@ def arange(
     >>> ll.arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
-    if type(start) is int and type(step) is int and dtype is None and device is None and not active:
+    if (
+        type(start) is int
+        and type(step) is int
+        and dtype is None
+        and device is None
+        and (not active or (not scopes and local.observer is not None))
+    ):
         bounds: tuple[Any, ...] = (0, start, step) if stop is None else (start, stop, step)
         if type(bounds[1]) is int and step and -_WIDE <= min(bounds) and max(bounds) < _WIDE:
             return wrap(np.arange(bounds[0], bounds[1], bounds[2], dtype=dtypes.int32))
