@@ -54,6 +54,7 @@ from limelight.staging.escape import init_scope as init_scope
 from limelight.staging.function import function as function
 from limelight.staging.loop import while_loop as while_loop
 from limelight.staging.py_func import py_func as py_func
+from limelight.staging.recompute import recompute_grad as recompute_grad
 from limelight.tape import ForwardAccumulator as ForwardAccumulator
 from limelight.tape import GradientTape as GradientTape
 from limelight.tensor import API_VERSIONS

@@ -46,6 +46,10 @@ class Pair:
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
         joint = self._trace(watched, (True,) * self.n_outputs)
         self.connected = tuple(g is not None for g in joint.gradients)
+        self._settle(joint)
+
+    def _settle(self, joint: Joint) -> None:
+        """The forward half, and where the backward one finds what it starts from."""
         self._places = _residual_places(joint)
         self.forward = self._build_forward(joint)
         self.sources = self._sources(joint)
