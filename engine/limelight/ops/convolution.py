@@ -96,24 +96,20 @@ def _filters_infer(x: TensorSpec, y: TensorSpec, *given: Any) -> TensorSpec:
 
 
 @functools.lru_cache(maxsize=1024)
-def _laid(x: Shape, w: Shape, y: Shape | None, dtype: DType, attrs: Attrs) -> Windows:
-    """The windows for known shapes, once they are known to fit; a kernel on the shortest way finds out here."""
-    stride, padding, dilation, _ = attrs
-    x_spec, w_spec = known(x, dtype), known(w, dtype)
-    if y is None:
-        _infer(x_spec, w_spec, *attrs)
-    else:
-        _check_transposed("conv", known(y, dtype), x_spec, w_spec, attrs)
-    space: Any = x[1:-1]
-    window: Any = w[:-2]
-    return lay("conv", x_spec, space, window, stride, padding, dilation)
+def _laid(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: DType, *given: Any) -> Windows:
+    """The windows of an op, once its shape rule has found that the operands fit: kernels may be the first to ask."""
+    x = infer(known(first, dtype), known(second, dtype), *given)
+    stride, padding, dilation = given[:3]
+    space: Any = x.shape if infer is _transpose_infer else first
+    filters: Any = given[-1] if infer is _filters_infer else second
+    return lay("conv", x, space[1:-1], filters[:-2], stride, padding, dilation)
 
 
 # --- kernels: NumPy's, and any array library's
 
 
 def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
-    at, groups, dtype = _laid(x.shape, w.shape, None, x.dtype, attrs), attrs[3], x.dtype
+    at, groups, dtype = _laid(_infer, x.shape, w.shape, x.dtype, *attrs), attrs[3], x.dtype
     x, w = _wide(x), _wide(w)
     if _taps.empty(x.shape, w.shape, at.out):
         out = xp.zeros((x.shape[0], *at.out, w.shape[-1]), dtype=dtype)
@@ -126,8 +122,8 @@ def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
 
 
 def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
-    attrs, shape = given[:-1], _filled(given[-1], y.shape, w.shape, given[3])
-    at, groups, dtype = _laid(shape, w.shape, y.shape, y.dtype, attrs), attrs[3], y.dtype
+    shape = _filled(given[-1], y.shape, w.shape, given[3])
+    at, groups, dtype = _laid(_transpose_infer, y.shape, w.shape, y.dtype, *given), given[3], y.dtype
     y, w = _wide(y), _wide(w)
     if _taps.empty(y.shape, w.shape, at.space):
         out = xp.zeros(shape, dtype=dtype)
@@ -140,8 +136,8 @@ def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
 
 
 def _filters_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
-    attrs, shape = given[:-1], given[-1]
-    at, groups, dtype = _laid(x.shape, shape, y.shape, x.dtype, attrs), attrs[3], x.dtype
+    shape = given[-1]
+    at, groups, dtype = _laid(_filters_infer, x.shape, y.shape, x.dtype, *given), given[3], x.dtype
     x, y = _wide(x), _wide(y)
     if _taps.empty(x.shape, y.shape, shape):
         out = xp.zeros(shape, dtype=dtype)

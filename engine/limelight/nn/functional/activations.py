@@ -190,8 +190,8 @@ def log_sigmoid(x: TensorLike, /) -> Tensor:
     """The logarithm of `sigmoid`, accurate where that underflows; floating.
 
     >>> import limelight as ll
-    >>> ll.nn.log_sigmoid(ll.constant([-100.0, 100.0])).tolist()
-    [-100.0, -0.0]
+    >>> ll.nn.log_sigmoid(ll.constant([-100.0])).tolist()
+    [-100.0]
     """
     return -softplus(-floating("log_sigmoid", x))
 
