@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from limelight.nn.layers.attention import MultiHeadAttention
 from limelight.nn.layers.convolution import Conv, ConvTranspose
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.dropout import Dropout
 from limelight.nn.layers.embedding import Embedding
 from limelight.nn.layers.flatten import Flatten
 from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.normalisation import BatchNorm, GroupNorm, LayerNorm
 from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
 from limelight.nn.layers.sequential import Sequential
@@ -16,6 +18,7 @@ __all__ = [
     "GRU",
     "LSTM",
     "AvgPool",
+    "BatchNorm",
     "Conv",
     "ConvTranspose",
     "Dense",
@@ -23,8 +26,11 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GRUCell",
+    "GroupNorm",
     "LSTMCell",
     "Layer",
+    "LayerNorm",
     "MaxPool",
+    "MultiHeadAttention",
     "Sequential",
 ]

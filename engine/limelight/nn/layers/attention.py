@@ -1,0 +1,106 @@
+"""Attention with several heads."""
+
+from __future__ import annotations
+
+from limelight.dtypes import DTypeLike
+from limelight.errors import ShapeError
+from limelight.nn.functional.attention import dot_product_attention
+from limelight.nn.initializers import Initializer
+from limelight.nn.layers.dense import Dense
+from limelight.nn.layers.layer import Layer, checked_size
+from limelight.ops.joining import concat, split, stack, unstack
+from limelight.tensor import Tensor, TensorLike, as_tensor
+
+
+class MultiHeadAttention(Layer):
+    """Attention in `heads` subspaces of size `depth` each, side by side (Vaswani et al. 2017).
+
+    `layer(query, key, value)` takes queries (batch, queries, features), keys (batch, keys, ...) and values of as many
+    keys, and returns (batch, queries, features); without keys the queries attend to themselves, without values the keys
+    are the values. `depth` is features / heads unless given. `mask` broadcasts to (batch, heads, queries, keys) and is
+    true where a query may look; with `causal` a query sees no later keys. See `ll.nn.dot_product_attention`.
+
+    The four projections are Dense layers: `query`, `key`, `value`, `output`. Raises ShapeError for inputs of other
+    ranks and where the heads do not divide the features.
+
+    >>> import limelight as ll
+    >>> layer = ll.nn.MultiHeadAttention(heads=2)
+    >>> layer(ll.ones((3, 5, 8)), causal=True).shape
+    (3, 5, 8)
+    >>> layer(ll.ones((3, 5, 8)), ll.ones((3, 7, 8))).shape
+    (3, 5, 8)
+    """
+
+    form = "(batch, queries, features)"
+    rank = 3
+
+    def __init__(
+        self,
+        heads: int,
+        depth: int | None = None,
+        use_bias: bool = True,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: str | Initializer = "glorot_uniform",
+    ) -> None:
+        self.heads = checked_size("MultiHeadAttention", "heads", heads)
+        self.depth = depth if depth is None else checked_size("MultiHeadAttention", "depth", depth)
+        self.use_bias = use_bias
+        self.dtype = dtype
+        self.kernel_initializer = kernel_initializer
+        self.query: Dense | None = None
+        self.key: Dense | None = None
+        self.value: Dense | None = None
+        self.output: Dense | None = None
+
+    def build(self, features: int) -> None:
+        if self.depth is None and features % self.heads:
+            raise ShapeError(f"{self!r}: the {features} features do not divide into {self.heads} heads; give `depth`")
+        depth = self.depth or features // self.heads
+        self.query, self.key, self.value = (self._projection(self.heads * depth) for _ in range(3))
+        self.output = self._projection(features)
+        self.output.build(self.heads * depth)
+
+    def call(
+        self,
+        query: TensorLike,
+        key: TensorLike | None = None,
+        value: TensorLike | None = None,
+        mask: TensorLike | None = None,
+        causal: bool = False,
+    ) -> Tensor:
+        query = self.ready(query)
+        key = query if key is None else self._sequence("key", key)
+        value = key if value is None else self._sequence("value", value)
+        assert self.query is not None
+        assert self.key is not None
+        assert self.value is not None
+        assert self.output is not None
+        q, k, v = self._apart(self.query(query)), self._apart(self.key(key)), self._apart(self.value(value))
+        seen = dot_product_attention(q, k, v, mask, causal)
+        merged: Tensor = self.output(_together(seen))
+        return merged
+
+    def _projection(self, units: int) -> Dense:
+        return Dense(units, use_bias=self.use_bias, dtype=self.dtype, kernel_initializer=self.kernel_initializer)
+
+    def _sequence(self, what: str, x: TensorLike) -> Tensor:
+        x = as_tensor(x)
+        if x.ndim != 3:
+            raise ShapeError(f"{self!r} needs a {what} of shape (batch, keys, features), got {x.spec}")
+        return x
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """(batch, time, heads * depth) to (batch, heads, time, depth)."""
+        batch, time, width = x.shape
+        assert width is not None
+        if batch is not None and time is not None:
+            return x.reshape((batch, time, self.heads, width // self.heads)).transpose((0, 2, 1, 3))
+        return stack(split(x, self.heads, axis=-1), axis=1)  # a reshape to unknown sizes would forget the known ones
+
+
+def _together(x: Tensor) -> Tensor:
+    """(batch, heads, time, depth) to (batch, time, heads * depth)."""
+    batch, heads, time, depth = x.shape
+    if batch is not None and time is not None and heads is not None and depth is not None:
+        return x.transpose((0, 2, 1, 3)).reshape((batch, time, heads * depth))
+    return concat(unstack(x, axis=1), axis=-1)
