@@ -10,13 +10,13 @@ import numpy as np
 
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError
 from limelight.ops._rules import rank
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["flip", "pad", "repeat", "roll", "tile"]
+__all__ = ["flip", "repeat", "roll", "tile"]
 
 # tile
 
@@ -98,7 +98,7 @@ _repeat_places = entry(defop(
     "repeat_places",
     inputs="repeats:integer",
     infer=lambda repeats: known((None,), dtypes.int64),
-    kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats),
+    kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
     why_no_gradient="its result is an index",
 ))  # fmt: skip
 
@@ -186,56 +186,3 @@ def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[i
     if len(shifts) != len(places):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(places)} axes; give one for each, or one for all")
     return _roll(x, shifts, tuple([shapes.one_axis("roll", x.ndim, a) for a in places]))
-
-
-# pad
-
-
-def _pad_infer(x: TensorSpec, widths: tuple[tuple[int, int], ...], value: Any) -> TensorSpec:
-    return known(tuple([None if n is None else n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]), x.dtype)
-
-
-def _inner(widths: tuple[tuple[int, int], ...]) -> tuple[slice, ...]:
-    return tuple([slice(before, -after or None) for before, after in widths])
-
-
-def _pad_kernel(xp: Any, x: Any, widths: tuple[tuple[int, int], ...], value: Any) -> Any:
-    if xp is not np:
-        return xp.pad(x, widths, constant_values=value)
-    shape = [n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)]
-    out = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    out[_inner(widths)] = x
-    return out
-
-
-_pad = entry(defop(
-    "pad",
-    inputs="x",
-    attrs="widths value",
-    infer=_pad_infer,
-    kernel=_pad_kernel,
-    vjp={"x": lambda g, widths: g[_inner(widths)]},
-    maths={"x": "x̄ = ȳ without the margins"},
-))  # fmt: skip
-
-
-def pad(x: TensorLike, widths: int | Sequence[Any], /, *, value: complex = 0) -> Tensor:
-    """`x` with margins filled with `value`.
-
-    `widths` is (before, after) for each axis; one pair, or one number, stands for every axis. Raises ArgumentError
-    for negative widths or a wrong number of them, DTypeError when `value` is not of the kind of `x`.
-
-    >>> import limelight as ll
-    >>> ll.pad(ll.constant([1, 2]), (1, 2)).tolist()
-    [0, 1, 2, 0, 0]
-    """
-    x = as_tensor(x)
-    try:
-        pairs = np.broadcast_to(np.asarray(widths, dtype=np.int64), (x.ndim, 2))
-    except ValueError:
-        pairs = np.full((1, 2), -1)
-    if (pairs < 0).any():
-        raise ArgumentError(f"pad: widths {widths} must be (before, after), not negative, for each axis of {x.spec}")
-    if value != 0 and not dtypes.fits(value, x.dtype):
-        raise DTypeError(f"pad: the value {value!r} is not of the kind of {x.spec}")
-    return _pad(x, tuple([(int(before), int(after)) for before, after in pairs]), value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import cases_algebra
+import cases_array_api
+import cases_einsum
 import cases_elementwise
 import cases_fourier
 import cases_linalg
@@ -24,11 +26,13 @@ CASES: list[Case] = [
     *cases_reductions.CASES,
     *cases_shapes.CASES,
     *cases_algebra.CASES,
+    *cases_array_api.CASES,
     *cases_sparse.CASES,
     *cases_special.CASES,
     *cases_random.CASES,
     *cases_fourier.CASES,
     *cases_scans.CASES,
+    *cases_einsum.CASES,
     *cases_padding.CASES,
     *cases_scattering.CASES,
     *cases_windows.CASES,
