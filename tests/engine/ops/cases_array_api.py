@@ -205,6 +205,7 @@ SHAPES = (
             lambda r: np.repeat(np.arange(3), r),
             (Input((3,), "positive"),),
             out=I64,
+            dtypes=accepted("integer"),
         ),
         *[
             Case(
