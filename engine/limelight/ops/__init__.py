@@ -5,6 +5,7 @@ from limelight.ops.arithmetic import *  # noqa: F403
 from limelight.ops.broadcasting import *  # noqa: F403
 from limelight.ops.casting import *  # noqa: F403
 from limelight.ops.comparison import *  # noqa: F403
+from limelight.ops.contracting import *  # noqa: F403
 from limelight.ops.converting import *  # noqa: F403
 from limelight.ops.creation import *  # noqa: F403
 from limelight.ops.diagonals import *  # noqa: F403
@@ -17,6 +18,7 @@ from limelight.ops.joining import *  # noqa: F403
 from limelight.ops.limits import *  # noqa: F403
 from limelight.ops.logarithms import *  # noqa: F403
 from limelight.ops.logic import *  # noqa: F403
+from limelight.ops.padding import *  # noqa: F403
 from limelight.ops.permuting import *  # noqa: F403
 from limelight.ops.placing import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
