@@ -35,7 +35,10 @@ def test_examples_run(package: ModuleType) -> None:
 FAMILIES = [name for name in modules_of(limelight) if name.startswith("limelight.ops.")]
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "limelight.nn", "limelight.random", "limelight.linalg", "limelight.fft"])
+OTHERS = ["nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft"]
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *(f"limelight.{name}" for name in OTHERS)])
 def test_every_public_function_has_an_example(name: str) -> None:
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", ()):

@@ -12,6 +12,7 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.module import Module
 from limelight.ops.creation import zeros_like
 from limelight.optim.rows import Rows
+from limelight.optim.settings import not_negative
 from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, TensorRef, as_tensor
 from limelight.variables import Variable
@@ -99,8 +100,7 @@ class Optimizer(Module):
         """
         pairs = self._pairs(gradients, variables)
         done = self.step.read_value().astype(dtypes.float64)
-        given = self.learning_rate
-        rate = as_tensor(given if isinstance(given, Variable) else given(done))
+        rate = self._rate(done)
         self.step.assign_add(1)
         for gradient, variable in pairs:
             self._update(gradient, variable, rate, done + 1.0)
@@ -126,6 +126,13 @@ class Optimizer(Module):
         rate = self.learning_rate
         first = f"{rate._value_now().item():g}" if isinstance(rate, Variable) else repr(rate)
         return f"{type(self).__name__}({', '.join([first, *(f'{name}={x}' for name, x in settings.items())])})"
+
+    def _rate(self, done: Tensor) -> Tensor:
+        given = self.learning_rate
+        rate = as_tensor(given if isinstance(given, Variable) else given(done))
+        if rate.ndim:
+            raise ShapeError(f"{type(self).__name__}: the learning rate must be a scalar, got {rate.spec}: {given!r}")
+        return rate
 
     def _update(self, gradient: Gradient, variable: Variable, rate: Tensor, t: Tensor) -> None:
         wide = _wide(variable.dtype)
@@ -201,6 +208,7 @@ def _as_rate(given: Any) -> Variable | Schedule:
     if callable(given):
         schedule: Schedule = given
         return schedule
+    not_negative("learning_rate", "the rate", given)
     return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
 
 

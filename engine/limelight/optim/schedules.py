@@ -2,6 +2,12 @@
 
 A schedule is called with that number, a float64 scalar that starts at 0, and computes with tensors: so a staged step
 follows it without a new trace. Any function of that kind is a schedule; these are the usual ones.
+
+>>> import limelight as ll
+>>> ll.optim.SGD(ll.optim.schedules.Cosine(0.1, steps=1000, warmup=100))
+SGD(Cosine(rate=0.1, steps=1000, warmup=100, final=0.0))
+>>> ll.optim.SGD(lambda done: 0.1 / (1.0 + done)).learning_rate(3.0)
+0.025
 """
 
 from __future__ import annotations

@@ -92,6 +92,14 @@ def test_a_schedule_is_followed_without_a_new_trace_and_cannot_be_overwritten():
         optimiser.learning_rate = 0.1
 
 
+def test_a_rate_is_one_number_and_not_negative():
+    with pytest.raises(ll.errors.ShapeError, match=r"must be a scalar, got f32\[2\]"):
+        ll.optim.SGD(lambda done: ll.ones(2)).apply([ll.ones(2)], [ll.Variable([1.0, 2.0])])
+    for rate in (-0.1, float("nan")):
+        with pytest.raises(ll.errors.ArgumentError, match="the rate must be at least 0"):
+            ll.optim.SGD(rate)
+
+
 def test_the_rate_keeps_the_precision_of_python():
     assert ll.optim.SGD(0.1).learning_rate.read_value().item() == 0.1
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import limelight as ll
 
@@ -88,3 +90,21 @@ def test_clipping_keeps_gradients_sparse_and_adds_repeated_rows_up_first():
         (clipped,), (wanted,) = clip([g], limit), clip([whole], limit)
         assert isinstance(clipped, ll.SparseGradient)
         assert np.allclose(clipped.dense().numpy(), wanted.numpy())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    shape=st.sampled_from([(4,), (5, 2), (3, 1, 2), (4, 0)]),
+    look_ups=st.lists(st.lists(st.integers(-3, 2), max_size=5), min_size=1, max_size=3),
+    name=st.sampled_from(["SGD", "Adagrad"]),
+)
+def test_where_rows_without_a_gradient_would_not_move_anyway_sparse_is_dense(shape, look_ups, name):
+    start = np.random.default_rng(1).normal(size=shape)
+    results = []
+    for dense in (False, True):
+        table, optimiser = ll.Variable(start), OPTIMISERS[name]()
+        for indices in look_ups:
+            g = gradient(table, ll.constant(np.array(indices, "int32")), 0.5)
+            optimiser.apply([g.dense() if dense else g], [table])
+        results.append(table.numpy())
+    assert np.allclose(*results, atol=1e-12)

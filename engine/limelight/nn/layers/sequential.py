@@ -29,11 +29,12 @@ class Sequential(Module):
             if not callable(layer):
                 hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
                 raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
-        self.layers = list(layers)
+        self.layers = layers
+        self._trained = tuple([takes_training(layer) for layer in layers])  # asked once: it takes longer than a layer
 
     def call(self, x: Any, training: bool = False) -> Any:
-        for layer in self.layers:
-            x = layer(x, training=training) if takes_training(layer) else layer(x)
+        for layer, trained in zip(self.layers, self._trained, strict=True):
+            x = layer(x, training=training) if trained else layer(x)
         return x
 
     def __repr__(self) -> str:
