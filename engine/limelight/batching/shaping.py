@@ -120,10 +120,10 @@ def shape_of(site: Site) -> Any:
     return Shared(site.run(site.inputs)[1:])
 
 
-@rule("pad")
+@rule("pad", "pad_continued", "pad_folded")
 def pad(site: Site) -> Any:
-    widths, *value = site.attrs
-    return site.run(site.inputs, ((0, 0), *widths), *value)
+    margins, how = site.attrs
+    return site.run(site.inputs, ((0, 0), *margins), how)
 
 
 @rule("tile")

@@ -171,18 +171,6 @@ REPEATING = [
         )
         for s, a in ((1, None), (-2, 1), ((1, 2), (0, -1)), (1, (0, 1)))
     ],
-    *[
-        Case("pad", lambda x, w=w: ll.pad(x, w), lambda x, w=w: np.pad(x, w), (Input((2, 3)),), note=f"{w}")
-        for w in (1, (1, 0), ((0, 2), (1, 0)))
-    ],
-    Case(
-        "pad",
-        lambda x: ll.pad(x, 1, value=3),
-        lambda x: np.pad(x, 1, constant_values=3),
-        (Input((2,)),),
-        note="with 3",
-        dtypes=NUMERIC,
-    ),
 ]
 
 _KEYS = (
