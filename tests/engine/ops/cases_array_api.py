@@ -202,7 +202,7 @@ SHAPES = (
         Case(
             "repeat_places",
             raw("repeat_places"),
-            lambda r: np.repeat(np.arange(3), r),
+            lambda r: np.repeat(np.arange(3), r.astype(int)),
             (Input((3,), "positive"),),
             out=I64,
             dtypes=accepted("integer"),
