@@ -117,9 +117,14 @@ poisson = entry(defop(
 # random_categorical
 
 
+def check_classes(name: str, spec: TensorSpec) -> None:
+    """Raises ShapeError where there is no last axis, or nothing along it."""
+    if not spec.rank or spec.shape[-1] == 0:
+        raise ShapeError(f"random.{name}: the last axis holds the classes, one at least; got {spec}")
+
+
 def _classes(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
-    if not logits.rank or logits.shape[-1] == 0:
-        raise ShapeError(f"random.categorical: the last axis of the logits holds the classes, got {logits}")
+    check_classes("categorical", logits)
     return known(logits.shape[:-1], dtypes.int32)
 
 
@@ -143,8 +148,7 @@ categorical = entry(defop(
 
 
 def _counts(generator: VariableSpec, p: TensorSpec, n: int, dtype: DType) -> TensorSpec:
-    if not p.rank or p.shape[-1] == 0:
-        raise ShapeError(f"random.multinomial: the last axis of p holds the classes' probabilities, got {p}")
+    check_classes("multinomial", p)
     return known(p.shape, dtype)
 
 

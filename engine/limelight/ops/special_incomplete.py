@@ -18,11 +18,6 @@ from limelight.tensor import Tensor, TensorLike, method
 __all__ = ["betainc", "gammainc", "gammaincc"]
 
 
-def _log_gamma_weight(a: Any, t: Any) -> Any:
-    """The logarithm of the derivative of gammainc(a, exp t) in t."""
-    return a * t - t.exp() - a.lgamma()
-
-
 # gamma_tail
 
 _gamma_tail: Entry = entry(defop(
@@ -66,7 +61,8 @@ def _density_kernel(xp: Any, a: Any, x: Any) -> Any:
     lib = functions(xp)
     dtype = a.dtype
     wide = [xp.asarray(y, dtype="float32") if getattr(y, "itemsize", 8) == 2 else y for y in (a, x)]
-    return xp.exp(lib.xlogy(wide[0] - 1, wide[1]) - wide[1] - lib.gammaln(wide[0])).astype(dtype)
+    found = xp.exp(lib.xlogy(wide[0] - 1, wide[1]) - wide[1] - lib.gammaln(wide[0]))
+    return xp.where(xp.isinf(wide[1]), 0.0, found).astype(dtype)
 
 
 _gamma_density: Entry = entry(defop(
@@ -86,8 +82,8 @@ _gamma_density: Entry = entry(defop(
 
 
 def _in_a(g: Tensor, a: Tensor, x: Any) -> Any:
-    t = x.log()
-    return g * _log_gamma_weight(a, t).exp() * _gamma_tail((a, t), 1)
+    """The derivative in t = log x, x times the density, by the density of a + 1, which is sound at x = 0."""
+    return g * a * _gamma_density(a + 1.0, x) * _gamma_tail((a, x.log()), 1)
 
 
 _gammainc = entry(defop(
@@ -226,7 +222,10 @@ _beta_density: Entry = entry(defop(
 
 
 def _betainc_in(g: Tensor, a: Tensor, b: Tensor, x: Tensor, m: int, n: int) -> Any:
-    return g * _beta_density((a, b, x)) * (x * (1.0 - x)) * _beta_tail((a, b, x), m, n)
+    """The derivative in logit x, x (1 - x) times the density, by that of a + 1 and b + 1: sound at 0 and 1."""
+    total = a + b
+    weight = _beta_density((a + 1.0, b + 1.0, x)) * (a * b / (total * (total + 1.0)))
+    return g * weight * _beta_tail((a, b, x), m, n)
 
 
 _betainc = entry(defop(

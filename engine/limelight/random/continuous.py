@@ -11,7 +11,7 @@ from limelight.ops.softmaxes import softmax
 from limelight.ops.special_normal import truncated_normal_quantile
 from limelight.random.parameters import ShapeLike, fitted, plain, prepared, sizes, spread
 from limelight.random.stream import Stream
-from limelight.tensor import Tensor, TensorLike
+from limelight.tensor import Tensor, TensorLike, as_tensor
 
 _FINEST = 2.0**-25
 """In place of a uniform 0, of which an unbounded distribution would make infinity: half of what float32 can draw."""
@@ -200,6 +200,7 @@ class Continuous(Stream):
         >>> round(ll.random.dirichlet(ll.constant([1.0, 2.0, 3.0])).sum().item(), 5)
         1.0
         """
-        found, (concentration,) = prepared("dirichlet", dtype, concentration)
+        found, (concentration,) = prepared("dirichlet", dtype, as_tensor(concentration))
+        distributions.check_classes("dirichlet", concentration.spec)
         wanted = sizes("dirichlet", shape, (concentration,))
         return softmax(distributions.log_gamma((self, spread(concentration, found, wanted))))

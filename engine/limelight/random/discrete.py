@@ -82,7 +82,8 @@ class Discrete(Stream):
         [0, 0, 0]
         """
         given = as_tensor(logits)
-        if shape is not None and given.ndim:
+        distributions.check_classes("categorical", given.spec)
+        if shape is not None:
             given = spread(given, given.dtype, self._with_classes(shape, given))
         return distributions.categorical((self, given))
 
@@ -107,6 +108,7 @@ class Discrete(Stream):
             raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
         found, (p,) = prepared("multinomial", None, p)
         wanted = spread(p, found, sizes("multinomial", shape, (p,)))
+        distributions.check_classes("multinomial", wanted.spec)
         return distributions.multinomial((self, wanted), int(n), _whole("multinomial", dtype))
 
     def permutation(self, x: int | Tensor, /) -> Tensor:
