@@ -50,7 +50,7 @@ class Batcher(dispatch.Interpreter):
             )
         values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
         with dispatch.beneath(self):
-            result = self._result(Site(op, values, mask, attrs, self.size))
+            result = self._result(Site(op, values, mask, attrs, self.size, self.looped))
         return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
 
     def _result(self, site: Site) -> Any:

@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from limelight.staging import batching as batching
 from limelight.staging import forward as forward

@@ -37,6 +37,7 @@ class GraphFunction:
         self.name = graph.name
         self.id = next(_ids)
         self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
+        self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
         self._placed: dict[tuple[Device, ...], Placed] = {}
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight import dispatch, shapes
+from limelight.batching import Batched
 from limelight.errors import ControlFlowError
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
@@ -40,7 +41,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     pred = as_tensor(pred)
     if not is_condition(pred.spec):
         raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}")
-    if tracing() is None or not isinstance(pred, SymbolicTensor):
+    if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
         return true_fn() if pred else false_fn()
     traced = [trace_branch("true_fn", true_fn), trace_branch("false_fn", false_fn)]
     _check(*traced)
@@ -120,7 +121,9 @@ def _padded(graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value
     ]
     nodes = [*graph.nodes, *blanks.values()]
     names, captures = graph.input_names, graph.n_captures
-    return GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
+    padded = GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
+    padded.blanks = frozenset([*range(n, n + len(before)), *range(len(outputs) - len(after), len(outputs))])
+    return padded
 
 
 def _blank(spec: Spec) -> Op:

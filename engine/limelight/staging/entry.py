@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight import dispatch
+from limelight.batching import Batched
 from limelight.devices import CPU0
 from limelight.errors import DeadVariableError, SignatureError
 from limelight.graph.ir import Graph
@@ -93,8 +94,11 @@ class ConcreteFunction:
 
     @property
     def stale(self) -> bool:
-        """Whether it captured a symbolic tensor of an enclosing trace that has ended: then it can never run again."""
-        return any(isinstance(x, SymbolicTensor) and x._tracer.finished for x in self.captures)
+        """Whether it captured a tensor of a trace or vectorised call that has ended: then it can never run again."""
+        return any(
+            (isinstance(x, SymbolicTensor) and x._tracer.finished) or (isinstance(x, Batched) and x._batcher.finished)
+            for x in self.captures
+        )
 
     @property
     def nbytes(self) -> int:
@@ -162,7 +166,8 @@ class ConcreteFunction:
 
     def runs_payloads(self, given: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
-        near = all(x is not None and x._device is CPU0 and not isinstance(x, SymbolicTensor) for x in self.captures)
+        unreal = (SymbolicTensor, Batched)
+        near = all(x is not None and x._device is CPU0 and not isinstance(x, unreal) for x in self.captures)
         return near and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
 
     def _captured(self) -> list[Any]:

@@ -115,8 +115,11 @@ def _push_cond(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[An
     each = [set(pushed(branch, moving).moving) for branch in branches]
     forced = tuple([i in each[0] | each[1] for i in range(n)])
     functions = tuple([pushed(branch, moving, forced).function for branch in branches])
+    places = [i for i in range(n) if forced[i]]
+    for branch, wider in zip(branches, functions, strict=True):
+        wider.blanks = branch.blanks | {n + k for k, i in enumerate(places) if i in branch.blanks}
     results = dispatch.apply(cond_op, (*inputs, *_given(tangents)), functions)
-    return _parted(results, n, [i for i in range(n) if forced[i]])
+    return _parted(results, n, places)
 
 
 class _Loop(NamedTuple):

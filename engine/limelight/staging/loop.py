@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight import dispatch, dtypes, nest, shapes
+from limelight.batching import Batched
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
 from limelight.errors import ArgumentError, ControlFlowError
@@ -48,11 +49,7 @@ def while_loop(
     names = nest.paths(structure, "loop_vars")
     loop = Loop(cond, body, structure, _kept_specs(leaves, shape_invariants, names), names)
     limit = _limit(maximum_iterations)
-    if tracing() is None:
-        return loop.run(leaves, limit)
-    (cond_fn, body_fn), captures = close(loop.trace())
-    results = dispatch.apply(while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
-    return nest.unflatten(structure, results)
+    return loop.run(leaves, limit) if tracing() is None else loop.stage(leaves, limit)
 
 
 class Loop(NamedTuple):
@@ -67,10 +64,21 @@ class Loop(NamedTuple):
     def run(self, leaves: list[Tensor], limit: int | None) -> Any:
         """Runs the loop at once."""
         done = 0
-        while (limit is None or done < limit) and self.goes_on(*leaves):
+        while limit is None or done < limit:
+            going = self.goes_on(*leaves)
+            if isinstance(going, Batched):  # each example has an answer of its own
+                return self.stage(leaves, None if limit is None else limit - done)
+            if not going:
+                break
             leaves = self.step(*leaves)
             done += 1
         return nest.unflatten(self.structure, leaves)
+
+    def stage(self, leaves: list[Tensor], limit: int | None) -> Any:
+        """Makes the loop one op."""
+        (cond_fn, body_fn), captures = close(self.trace())
+        results = dispatch.apply(while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
+        return nest.unflatten(self.structure, results)
 
     def trace(self) -> tuple[Traced, Traced]:
         """Traces both functions once."""

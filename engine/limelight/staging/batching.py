@@ -1,0 +1,257 @@
+"""Batching rules of staged functions, branches and loops: their graphs for many examples at once.
+
+The graph is traced once more under a batcher, for a pattern of inputs that differ between examples, and kept with the
+function. Where a batch decides, both branches run and each example takes its own; a loop goes on while one example
+does, and the others keep what they have. So branches and bodies with effects are run example by example instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from limelight import dispatch
+from limelight.batching import Batcher, Shared, Site, rule
+from limelight.batching.batched import batched
+from limelight.batching.rules import front, repeated
+from limelight.dtypes import int32
+from limelight.graph.ir import Graph
+from limelight.spec import Spec, TensorSpec, known
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.conditional import cond_op
+from limelight.staging.gradient import call
+from limelight.staging.loop import Place, Record, while_forward, while_op
+from limelight.tensor import Tensor, constant
+from limelight.trace import Tracer, replay
+
+Flags = tuple[bool, ...]
+
+
+class Many(NamedTuple):
+    """A graph function for many examples, which of its outputs differ between them, and which ops it has in loops."""
+
+    function: GraphFunction
+    mask: Flags
+    looped: dict[str, int]
+
+
+def many(site: Site, function: Any, mask: Flags, forced: Flags = ()) -> Many | None:
+    """`function` for inputs of which those in `mask` have the examples first, built once; None if it cannot be had.
+
+    Outputs that are `forced` have the examples in any case.
+    """
+    if not any(mask) and not any(forced):
+        return Many(function, (False,) * len(function.graph.outputs), {})
+    key = ("many", mask, _count(site), forced)
+    if key not in function.pairs:
+        made = _trace(function.graph, mask, _count(site), forced, lambda inputs: replay(function.graph, inputs))
+        function.pairs[key] = made
+        if made is not None:
+            made.function.blanks = function.blanks
+    found: Many | None = function.pairs[key]
+    return found
+
+
+def _count(site: Site) -> int | None:
+    return site.size if isinstance(site.size, int) else None
+
+
+def _note(site: Site, *functions: Many) -> None:
+    """Tells of the ops that these functions run example by example."""
+    for function in functions:
+        for name, times in function.looped.items():
+            site.looped[name] = site.looped.get(name, 0) + times
+
+
+def _trace(
+    like: Graph,
+    mask: Flags,
+    count: int | None,
+    forced: Flags,
+    body: Callable[[list[Any]], list[Any]],
+    specs: Sequence[Spec] = (),
+) -> Many | None:
+    """`body` for many examples, with inputs of `specs`, or as `like` has them."""
+    name, specs = like.name, specs or [value.spec for value in like.inputs]
+    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"many_{name}") as tracer:
+        inputs = [tracer.add_input(_wider(s, count) if m else s) for s, m in zip(specs, mask, strict=True)]
+        if count is not None:
+            size: Any = count
+        else:
+            size = next(x for x, m in zip(inputs, mask, strict=True) if m).sizes()[0]
+        with Batcher(size, f"vectorize({name})") as batcher:
+            outputs = body([batched(x, batcher) if m else x for x, m in zip(inputs, mask, strict=True)])
+        if any(batcher.owns(y) and not isinstance(y, Tensor) for y in outputs):
+            return None  # opaque values for each example are no value of a graph
+        differing = tuple([batcher.owns(y) or (i < len(forced) and forced[i]) for i, y in enumerate(outputs)])
+        values = [_value(y, d, batcher, size) for y, d in zip(outputs, differing, strict=True)]
+        return Many(GraphFunction(tracer.finish(values)), differing, batcher.looped)
+
+
+def _value(y: Any, differs: bool, batcher: Batcher, size: Any) -> Any:
+    return batcher.inside(y) if batcher.owns(y) else repeated(y, size) if differs else y
+
+
+def _wider(spec: Spec, count: int | None) -> Spec:
+    assert isinstance(spec, TensorSpec)
+    return known((count, *spec.shape), spec.dtype)
+
+
+def _shown(results: Sequence[Any], mask: Flags) -> tuple[Any, ...]:
+    return tuple([y if m else Shared(y) for y, m in zip(results, mask, strict=True)])
+
+
+def _pure(*functions: Any) -> bool:
+    """Whether they may run where only some examples ask for it."""
+    return not any(f.effects.writes or f.effects.chains for f in functions)
+
+
+def _tensors_only(site: Site) -> bool:
+    return all(isinstance(x, Tensor) for x, m in zip(site.inputs, site.mask, strict=True) if m)
+
+
+@rule("call", "call_forward")
+def _call(site: Site) -> Any:
+    found = many(site, site.attrs[0], site.mask) if _tensors_only(site) else None
+    if found is None:
+        return NotImplemented
+    _note(site, found)
+    return _shown(dispatch.apply(call, site.inputs, (found.function,)), found.mask)
+
+
+@rule("cond", "cond_forward")
+def _cond(site: Site) -> Any:
+    if not _tensors_only(site):
+        return NotImplemented
+    true, false = site.attrs[:2]
+    mask = site.mask[1:]
+    sides = many(site, true, mask), many(site, false, mask)
+    if sides[0] is None or sides[1] is None:
+        return NotImplemented
+    if site.mask[0]:
+        return _select(site, sides[0], sides[1])
+    forced = tuple([a or b for a, b in zip(sides[0].mask, sides[1].mask, strict=True)])
+    sides = many(site, true, mask, forced), many(site, false, mask, forced)
+    assert sides[0] is not None, "it could be had without forcing"
+    assert sides[1] is not None, "it could be had without forcing"
+    _note(site, sides[0], sides[1])
+    return _shown(dispatch.apply(cond_op, site.inputs, (sides[0].function, sides[1].function)), forced)
+
+
+def _select(site: Site, true: Many, false: Many) -> Any:
+    """Both branches, and from each the examples that chose it. What only one of them has is taken as it is."""
+    branches = site.attrs[:2]
+    if not _pure(*branches) or any(not isinstance(v.spec, TensorSpec) for b in branches for v in b.graph.outputs):
+        return NotImplemented
+    _note(site, true, false)
+    pred, *captures = site.inputs
+    pred = pred.reshape((-1,))
+    found = []
+    columns = zip(_for_all(site, true, captures), _for_all(site, false, captures), strict=True)
+    for i, (a, b) in enumerate(columns):
+        if i in branches[0].blanks:
+            found.append(b)
+        elif i in branches[1].blanks:
+            found.append(a)
+        else:
+            found.append(pred.reshape((-1,) + (1,) * (a.ndim - 1)).where(a, b))
+    return tuple(found)
+
+
+def _for_all(site: Site, side: Many, captures: Sequence[Any]) -> list[Any]:
+    n = len(side.function.graph.inputs)
+    results = dispatch.apply(call, tuple(captures[len(captures) - n :]), (side.function,))
+    return [y if m else repeated(y, site.size) for y, m in zip(results, side.mask, strict=True)]
+
+
+# Loops
+
+
+@rule("while_loop", "while_forward")
+def _while(site: Site) -> Any:
+    condition, body, n, limit = site.attrs[:4]
+    if not _tensors_only(site):
+        return NotImplemented
+    mask: Flags | None = site.mask
+    before: Flags | None = None
+    while mask != before and mask is not None:  # what differs after an iteration differs before the next one
+        before, mask = mask, _after(site, body, mask, n)
+    asked = None if mask is None else many(site, condition, mask)
+    if mask is None or asked is None:
+        return NotImplemented
+    if asked.mask[0]:
+        return _masked(site, tuple([m or i < n for i, m in enumerate(mask)]))
+    forced = tuple([i < n and mask[i] for i in range(len(body.graph.outputs))])
+    step = many(site, body, mask, forced)
+    assert step is not None, "it could be had without forcing"
+    _note(site, asked, step)
+    inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
+    if site.op == "while_loop":
+        return _shown(dispatch.apply(while_op, inputs, (asked.function, step.function, n, limit)), mask[:n])
+    record = site.attrs[4]
+    results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, record))
+    stacks = _stacks(results[n + 1 :], record.places, mask, step.mask)
+    return (*_shown(results[:n], mask[:n]), Shared(results[n]), *stacks)
+
+
+def _after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
+    found = many(site, body, mask)
+    return None if found is None else tuple([m or (i < n and found.mask[i]) for i, m in enumerate(mask)])
+
+
+def _stacks(stacks: Sequence[Any], places: Sequence[Place], inputs: Flags, outputs: Flags) -> list[Any]:
+    """The stacks have iterations first, then examples; examples shall come first."""
+    return [
+        front(stack, 1) if (inputs if where == "input" else outputs)[i] else Shared(stack)
+        for stack, (where, i) in zip(stacks, places, strict=True)
+    ]
+
+
+def _masked(site: Site, mask: Flags) -> Any:
+    """A loop that goes on while any example does; those that are done keep their values, and their own count."""
+    condition, body, n, limit = site.attrs[:4]
+    if not _pure(condition, body):
+        return NotImplemented
+    key = ("masked", body, mask, _count(site))
+    if key not in condition.pairs:
+        condition.pairs[key] = _masked_functions(site, mask)
+    going, step = condition.pairs[key]
+    _note(site, going, step)
+    leading = [site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))]
+    inputs = (*leading[:n], repeated(constant(0, int32), site.size), *leading[n:])
+    if site.op == "while_loop":
+        results = dispatch.apply(while_op, inputs, (going.function, step.function, n + 1, limit))
+        return tuple(results[:n])
+    record = site.attrs[4]
+    kept = tuple([(where, i if where == "input" or i < n else i + 1) for where, i in record.places])
+    params = (going.function, step.function, n + 1, limit, Record(record.pair, kept, ()))
+    results = dispatch.apply(while_forward, inputs, params)
+    return (*results[: n + 1], *_stacks(results[n + 2 :], kept, mask, step.mask))
+
+
+def _masked_functions(site: Site, mask: Flags) -> tuple[Many, Many]:
+    """Whether any example goes on, and one step for those that do. Behind the variables stands each one's count."""
+    condition, body, n = site.attrs[:3]
+    like = [value.spec for value in body.graph.inputs]
+    specs = [*like[:n], known((), int32), *like[n:]]
+    wider = (*mask[:n], True, *mask[n:])
+
+    def goes_on(given: list[Any]) -> Any:
+        return replay(condition.graph, [*given[:n], *given[n + 1 :]])[0].reshape(())
+
+    def step(given: list[Any]) -> list[Any]:
+        going = goes_on(given)
+        results = replay(body.graph, [*given[:n], *given[n + 1 :]])
+        variables = [going.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
+        return [*variables, given[n] + going.astype(int32), *results[n:]]
+
+    count = _count(site)
+    asked = _trace(condition.graph, wider, count, (), lambda given: [goes_on(given)], specs)
+    stepping = _trace(body.graph, wider, count, (True,) * (n + 1), step, specs)
+    assert asked is not None, "a condition is a tensor"
+    assert stepping is not None, "it could be had without a mask"
+    graph = asked.function.graph
+    with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+        inputs = [tracer.add_input(value.spec) for value in graph.inputs]
+        any_goes_on = GraphFunction(tracer.finish([replay(graph, inputs)[0].any()]))
+    return asked._replace(function=any_goes_on), stepping
