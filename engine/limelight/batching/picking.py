@@ -1,13 +1,18 @@
-"""Batching rules of indexing: slices, arrays of positions, and their transposes."""
+"""Batching rules of indexing: slices, arrays of positions, and their transposes.
+
+Positions that differ between examples become arrays of positions with one more array, which says of which example.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from limelight import dispatch
 from limelight.batching.rules import Site, front, rule, shape_with
+from limelight.dtypes import int64
 from limelight.registry import get
-from limelight.tensor import Tensor
+from limelight.tensor import Tensor, constant
 
 _ALL = (None, None, None)
 
@@ -19,13 +24,19 @@ def sliced(site: Site) -> Any:
 
 @rule("dynamic_slice")
 def dynamic_slice(site: Site) -> Any:
-    return NotImplemented if site.mask[1] else site.run(site.inputs, (_ALL, *site.attrs[0]))
+    if not site.mask[1]:
+        return site.run(site.inputs, (_ALL, *site.attrs[0]))
+    picked = _as_index(site, "index")
+    return NotImplemented if picked is None else index(picked)
 
 
 @rule("slice_scatter", "dynamic_slice_scatter")
 def slice_scatter(site: Site) -> Any:
     key, shape = site.attrs
-    if any(site.mask[1:]) or not isinstance(site.size, int):
+    if any(site.mask[1:]):
+        picked = _as_index(site, "index_scatter")
+        return NotImplemented if picked is None else index_scatter(picked)
+    if not isinstance(site.size, int):
         return NotImplemented
     return site.run(site.inputs, (_ALL, *key), (site.size, *shape))
 
@@ -34,9 +45,24 @@ def slice_scatter(site: Site) -> Any:
 def slice_scatter_dynamic(site: Site) -> Any:
     *given, shape = site.inputs
     key, rank = site.attrs
+    if len(given) > 1 and site.mask[1] and not site.mask[2]:
+        picked = _as_index(site, "index_scatter_dynamic")
+        return NotImplemented if picked is None else index_scatter_dynamic(picked)
     if any(site.mask[1:]):
         return NotImplemented
     return site.run((*given, shape_with(site.size, shape)), (_ALL, *key), rank + 1)
+
+
+def _as_index(site: Site, op: str) -> Site | None:
+    """The same by arrays of positions, where no bound of a slice is a tensor."""
+    key = site.attrs[0]
+    if any(isinstance(bound, str) for part in key if isinstance(part, tuple) for bound in part):
+        return None
+    x, positions, *more = site.inputs
+    if key.count("t") == 1:
+        positions = positions[:, 0]
+    marks = tuple(["i" if isinstance(part, str) else part for part in key])
+    return replace(site, op=get(op), inputs=(x, positions, *more), attrs=(marks, *site.attrs[1:]))
 
 
 # take: along one axis
@@ -50,62 +76,30 @@ def take(site: Site) -> Any:
         return site.run((x, indices), axis + 1)
     if not site.mask[0]:
         return front(site.run((x, indices), axis), axis)
-    if not isinstance(site.size, int) or None in x.shape:
-        return NotImplemented
-    n, count = site.size, x.shape[axis + 1]
-    rows = _to_front(x, axis).reshape((n * count, *_without(x.shape[1:], axis)))
-    found = site.run((rows, _offset(indices, n, count)), 0)
-    return _back(found, indices.ndim - 1, axis)
+    return index(replace(site, op=get("index"), attrs=(_key_of(axis),)))
 
 
-def _to_front(x: Tensor, axis: int) -> Tensor:
-    """(n, a.., size, b..) -> (n, size, a.., b..)."""
-    rest = [i for i in range(1, x.ndim) if i != axis + 1]
-    return x.transpose((0, axis + 1, *rest))
-
-
-def _without(shape: Any, axis: int) -> tuple[Any, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
-
-
-def _offset(indices: Tensor, n: int, count: int) -> Tensor:
-    """Indices into all examples' rows, laid end to end."""
-    i = indices.astype("int64")
-    first: Tensor = dispatch.apply(get("arange"), (), (0, count, n, i.dtype))
-    return (i < 0).where(i + count, i) + first.reshape((n,) + (1,) * (i.ndim - 1))
-
-
-def _back(x: Tensor, extra: int, axis: int) -> Tensor:
-    """(n, i.., a.., b..) -> (n, a.., i.., b..): the `extra` axes of the indices go behind `axis` others."""
-    index = list(range(1, 1 + extra))
-    rest = list(range(1 + extra, x.ndim))
-    return x.transpose((0, *rest[:axis], *index, *rest[axis:]))
+def _key_of(axis: int) -> tuple[Any, ...]:
+    return ((_ALL,) * axis) + ("i",)
 
 
 @rule("take_scatter")
 def take_scatter(site: Site) -> Any:
-    g, indices = site.inputs
     axis, shape = site.attrs
-    if not isinstance(site.size, int):
-        return NotImplemented
-    if not site.mask[1]:
-        return site.run((g, indices), axis + 1, (site.size, *shape))
-    g = site.lead(0)
-    if None in (*g.shape, *indices.shape):
-        return NotImplemented
-    n, count, extra = site.size, shape[axis], indices.ndim - 1
-    rest = _without(shape, axis)
-    moved = g.transpose((0, *range(1 + axis, 1 + axis + extra), *range(1, 1 + axis), *range(1 + axis + extra, g.ndim)))
-    rows = site.run((moved, _offset(indices, n, count)), 0, (n * count, *rest))
-    return _back(rows.reshape((n, count, *rest)), 1, axis)
+    if site.mask[1]:
+        return index_scatter(replace(site, op=get("index_scatter"), attrs=(_key_of(axis), shape)))
+    return site.run(site.inputs, axis + 1, (site.size, *shape)) if isinstance(site.size, int) else NotImplemented
 
 
 @rule("take_scatter_dynamic")
 def take_scatter_dynamic(site: Site) -> Any:
     g, indices, shape = site.inputs
     axis, rank = site.attrs
-    if any(site.mask[1:]):
+    if site.mask[2]:
         return NotImplemented
+    if site.mask[1]:
+        op = get("index_scatter_dynamic")
+        return index_scatter_dynamic(replace(site, op=op, attrs=(_key_of(axis), rank)))
     return site.run((g, indices, shape_with(site.size, shape)), axis + 1, rank + 1)
 
 
@@ -135,13 +129,22 @@ def _per_example(site: Site, key: Any) -> Tensor:
     """The positions with one more array in front, which says of which example: what `("i", *key)` takes."""
     indices = site.inputs[1]
     several = key.count("i") > 1
-    stacked = indices.transpose((1, 0, *range(2, indices.ndim))) if several else indices.expand_dims(0)
-    stacked = stacked.astype("int64")
-    shape = stacked.shape[1:]
-    steps = dispatch.apply(get("arange"), (), (0, 1, site.size, stacked.dtype))
-    example = steps.reshape((1, site.size) + (1,) * (len(shape) - 1)).broadcast_to((1, *shape))
+    stacked = (indices.transpose((1, 0, *range(2, indices.ndim))) if several else indices.expand_dims(0)).astype(int64)
+    if isinstance(site.size, int):
+        steps = dispatch.apply(get("arange"), (), (0, 1, site.size, int64))
+    else:
+        steps = dispatch.apply(get("arange_dynamic"), (constant(0, int64), site.size, constant(1, int64)))
+    example = steps.expand_dims((0, *range(2, stacked.ndim))) + stacked[:1] * 0
     found: Tensor = dispatch.apply(get("concat"), (example, stacked), (0,))
     return found
+
+
+def _scattered(site: Site, key: Any) -> Tensor:
+    """What is to be put at positions that differ, with their axes first."""
+    g, rank, start = site.lead(0), _index_rank(site.inputs[1], key) - 1, _start(key)
+    order = (0, *range(1 + start, 1 + start + rank), *range(1, 1 + start), *range(1 + start + rank, g.ndim))
+    moved: Tensor = g.transpose(order)
+    return moved
 
 
 @rule("index")
@@ -151,14 +154,14 @@ def index(site: Site) -> Any:
     if not site.mask[1]:
         found = site.run((x, indices), (_ALL, *key))
         return found if _together(key) else front(found, _index_rank(indices, key))
-    rank = _index_rank(indices, key) - 1
     if not site.mask[0]:
         if key.count("i") > 1:
             indices = indices.transpose((1, 0, *range(2, indices.ndim)))
         return front(site.run((x, indices), key), _start(key))
-    if not isinstance(site.size, int) or None in indices.shape:
-        return NotImplemented
-    return _back(site.run((x, _per_example(site, key)), ("i", *key)), rank, _start(key))
+    found = site.run((x, _per_example(site, key)), ("i", *key))
+    rank, start = _index_rank(indices, key) - 1, _start(key)
+    own, rest = range(1, 1 + rank), list(range(1 + rank, found.ndim))
+    return found.transpose((0, *rest[:start], *own, *rest[start:]))
 
 
 @rule("index_scatter")
@@ -168,22 +171,21 @@ def index_scatter(site: Site) -> Any:
     if not isinstance(site.size, int):
         return NotImplemented
     wider = (site.size, *shape)
-    if not site.mask[1]:
+    if site.mask[1]:
+        return site.run((_scattered(site, key), _per_example(site, key)), ("i", *key), wider)
+    if not _together(key):  # then the positions' axes come before the examples'
         rank = _index_rank(indices, key)
-        if not _together(key):  # then the positions' axes come before the examples'
-            g = g.transpose((*range(1, 1 + rank), 0, *range(1 + rank, g.ndim)))
-        return site.run((g, indices), (_ALL, *key), wider)
-    if None in indices.shape:
-        return NotImplemented
-    g, rank, start = site.lead(0), _index_rank(indices, key) - 1, _start(key)
-    order = (0, *range(1 + start, 1 + start + rank), *range(1, 1 + start), *range(1 + start + rank, g.ndim))
-    return site.run((g.transpose(order), _per_example(site, key)), ("i", *key), wider)
+        g = g.transpose((*range(1, 1 + rank), 0, *range(1 + rank, g.ndim)))
+    return site.run((g, indices), (_ALL, *key), wider)
 
 
 @rule("index_scatter_dynamic")
 def index_scatter_dynamic(site: Site) -> Any:
     g, indices, shape = site.inputs
     key, rank = site.attrs
-    if any(site.mask[1:]) or not _together(key):
+    if site.mask[2] or not (site.mask[1] or _together(key)):
         return NotImplemented
-    return site.run((g, indices, shape_with(site.size, shape)), (_ALL, *key), rank + 1)
+    wider = shape_with(site.size, shape)
+    if site.mask[1]:
+        return site.run((_scattered(site, key), _per_example(site, key), wider), ("i", *key), rank + 1)
+    return site.run((g, indices, wider), (_ALL, *key), rank + 1)
