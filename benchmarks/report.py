@@ -65,7 +65,7 @@ def times(samples: Samples, libraries: Sequence[Library], rows: Sequence[Row]) -
         against = ratio(samples, row.name, US, "numpy")
         cells = [show_seconds(typical(samples, library.name, row.name)) for library in libraries]
         lines.append([row.name, *cells, "-" if against is None else f"{against:.2f}"])
-    return _aligned(lines)
+    return aligned(lines)
 
 
 def speedups(samples: Samples, libraries: Sequence[Library], rows: Sequence[Row]) -> list[str]:
@@ -77,14 +77,14 @@ def speedups(samples: Samples, libraries: Sequence[Library], rows: Sequence[Row]
         means = [[ratio(samples, row.name, other.name, US) for row in rows if row.group == group] for other in others]
         known = [[value for value in column if value is not None] for column in means]
         lines.append([f"mean, {group}", *(_times(geometric_mean(column) if column else None) for column in known)])
-    return _aligned(lines)
+    return aligned(lines)
 
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in lines]
     return [text[0], "-" * len(text[0]), *text[1:]]
