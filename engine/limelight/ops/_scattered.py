@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from limelight import dtypes, shapes
-from limelight.errors import RunError
 from limelight.ops._infer import SHORT
 from limelight.ops._keys import Key
 
@@ -36,7 +35,7 @@ def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
 
 def _added(size: int, places: Any, rows: Any) -> Any:
     n, width = len(rows), int(np.prod(rows.shape[1:]))
-    if width > 1 and rows.size >= _MANY:
+    if width > 1 and rows.size >= _MANY and rows.dtype != bool:
         return _by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
     out = np.zeros((size, *rows.shape[1:]), rows.dtype)
     if width > 1:
@@ -56,10 +55,24 @@ def _by_matrix(size: int, places: Any, rows: Any) -> Any:
     return csc_array((ones, places, np.arange(n + 1)), shape=(size, n)) @ np.ascontiguousarray(rows)
 
 
-def checked_places(op: str, places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
-    """`places` counted from the front. Raises RunError that names the first one that `axis` does not have.
+def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> Any:
+    """Zeros of `shape` with each of the `values` at its place along `axis`, and at its own place along the others."""
+    out = np.zeros(shape, values.dtype)
+    rank = len(shape)
+    grid: Any = 0
+    for i, n in enumerate(shape):
+        own = places.astype(np.int64) if i == axis else np.arange(n).reshape([-1 if j == i else 1 for j in range(rank)])
+        grid = grid * n + own
+    flat = np.broadcast_to(grid, values.shape).reshape(-1)
+    np.add.at(out.reshape(-1), flat, values.reshape(-1))
+    return out
 
-    `from_end`: whether negative places count from the end. Arrays of other libraries are not looked into.
+
+def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
+    """`places` counted from the front. Raises IndexError that names the first one that `axis` does not have.
+
+    (Whoever runs a kernel makes that an OutOfBoundsError, which names the op.) `from_end`: whether negative places
+    count from the end. Arrays of other libraries are not looked into.
     """
     readable = isinstance(places, np.ndarray | np.generic)
     if not readable or not places.size:
@@ -69,23 +82,23 @@ def checked_places(op: str, places: Any, size: int, axis: int, *, from_end: bool
     if low < least or high >= size:
         places = np.asarray(places)
         wrong = np.argwhere((places < least) | (places >= size))[0].tolist()
-        allowed = f"from {least} to {size - 1}" if size else "none"
-        raise RunError(
-            f"{op}: index {places[tuple(wrong)]}{_position(wrong)} is out of bounds for axis {axis} of size {size} "
-            f"(allowed: {allowed})"
+        allowed = f"allowed: from {least} to {size - 1}" if size else "it has none"
+        index = places[tuple(wrong)]
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {size} ({_position(wrong)}{allowed})"
         )
     return places if low >= 0 else np.where(places < 0, places + size, places)
 
 
 def _position(place: list[int]) -> str:
-    return f" at position {place[0] if len(place) == 1 else shapes.show(place)} of the indices" if place else ""
+    return f"at position {place[0] if len(place) == 1 else shapes.show(place)} of the indices; " if place else ""
 
 
-def refuse_places(op: str, shape: tuple[int, ...], indices: Any, key: Key) -> None:
-    """Raises RunError for the first of the arrays in an index that names a place that its axis does not have."""
+def refuse_places(shape: tuple[int, ...], indices: Any, key: Key) -> None:
+    """Raises IndexError for the first of the arrays in an index that names a place that its axis does not have."""
     arrays = iter([indices] if key.count("i") == 1 else indices)
     axis = 0
     for part in key:
         if part == "i":
-            checked_places(op, next(arrays), shape[axis], axis)
+            checked_places(next(arrays), shape[axis], axis)
         axis += part is not None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from limelight import shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
+from limelight.ops._scattered import add_along, checked_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
@@ -45,7 +44,11 @@ def _places(xp: Any, shape: tuple[int, ...], indices: Any, axis: int) -> tuple[A
 def _kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     if x.ndim != indices.ndim:
         raise ShapeError("take_along_axis needs indices of as many axes as x")
-    return xp.take_along_axis(x, indices, axis)
+    try:
+        return xp.take_along_axis(x, indices, axis)
+    except IndexError:
+        checked_places(indices, x.shape[axis], axis)
+        raise
 
 
 _take_along_axis: Entry = entry(defop(
@@ -65,7 +68,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
     """`out[i, j, k] = x[i, indices[i, j, k], k]` for axis 1, and likewise for others: each row has indices of its own.
 
     `x` and `indices` have as many axes as each other and broadcast but for `axis`. Negative indices count from the end;
-    raises RunError for one that is out of bounds. Indices may repeat: their gradients add up.
+    raises OutOfBoundsError for one that is out of bounds, which it names. Indices may repeat: their gradients add up.
 
     >>> import limelight as ll
     >>> ll.take_along_axis(ll.constant([[10, 20], [30, 40]]), ll.constant([[1], [0]])).tolist()
@@ -77,12 +80,10 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) ->
 
 def _scatter_kernel(xp: Any, x: Any, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
     """Adds each element of `x`, shaped as the picked ones are, where it came from in zeros of `shape`."""
-    key = _places(xp, shape, indices, axis)
     out = xp.zeros(shape, x.dtype)
     if hasattr(out, "at"):
-        return out.at[key].add(x)
-    np.add.at(out, key, x)
-    return out
+        return out.at[_places(xp, shape, indices, axis)].add(x)
+    return add_along(shape, checked_places(indices, shape[axis], axis), x, axis)
 
 
 def _scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) -> TensorSpec:

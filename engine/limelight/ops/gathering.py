@@ -8,6 +8,7 @@ from limelight import dtypes, shapes
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError
+from limelight.ops._scattered import add_rows, checked_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
@@ -23,12 +24,20 @@ def _take_infer(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
     return known((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
 
 
+def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
+    try:
+        return x.take(indices, axis)
+    except IndexError:
+        checked_places(indices, x.shape[axis], axis)
+        raise
+
+
 _take = entry(defop(
     "take",
     inputs="x indices:integer",
     attrs="axis",
     infer=_take_infer,
-    kernel=lambda xp, x, indices, axis: x.take(indices, axis),
+    kernel=_take_kernel,
     vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
@@ -38,8 +47,9 @@ _take = entry(defop(
 def take(x: TensorLike, indices: TensorLike, /, *, axis: int = 0) -> Tensor:
     """The slices of `x` at `indices` along `axis`; also called `gather`. Indices may repeat: their gradients add up.
 
-    Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end; raises RunError
-    for one that is out of bounds.
+    Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end.
+    Raises OutOfBoundsError for one that is beyond it: it names the index, its position, and the size (JAX gives NaN,
+    and TensorFlow on a GPU 0).
 
     >>> import limelight as ll
     >>> ll.take(ll.constant([10, 20, 30]), ll.constant([2, 0])).tolist()
@@ -55,12 +65,10 @@ gather = take
 
 
 def _take_scatter_kernel(xp: Any, x: Any, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    out = xp.zeros(shape, x.dtype)
-    key = (slice(None),) * axis + (indices,)
-    if hasattr(out, "at"):
-        return out.at[key].add(x)
-    xp.add.at(out, key, x)
-    return out
+    taken, first = range(axis, axis + indices.ndim), range(indices.ndim)
+    rows = xp.moveaxis(x, taken, first).reshape(indices.size, *shape[:axis], *shape[axis + 1 :])
+    places = checked_places(indices, shape[axis], axis).reshape(-1)
+    return xp.moveaxis(add_rows(xp, shape[axis], places, rows), 0, axis)
 
 
 def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) -> TensorSpec:
@@ -96,13 +104,23 @@ _one_hot = entry(defop(
 ))  # fmt: skip
 
 
-def one_hot(indices: TensorLike, depth: int, /, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
-    """A last axis of size `depth` with 1 at each index and 0 elsewhere; all 0 for an index out of bounds. Integers.
+def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    """A new axis of size `depth`, at place `axis` of the result, with 1 at each index and 0 elsewhere. Integers.
+
+    All 0 for an index out of bounds. Raises ArgumentError for a negative depth or an axis that the result has not.
 
     >>> import limelight as ll
     >>> ll.one_hot(ll.constant([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> ll.one_hot(ll.constant([0, 2]), 3, axis=0, dtype=ll.int32).tolist()
+    [[1, 0], [0, 0], [0, 1]]
     """
     if depth < 0:
         raise ArgumentError(f"one_hot: depth must not be negative, got {depth}")
-    return _one_hot(indices, depth.__index__(), dtypes.dtype(dtype))
+    found = _one_hot(indices, depth.__index__(), dtypes.dtype(dtype))
+    if axis == -1:
+        return found
+    rank = found.ndim
+    order = list(range(rank - 1))
+    order.insert(shapes.one_axis("one_hot", rank, axis), rank - 1)
+    return found.transpose(order)

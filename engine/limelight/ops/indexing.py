@@ -13,6 +13,7 @@ from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
+from limelight.ops._scattered import add_rows, checked_places, refuse_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -32,6 +33,9 @@ def _placed(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
 
 def _added(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     """Zeros with `value` added at `key`, which may name a place several times."""
+    if xp is np and len(key) == 1 and value.ndim > key[0].ndim:  # whole rows, for which there are faster routes
+        places = checked_places(key[0], shape[0], 0).reshape(-1)
+        return add_rows(xp, shape[0], places, value.reshape(places.size, *shape[1:]))
     out = xp.zeros(shape, value.dtype)
     if hasattr(out, "at"):
         return out.at[key].add(value)
@@ -104,12 +108,20 @@ def _index_infer(x: TensorSpec, indices: TensorSpec, key: Key) -> TensorSpec:
     return known(array_shape("index", x.shape, key, common), x.dtype)
 
 
+def _index_kernel(xp: Any, x: Any, indices: Any, key: Key) -> Any:
+    try:
+        return x[filled(key, _arrays(indices, key))]
+    except IndexError:
+        refuse_places(x.shape, indices, key)
+        raise
+
+
 _index_op = defop(
     "index",
     inputs="x indices:integer",
     attrs="key",
     infer=_index_infer,
-    kernel=lambda xp, x, indices, key: x[filled(key, _arrays(indices, key))],
+    kernel=_index_kernel,
     vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] += ȳ"},

@@ -32,6 +32,8 @@ def _inner(margins: Margins) -> tuple[slice, ...]:
 
 
 def _pad_kernel(xp: Any, x: Any, margins: Margins, value: Any) -> Any:
+    if not margins:
+        return x
     if xp is not np:
         return xp.pad(x, margins, constant_values=value)
     shape = [n + a + b for n, (a, b) in zip(x.shape, margins, strict=True)]

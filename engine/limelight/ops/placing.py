@@ -37,11 +37,11 @@ def _depth(name: str, indices: TensorSpec, shape: Shape) -> int:
     return depth
 
 
-def _flat(name: str, indices: Any, shape: tuple[int, ...]) -> Any:
+def _flat(indices: Any, shape: tuple[int, ...]) -> Any:
     """Each row of `indices` as one number, a place in the flattened `shape`, whose axes it names."""
     flat = np.zeros(indices.shape[:-1], np.int64)
     for axis, size in enumerate(shape):
-        flat = flat * size + checked_places(name, indices[..., axis], size, axis)
+        flat = flat * size + checked_places(indices[..., axis], size, axis)
     return flat.reshape(-1)
 
 
@@ -57,7 +57,7 @@ def _gather_kernel(xp: Any, x: Any, indices: Any) -> Any:
     try:
         return x[tuple([indices[..., i] for i in range(indices.shape[-1])])]
     except IndexError:
-        _flat("gather_nd", indices, x.shape[: indices.shape[-1]])
+        _flat(indices, x.shape[: indices.shape[-1]])
         raise
 
 
@@ -76,7 +76,7 @@ def gather_nd(x: TensorLike, indices: TensorLike, /) -> Tensor:
     """The parts of `x` at places that are rows of `indices`, each of which names a place in the first axes of `x`.
 
     Shapes (a, b, c) and (n, 2) give (n, c). Negative indices count from the end. Raises ShapeError when the rows are
-    longer than `x` has axes, RunError for an index out of bounds, which it names.
+    longer than `x` has axes, OutOfBoundsError for an index out of bounds, which it names.
 
     >>> import limelight as ll
     >>> ll.gather_nd(ll.constant([[1, 2], [3, 4]]), ll.constant([[0, 1], [1, 0]])).tolist()
@@ -107,7 +107,7 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
     out = xp.zeros(shape, updates.dtype)
     if hasattr(out, "at"):
         return out.at[tuple([indices[..., i] for i in range(depth)])].add(updates)
-    places = _flat("scatter", indices, shape[:depth])
+    places = _flat(indices, shape[:depth])
     return add_rows(xp, prod(shape[:depth]), places, updates.reshape(places.size, *shape[depth:])).reshape(shape)
 
 
@@ -128,8 +128,8 @@ def scatter(indices: TensorLike, updates: TensorLike, shape: int | Sequence[int]
 
     Each row of `indices` names a place in the first axes of `shape`: shapes (n, 2) and (n, c) fill (a, b, c). Where a
     place occurs several times its updates add up. Negative indices count from the end. Raises ShapeError when the
-    shapes do not fit, RunError for an index out of bounds, which it names (JAX drops such updates; TensorFlow raises on
-    CPU and drops them on GPU).
+    shapes do not fit, OutOfBoundsError for an index that `shape` does not have, which it names (JAX drops such updates;
+    TensorFlow raises on CPU and drops them on GPU).
 
     >>> import limelight as ll
     >>> ll.scatter(ll.constant([[0], [2], [0]]), ll.constant([1.0, 2.0, 3.0]), (3,)).tolist()
@@ -166,7 +166,7 @@ def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
     ])  # fmt: skip
     if hasattr(x, "at"):
         return x.at[where].set(values)
-    checked_places("put_along_axis", indices, x.shape[axis], axis)
+    checked_places(indices, x.shape[axis], axis)
     out = np.array(x)
     out[where] = values
     return out
@@ -211,8 +211,8 @@ def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, *,
     """`x` with `values` put where `take_along_axis(x, indices, axis=axis)` would pick: `x` itself stays as it is.
 
     `indices` have the shape of `x` but for `axis`, and `values` broadcast to theirs. Where a place occurs several times
-    the last value stays, and has the gradient. Raises ShapeError when the shapes do not fit, RunError for an index out
-    of bounds, which it names.
+    the last value stays, and has the gradient. Raises ShapeError when the shapes do not fit, OutOfBoundsError
+    for an index that the axis does not have, which it names.
 
     >>> import limelight as ll
     >>> ll.put_along_axis(ll.zeros((2, 2)), ll.constant([[1], [0]]), 5.0).tolist()

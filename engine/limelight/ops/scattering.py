@@ -60,9 +60,9 @@ def _at(name: str, how: str, ufunc: str) -> Callable[..., Any]:
             return getattr(x.at[where], how)(updates)
         try:
             return _on_copy(x, where, updates, ufunc, "i" in key)
-        except IndexError as error:
-            refuse_places(name, x.shape, indices, key)
-            raise error from None
+        except IndexError:
+            refuse_places(x.shape, indices, key)
+            raise
 
     return kernel
 
@@ -140,7 +140,7 @@ def index_update(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
 
     `index` is anything that may stand in `x[...]`; `updates` broadcast to the shape of that part, and are cast to the
     dtype of `x` within its kind. Where a place is named several times the last one stays, and has the gradient. Raises
-    ShapeError when `updates` do not fit, RunError for an index out of bounds (JAX and TensorFlow on GPU drop it).
+    ShapeError when `updates` do not fit, OutOfBoundsError for a place that `x` has not (JAX drops such updates).
 
     >>> import limelight as ll
     >>> ll.index_update(ll.constant([1, 2, 3]), slice(1, None), 0).tolist()

@@ -37,7 +37,7 @@ def _parts(name: str, data: Any, ids: Any, num: int | None) -> tuple[Any, Any, i
         raise ShapeError(f"{name}: segment ids of shape {ids.shape} do not fit data of shape {data.shape}")
     if num is None:
         num = int(ids.max()) + 1 if ids.size else 0
-    ids = checked_places(name, ids, num, 0, from_end=False)
+    ids = checked_places(ids, num, 0, from_end=False)
     return data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1), num
 
 
@@ -99,8 +99,8 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int | N
 
     `segment_ids`: integers of the shape of the first axes of `data`, in any order. `num_segments`: how many rows the
     result has; without it one more than the largest id, which in a staged function is a size unknown until it runs.
-    Raises ShapeError when the shapes do not fit, RunError for an id below 0 or not below `num_segments` (JAX drops
-    such rows, TensorFlow drops those below 0).
+    Raises ShapeError when the shapes do not fit, OutOfBoundsError for an id below 0 or not below `num_segments`
+    (JAX drops such rows, TensorFlow those below 0).
 
     >>> import limelight as ll
     >>> ll.segment_sum(ll.constant([1.0, 2.0, 4.0]), ll.constant([1, 0, 1])).tolist()

@@ -333,6 +333,17 @@ INDEXING = [
         (Input((2, 2), "class", high=3),),
         out=dtypes.float32,
     ),
+    *[
+        Case(
+            "one_hot",
+            lambda i, axis=axis: ll.one_hot(i, 3, axis=axis, dtype=ll.int8),
+            lambda i, axis=axis: np.moveaxis(np.eye(3)[i], -1, axis),
+            (Input((2, 2), "class", high=3),),
+            note=f"axis {axis}",
+            out=dtypes.int8,
+        )
+        for axis in (0, -2)
+    ],
 ]
 
 CASES = [*SHAPING, *JOINING, *REPEATING, *INDEXING]
