@@ -43,6 +43,27 @@ def test_a_transposes_kernel_is_scaled_by_its_inputs():
     assert np.isclose(layer.kernel.numpy().var(), 2 / (9 * 300), rtol=0.1)
 
 
+def test_a_transposes_initializer_sees_inputs_and_outputs_in_their_usual_order():
+    asked = []
+
+    def counted(shape, dtype):
+        asked.append(shape)
+        return ll.reshape(ll.arange(np.prod(shape).item()), shape).astype(dtype)
+
+    layer = ll.nn.ConvTranspose(2, 1, kernel_initializer=counted)
+    layer(ll.ones((1, 4, 3)))
+    assert asked == [(1, 3, 2)]
+    assert layer.kernel.numpy()[0].tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+
+
+@pytest.mark.parametrize(("layer", "function"), [(ll.nn.MaxPool, ll.nn.max_pool), (ll.nn.AvgPool, ll.nn.avg_pool)])
+def test_pools_hand_their_settings_on(layer, function):
+    x = ll.constant(np.random.default_rng(0).normal(size=(2, 5, 5, 3)).astype("float32"))
+    for settings in [(3,), (3, 1), ((2, 3), (1, 2), "same"), (2, 2, 1)]:
+        assert np.array_equal(layer(*settings)(x).numpy(), function(x, *settings).numpy())
+    assert repr(layer(3, 1, padding="same")) == f"{layer.__name__}(3, stride=1, padding='same')"
+
+
 def test_a_window_that_is_one_number_takes_its_rank_from_the_first_input():
     layer = ll.nn.Conv(2, 3)
     layer(ll.ones((1, 4, 4, 3)))
