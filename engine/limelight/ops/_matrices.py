@@ -117,10 +117,10 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
                 try:
                     return kernel(xp, *given)
                 except np.linalg.LinAlgError as error:
-                    arrays = [x for x in given if isinstance(x, np.ndarray)]
-                    infer(*[known(x.shape, dtypes.dtype(x.dtype)) for x in arrays], *given[len(arrays) :])
-                    found = _culprit(lambda x: kernel(xp, x, *given[1:]), arrays[0]) if len(arrays) == 1 else None
-                    raise LinAlgError(_objection(name, arrays, found, complaint)) from error
+                    specs = [x if isinstance(x, (bool, str)) else _spec_of(x) for x in given]
+                    infer(*specs)
+                    place = _culprit(lambda x: kernel(xp, x, *given[1:]), given[0])
+                    raise LinAlgError(_objection(name, given[0], specs, place, complaint)) from error
 
         return run
 
@@ -137,10 +137,14 @@ def _culprit(run: Kernel, x: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _objection(name: str, arrays: list[Any], place: tuple[int, ...] | None, complaint: str) -> str:
-    operands = " and ".join(str(known(x.shape, dtypes.dtype(x.dtype))) for x in arrays)
-    which = f"the matrix at {list(place)}" if place else "the matrix" if arrays[0].ndim == 2 else "a matrix"
-    bad = arrays[0][place] if place else arrays[0]
-    if not np.isfinite(bad).all():
+def _spec_of(x: Any) -> TensorSpec:
+    return known(x.shape, dtypes.dtype(x.dtype)) if hasattr(x, "shape") else known((), dtypes.default_for(x))
+
+
+def _objection(name: str, x: Any, specs: list[Any], place: tuple[int, ...] | None, complaint: str) -> str:
+    operands = " and ".join(str(spec) for spec in specs if isinstance(spec, TensorSpec) and spec.rank > 1)
+    which = f"the matrix at {list(place)}" if place else "the matrix"
+    bad = x[place] if place else x
+    if not (abs(bad) < np.inf).all():
         return f"{name}: {operands}: {which} holds NaN or infinity; look for where they come from, or mask them"
     return f"{name}: {operands}: {which} {complaint}"

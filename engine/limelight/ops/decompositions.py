@@ -85,7 +85,7 @@ def _parts(x: Tensor, g: Tensor | None, k: Any) -> tuple[Tensor, Tensor | None]:
 
     The other columns are a basis of what is left: of them only the space counts, and that is given by the first ones.
     """
-    if x.shape[-1] == k:
+    if isinstance(k, int) and x.shape[-1] == k:
         return x, g
     first, rest = x[..., :k], x[..., k:]
     return first, g if g is None else g[..., :k] - rest @ (H(g[..., k:]) @ first)
@@ -113,19 +113,19 @@ def _qr_kernel(xp: Any, x: Any, mode: str) -> Any:
     return tuple(xp.linalg.qr(x, mode=mode))
 
 
-def _qr_gradient(g: tuple[Tensor | None, Tensor | None], x: Tensor, out: tuple[Tensor, Tensor]) -> Tensor:
+def _qr_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Tensor]) -> Tensor:
     """Through the square part of R; further columns of x are Q times further columns of R."""
-    k = _least(x)
+    k = _least(out[1])
     q, gq = _parts(out[0], g[0], k)
     r, gr = out[1][..., :k, :], None if g[1] is None else g[1][..., :k, :]
-    if x.shape[-1] == k:
+    if isinstance(k, int) and r.shape[-1] == k:
         return _square_qr_gradient(q, r, gq, gr)
     further = None if gr is None else gr[..., k:]
     if further is not None:
-        through = x[..., k:] @ H(further)
+        through = q @ (r[..., k:] @ H(further))
         gq = through if gq is None else gq + through
     first = _square_qr_gradient(q, r[..., :k], gq, None if gr is None else gr[..., :k])
-    beyond = zeros(x.dtype, x[..., k:].sizes()) if further is None else q @ further
+    beyond = zeros(q.dtype, (q @ r[..., k:]).sizes()) if further is None else q @ further
     joined: Tensor = first._beside(beyond)
     return joined
 
@@ -207,21 +207,21 @@ def _svd_kernel(xp: Any, x: Any, full_matrices: bool) -> Any:
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
-def _svd_gradient(g: tuple[Tensor | None, ...], x: Tensor, out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+def _svd_gradient(g: tuple[Tensor | None, ...], out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     """Term by term: what S gives, how U turns, how V turns; what a turn within equal singular values gives is 0."""
-    k = _least(x)
+    s, dtype = out[1], out[0].dtype
+    k = s.sizes()[-1] if s.shape[-1] is None else s.shape[-1]
     u, gu = _parts(out[0], g[0], k)
     v, gv = _parts(H(out[2]), None if g[2] is None else H(g[2]), k)
-    s = out[1]
     squares = s * s
-    apart = reciprocal(squares.expand_dims(-2) - squares.expand_dims(-1)).astype(x.dtype)
-    rows, inverse = s.expand_dims(-2).astype(x.dtype), reciprocal(s).expand_dims(-2).astype(x.dtype)
-    terms = [] if g[1] is None else [u * g[1].expand_dims(-2).astype(x.dtype) @ H(v)]
+    apart = reciprocal(squares.expand_dims(-2) - squares.expand_dims(-1)).astype(dtype)
+    rows, inverse = s.expand_dims(-2).astype(dtype), reciprocal(s).expand_dims(-2).astype(dtype)
+    terms = [] if g[1] is None else [u * g[1].expand_dims(-2).astype(dtype) @ H(v)]
     if gu is not None:
         turned = H(u) @ gu
         terms.append(u @ ((turned - H(turned)) * apart * rows) @ H(v))
         terms.append((gu - u @ turned) * inverse @ H(v))
-        if x.dtype in COMPLEX:  # how the phases of U turn against those of V
+        if dtype in COMPLEX:  # how the phases of U turn against those of V
             along = (u.conj() * gu).sum(-2, True)
             terms.append(u * ((along - along.conj()) * inverse / 2) @ H(v))
     if gv is not None:

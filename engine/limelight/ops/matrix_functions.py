@@ -106,6 +106,12 @@ def _expm_kernel(xp: Any, x: Any) -> Any:
         return xp.where(finite, result, xp.nan).astype(x.dtype)
 
 
+def _expm_jax(xp: Any, x: Any) -> Any:
+    from jax.scipy.linalg import expm as run  # noqa: PLC0415  # JAX is loaded when a device asks for it
+
+    return run(x, max_squarings=32)
+
+
 def _pade(xp: Any, x: Any) -> Any:
     b, unit = _PADE, xp.eye(x.shape[-1], dtype=x.dtype)
     x2 = x @ x
@@ -130,6 +136,7 @@ _expm: Entry = entry(defop(
     inputs="x",
     infer=square_to_square("expm"),
     kernel=_expm_kernel,
+    special={"jax": _expm_jax},
     accepts="wide",
     vjp={"x": _expm_gradient},
     maths={"x": "x̄ = the upper right of exp([[xᴴ, ȳ], [0, xᴴ]])"},

@@ -28,6 +28,8 @@ def _triangular_kernel(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit
     if adjoint:
         a, upper = a.swapaxes(-1, -2).conj(), not upper
     n = a.shape[-1]
+    if a.shape[-2] != n or b.shape[-2] != n:
+        raise ValueError("sizes differ")  # the shape rule says how
     b = xp.broadcast_to(b, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
     rows: list[Any] = []  # of the solution, in the order in which they are found
     order = range(n - 1, -1, -1) if upper else range(n)
@@ -60,6 +62,15 @@ def _triangular_numpy(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit_
     return out
 
 
+def _triangular_jax(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool) -> Any:
+    from jax.lax.linalg import triangular_solve as run  # noqa: PLC0415  # JAX is loaded when a device asks for it
+
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b))
+    options = {"lower": not upper, "transpose_a": adjoint, "conjugate_a": adjoint, "unit_diagonal": unit_diagonal}
+    return run(a, b, left_side=True, **options)
+
+
 def _triangular_matrix_gradient(
     g: Tensor, a: Tensor, out: Tensor, upper: bool, adjoint: bool, unit_diagonal: bool
 ) -> Tensor:
@@ -75,7 +86,7 @@ _triangular: Entry = entry(defop(
     attrs="upper adjoint unit_diagonal",
     infer=_triangular_infer,
     kernel=_triangular_kernel,
-    special={"numpy": _triangular_numpy},
+    special={"numpy": _triangular_numpy, "jax": _triangular_jax},
     accepts="wide",
     linear="b",
     vjp={
