@@ -102,7 +102,7 @@ def diff(
 ) -> Tensor:
     """The differences of neighbours along `axis`, `n` times over; numeric. Each time the axis is shorter by one.
 
-    `prepend` and `append` are joined to `x` before. Raises ArgumentError for a negative `n`.
+    `prepend` and `append` are joined to `x` before; with `n=0` it is returned as it is. Raises ArgumentError for a negative `n`.
 
     >>> import limelight as ll
     >>> ll.diff(ll.constant([1, 4, 9, 16])).tolist()
@@ -112,6 +112,8 @@ def diff(
     along = shapes.one_axis("diff", x.ndim, axis)
     if n < 0:
         raise ArgumentError(f"diff: n must not be negative, got {n}")
+    if n == 0:
+        return x
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
     found = x if len(parts) == 1 else _concat(tuple(parts), along)
     before = (slice(None),) * along
