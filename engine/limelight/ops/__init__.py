@@ -22,6 +22,7 @@ from limelight.ops.padding import *  # noqa: F403
 from limelight.ops.permuting import *  # noqa: F403
 from limelight.ops.placing import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
+from limelight.ops.ranking import *  # noqa: F403
 from limelight.ops.reductions import *  # noqa: F403
 from limelight.ops.repeating import *  # noqa: F403
 from limelight.ops.scans import *  # noqa: F403

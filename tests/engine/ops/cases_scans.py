@@ -104,3 +104,31 @@ CASES = [
         for shape, axis, reverse in (((4,), 0, False), ((2, 3), 1, True), ((1, 2), 0, True))
     ],
 ]
+
+
+def _top(x, k, axis):
+    places = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, stable=True), axis)
+    return np.take(places, range(k), axis)
+
+
+CASES += [
+    *[
+        Case(
+            "top_k_places",
+            lambda x, k=k, axis=axis: ll.top_k(x, k, axis=axis)[1],
+            lambda x, k=k, axis=axis: _top(x, k, axis),
+            (Input(shape),),
+            note=f"{k} {axis}",
+            out=dtypes.int64,
+        )
+        for shape, k, axis in (((5,), 2, 0), ((2, 3), 3, -1), ((100, 2), 3, 0), ((2, 0), 0, 1))
+    ],
+    Case(
+        "take_along_axis",
+        lambda x: ll.top_k(x, 2)[0],
+        lambda x: np.sort(x, -1)[..., ::-1][..., :2],
+        (Input((2, 4), "distinct"),),
+        note="top_k",
+        dtypes=accepted("floating"),
+    ),
+]
