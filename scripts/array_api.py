@@ -43,7 +43,7 @@ def main() -> None:
     """Parse the command line, set up, run, compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=Path)
-    parser.add_argument("--examples", type=int, default=100)
+    parser.add_argument("--examples", type=int, default=20)
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-array-api")
     arguments = parser.parse_args()
     suite = arguments.suite.expanduser().resolve()

@@ -31,6 +31,10 @@ class ShapeError(LimelightError, ValueError):
     """Shapes that do not fit together. See docs/errors/ShapeError.md."""
 
 
+class MaskError(ShapeError, IndexError):
+    """A boolean index that does not have the shape of the axes that it is for. See docs/errors/MaskError.md."""
+
+
 class DTypeError(LimelightError, TypeError):
     """Data types that do not mix, or that an op does not take. See docs/errors/DTypeError.md."""
 

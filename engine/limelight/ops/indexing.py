@@ -11,7 +11,7 @@ from limelight import dtypes, shapes
 from limelight.devices import CPU0
 from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
 from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
 from limelight.ops._scattered import add_rows, checked_places, refuse_places
 from limelight.ops._shaped import shaped
@@ -379,7 +379,7 @@ class _Parser:
             None in (m, n) or m == n for m, n in zip(mask.shape, covered, strict=True)
         )
         if not mask.ndim or not alike:
-            raise ShapeError(
+            raise MaskError(
                 f"a mask of shape {shapes.show(mask.shape)} does not fit the axes that it is for, "
                 f"of shape {shapes.show(covered)}"
             )
