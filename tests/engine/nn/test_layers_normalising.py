@@ -128,3 +128,32 @@ def test_attention_to_itself_causal_with_unknown_batch_and_length():
 def test_what_does_not_fit_is_refused_by_name(call, said):
     with pytest.raises(ll.errors.LimelightError, match=said):
         call()
+
+
+def test_a_tape_around_a_staged_layer_moves_the_averages_once():
+    layer = ll.nn.BatchNorm(momentum=0.5, use_scale=False)
+    staged = ll.function(lambda x: layer(x, training=True))
+    x, seen = ll.constant([[1.0], [3.0]]), []
+    for _ in range(3):
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            y = ll.sum(staged(x) ** 3)
+        assert np.allclose(tape.gradient(y, layer.offset).numpy(), 6.0, atol=1e-3)
+        seen.append(layer.mean.numpy().item())
+    assert seen == [1.0, 1.5, 1.75]
+
+
+def test_second_derivatives_pass_through_layers_eager_and_staged():
+    model = ll.nn.Sequential(ll.nn.LSTM(4, return_sequences=True), ll.nn.LayerNorm(), ll.nn.MultiHeadAttention(2))
+    staged = ll.function(model)
+    x = ll.constant(RNG.normal(size=(2, 3, 5)).astype("float32"))
+    found = []
+    for call in (model, staged):
+        with ll.GradientTape() as outer, ll.GradientTape() as inner:
+            outer.watch(x)
+            inner.watch(x)
+            g = inner.gradient(ll.sum(call(x) ** 3), x)
+            slope = ll.sum(g * g)
+        found.append(outer.gradient(slope, x).numpy())
+    assert found[0].any()
+    assert np.allclose(*found, rtol=1e-3, atol=1e-4 * np.abs(found[0]).max())
