@@ -17,10 +17,7 @@ from limelight import random
 from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops import creation
-from limelight.ops.comparison import where
-from limelight.ops.signs import abs as absolute
 from limelight.shapes import show
-from limelight.staging.loop import while_loop
 from limelight.tensor import Tensor, constant
 
 __all__ = [
@@ -30,6 +27,7 @@ __all__ = [
     "he_uniform",
     "lecun_normal",
     "lecun_uniform",
+    "normal",
     "ones",
     "orthogonal",
     "truncated_normal",
@@ -112,20 +110,22 @@ def lecun_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     return _normal(shape, 1.0 / _fans(shape)[0], dtype)
 
 
+def normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> Tensor:
+    """Normal numbers of spread `stddev`: for embeddings.
+
+    >>> normal((3, 2)).shape
+    (3, 2)
+    """
+    return random.normal(shape, 0.0, stddev, dtype=dtype)
+
+
 def truncated_normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> Tensor:
-    """Normal numbers of spread `stddev`; those beyond 2 `stddev` are drawn again.
+    """Normal numbers of spread `stddev`, of which only those within 2 `stddev` count.
 
     >>> bool((abs(truncated_normal((100,), stddev=0.5)) <= 1.0).all())
     True
     """
-
-    def redrawn(x: Tensor) -> tuple[Tensor]:
-        return (where(absolute(x) > 2.0, random.normal(shape, dtype=dtype), x),)
-
-    first = random.normal(shape, dtype=dtype)
-    (found,) = while_loop(lambda x: (absolute(x) > 2.0).any(), redrawn, (first,))
-    scaled: Tensor = found * stddev
-    return scaled
+    return random.truncated_normal(shape, 0.0, stddev, dtype=dtype)
 
 
 def orthogonal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
@@ -154,6 +154,7 @@ _BY_NAME: Final[dict[str, Initializer]] = {
     "he_uniform": he_uniform,
     "lecun_normal": lecun_normal,
     "lecun_uniform": lecun_uniform,
+    "normal": normal,
     "ones": ones,
     "orthogonal": orthogonal,
     "truncated_normal": truncated_normal,

@@ -40,6 +40,7 @@ def test_truncated_normal_has_no_tails_eager_and_staged():
     for x in (initializers.truncated_normal((20000,), stddev=0.5).numpy(), staged().numpy()):
         assert np.abs(x).max() <= 1.0
         assert np.isclose(x.std(), 0.5 * 0.8796, rtol=0.03)  # the spread of what lies within two deviations
+    assert np.isclose(initializers.normal((20000,)).numpy().std(), 0.02, rtol=0.03)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (6, 3), (3, 6), (3, 3, 2, 5), (0, 3)])
@@ -54,7 +55,7 @@ def test_orthogonal_needs_a_matrix():
         initializers.orthogonal((3,))
 
 
-@pytest.mark.parametrize("name", [*VARIANCES, "zeros", "ones", "truncated_normal", "orthogonal"])
+@pytest.mark.parametrize("name", [*VARIANCES, "zeros", "ones", "normal", "truncated_normal", "orthogonal"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_short_dtypes_and_empty_kernels(name, dtype):
     x = initializers.get(name)((0, 3), dtype)

@@ -27,7 +27,7 @@ class Embedding(Layer):
         count: int,
         units: int,
         dtype: DTypeLike = "float32",
-        table_initializer: str | Initializer = "truncated_normal",
+        table_initializer: str | Initializer = "normal",
     ) -> None:
         self.count = checked_size("Embedding", "count", count)
         self.units = checked_size("Embedding", "units", units)
