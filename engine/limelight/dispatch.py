@@ -51,6 +51,11 @@ class Interpreter:
         """The same for any inputs and parameters."""
         raise NotImplementedError
 
+    def left(self, x: Any) -> None:
+        """Told that the value of a tensor goes to Python or NumPy, where nobody sees what becomes of it."""
+        if self.below is not None:
+            self.below.left(x)
+
     def constant(self, array: Any, device: Device | None) -> Any:
         """A tensor with the value of a NumPy array that nobody else holds; a trace writes it into its graph."""
         assert self.below is not None

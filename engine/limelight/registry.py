@@ -88,10 +88,10 @@ class _Recipes(dict[int, "Recipe | None"]):
 
     def __init__(self, op: Op) -> None:
         super().__init__()
-        self._op = op
+        self.op = op
 
     def __missing__(self, mask: int) -> Recipe | None:
-        found = self[mask] = None if self._op.vjp is None else _compile_recipe(self._op, mask)
+        found = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
         return found
 
 

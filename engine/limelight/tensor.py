@@ -95,6 +95,8 @@ class Tensor:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
+        if dispatch.active:
+            dispatch.current().left(self)
         return backends.read_only(backends.load(self._device.backend).to_numpy(self._data))
 
     def item(self) -> Any:

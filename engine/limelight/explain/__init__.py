@@ -3,5 +3,8 @@
 The magics print these answers, the views draw them, scripts call them.
 """
 
+from limelight.explain.history import History as History
 from limelight.explain.retrace import Retrace as Retrace
 from limelight.explain.retrace import retrace as retrace
+from limelight.explain.why_none import WhyNone as WhyNone
+from limelight.explain.why_none import why_none as why_none

@@ -10,6 +10,7 @@ import itertools
 import sys
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, TracebackType
@@ -24,6 +25,7 @@ from limelight.tape.again import again, leftovers
 from limelight.tape.backward import uid_of
 from limelight.tape.entries import EntryRecord, opened, records, saved_bytes, specs_of
 from limelight.tape.jacobians import Jacobians, Pull
+from limelight.tape.notes import KEPT, Edge, Note, edge_of, named, note
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -59,6 +61,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[Entry] = []
+        self._notes: deque[Note] = deque(maxlen=KEPT)
+        self._outline: list[Edge] | None = None  # what is left of the entries of a question that had no answer
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
         self._used = False
@@ -101,6 +105,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._watched.clear()
         self._roots.clear()
         self._variables.clear()
+        self._notes.clear()
+        self._outline = None
         self._used = False
 
     def watch(self, tensors: Any) -> None:
@@ -118,7 +124,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
                     f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
                 )
                 continue
-            self._note_root(_named(x))
+            self._note_root(named(x))
             if isinstance(x, Resource):
                 self._note_variable(x)
 
@@ -136,8 +142,10 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             return below.process(op, inputs, attrs)
         given = tuple([x._uid if type(x) is Tensor else self._look(op, x) for x in inputs])
         mask = self._mask(given)
-        if not mask or op.vjp is None:
+        if not mask:
             return below.process(op, inputs, attrs)
+        if op.vjp is None:
+            return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         if op.taped is not None or op.multiple:
             return self._record_many(below, op, inputs, attrs, mask)
         out = below.process(op, inputs, attrs)
@@ -152,7 +160,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)
-        return out
+            return out
+        return self._cut(op, attrs, inputs, out)
 
     def observe(self, recipes: Any, x: Any, y: Any, first: int, second: int, out: Tensor) -> None:
         """`process` without the detour, for ops of one or two inputs."""
@@ -174,6 +183,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             else:
                 self._code, at = source.position(frame, self._code)
             self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
+        elif self._recording:
+            self._cut(recipes.op, (), (x, y), out)
 
     def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
         """The same for any inputs and parameters."""
@@ -188,6 +199,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._watched.add(uid)
             self._code, at = source.position(_getframe(2), self._code)
             self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
+        elif mask and self._recording:
+            self._cut(op, attrs, inputs, out)
 
     def _mask(self, given: Sequence[int]) -> int:
         """Which of the inputs are watched, as bits."""
@@ -226,12 +239,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if swap is not None:
             op, attrs = swap.op, swap.attrs
         elif op.taped is not None:  # nothing that is watched influences its outputs
-            return below.process(op, inputs, attrs)
+            return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         out = below.process(op, inputs, attrs)
         outs = out if op.multiple else (out,)
         recipe, given = self._recipe(op, mask, [uid_of(x) for x in inputs])
         saved = recipe.save(inputs, out, attrs)
-        names = tuple([_named(y) if y.dtype in INEXACT else 0 for y in outs])
+        names = tuple([named(y) if y.dtype in INEXACT else 0 for y in outs])
         self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
         place = source.place(_getframe(2))
@@ -247,6 +260,16 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
+
+    def _cut(self, op: Op, attrs: tuple[Any, ...], inputs: Sequence[Any], out: Any) -> Any:
+        """Notes where a path ends, for explanations; returns `out`."""
+        self._notes.append(note(op, attrs, inputs, out, source.place(_getframe(2))))
+        return out
+
+    def left(self, x: Tensor) -> None:
+        if x._uid in self._watched and self._recording:
+            self._notes.append(note(None, (), (x,), (), source.place(_getframe(1))))
+        super().left(x)
 
     def _note_root(self, uid: int) -> None:
         self._watched.add(uid)
@@ -282,6 +305,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
             grads = backward.seeded(targets, weights, self._watched)
+            if not self.persistent and (not grads or not self._watched.issuperset(names)):
+                self._outline = [edge_of(entry, keep=False) for entry in self._entries]
             entries = self._entries if self.persistent else self._handed_over()
             backward.pull(entries, grads, set(names), self._roots, self.persistent)
             found = [
@@ -370,11 +395,3 @@ def alive() -> list[GradientTape]:
     """The tapes that exist, oldest first."""
     found = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
     return sorted(found, key=lambda tape: tape.id)
-
-
-def _named(x: Any) -> int:
-    """The uid of `x`, which gets one if it has none."""
-    if not x._uid:
-        x._uid = new_uid()
-    found: int = x._uid
-    return found
