@@ -9,4 +9,5 @@ from limelight.tape.forward import ForwardAccumulator as ForwardAccumulator
 from limelight.tape.gradient_tape import INEXACT as INEXACT
 from limelight.tape.gradient_tape import GradientTape as GradientTape
 from limelight.tape.gradient_tape import alive as alive
+from limelight.tape.jacobians import joined_sizes as joined_sizes
 from limelight.tape.jacobians import unit_vectors as unit_vectors

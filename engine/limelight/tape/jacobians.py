@@ -132,12 +132,12 @@ def _jacobian(pull: Pull, y: Any, sources: Sequence[Any], unconnected: str, chun
         rows = pull(y, backward.zeros(sizes, y.dtype))  # there are none, but to be connected or not
     else:
         rows = _rows(lambda g: pull(y, g.reshape(sizes)), y.dtype, _size(sizes), chunk, at_once)
-    return [_placed(j, _joined(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
+    return [_placed(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
 
 
 def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | None, at_once: bool) -> Any:
     sizes, own = y.sizes(), x.sizes()
-    shape = _joined(sizes, own[1:])
+    shape = joined_sizes(sizes, own[1:])
     if 0 in (*y.shape, *x.shape):
         (found,) = pull(y, backward.zeros(sizes, y.dtype))
         return _placed(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
@@ -209,7 +209,7 @@ def _size(sizes: Any) -> Any:
     return shapes.size(sizes) if isinstance(sizes, tuple) else sizes.prod()
 
 
-def _joined(left: Any, right: Any) -> Any:
+def joined_sizes(left: Any, right: Any) -> Any:
     """Two shapes one after the other."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return left + right

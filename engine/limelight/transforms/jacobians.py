@@ -11,7 +11,7 @@ from limelight.batching import vectorize
 from limelight.dispatch import apply
 from limelight.errors import ArgumentError, ShapeError
 from limelight.registry import get
-from limelight.tape import ForwardAccumulator, GradientTape, unit_vectors
+from limelight.tape import ForwardAccumulator, GradientTape, joined_sizes, unit_vectors
 from limelight.tensor import Tensor
 from limelight.transforms._arguments import Chosen, choose, moves, parted, require_function, tensors_in
 from limelight.transforms.gradients import grad
@@ -117,10 +117,7 @@ def _of_argument(t: Any, x: Tensor) -> Any:
     if t is None:
         return None
     moved = t.transpose((*range(1, t.ndim), 0))
-    if None not in (*moved.shape, *x.shape):
-        return moved.reshape((*moved.shape[:-1], *x.shape))
-    sizes = [part for part in (moved.sizes()[:-1], x.sizes()) if part != ()]
-    return moved.reshape(apply(get("concat"), tuple(sizes), (0,)))
+    return moved.reshape(joined_sizes(moved.sizes()[:-1], x.sizes()))
 
 
 def hessian(
