@@ -100,6 +100,8 @@ def _expm_kernel(xp: Any, x: Any) -> Any:
         sizes = abs(x).sum(-2, keepdims=True).max(-1, keepdims=True)
         finite = xp.isfinite(sizes)
         halvings = xp.ceil(xp.log2(xp.where(finite & (sizes > _RADIUS), sizes, _RADIUS) / _RADIUS))
+        if not halvings.any() and finite.all():
+            return _pade(xp, x)
         result = _pade(xp, (xp.where(finite, x, 0) * xp.exp2(-halvings)).astype(x.dtype))
         for i in range(int(halvings.max())):
             result = xp.where(halvings > i, result @ result, result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -44,22 +46,34 @@ def _triangular_kernel(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit
     return xp.stack(rows[::-1] if upper else rows, -2) if n else b
 
 
-def _triangular_numpy(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool) -> Any:
-    """Large matrices go to BLAS one by one, small ones through substitution all at once."""
-    n, lead = a.shape[-1], np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    if n < 8 or b.shape[-1] == 0 or a.shape[-2] != n or b.shape[-2] != n:
-        return _triangular_kernel(xp, a, b, upper, adjoint, unit_diagonal)
-    from scipy.linalg.blas import get_blas_funcs  # noqa: PLC0415  # loading SciPy takes longer than loading limelight
+@functools.cache
+def _blas(kind: str) -> Any:
+    """The triangular solver of BLAS for a kind of dtype."""
+    from scipy.linalg import blas  # noqa: PLC0415  # loading SciPy takes longer than loading limelight
 
-    (trsm,) = get_blas_funcs(("trsm",), (a, b))
+    return getattr(blas, {"f": "strsm", "d": "dtrsm", "F": "ctrsm", "D": "ztrsm"}[kind])
+
+
+def _triangular_numpy(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool) -> Any:
+    """One by one through BLAS, or more matrices than they have rows by substitution, all at once."""
+    n, lead = a.shape[-1], np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
+    if math.prod(lead) > n or 0 in b.shape or a.shape[-2] != n or b.shape[-2] != n:
+        return _triangular_kernel(xp, a, b, upper, adjoint, unit_diagonal)
+    if not lead:
+        return _blas_solve(a, b, upper, adjoint, unit_diagonal)
     a, b = np.broadcast_to(a, (*lead, n, n)), np.broadcast_to(b, (*lead, n, b.shape[-1]))
     out = np.empty(b.shape, b.dtype)
     for place in np.ndindex(lead):
-        # Rows as columns: BLAS sees Aᵀ and Bᵀ, so it solves Xᵀ op(Aᵀ) = Bᵀ, and copies neither.
-        left = a[place].conj() if adjoint and a.dtype.kind == "c" else a[place]
-        solved = trsm(1, left.T, b[place].T, side=1, lower=upper, trans_a=adjoint, diag=unit_diagonal)
-        out[place] = solved.T
+        out[place] = _blas_solve(a[place], b[place], upper, adjoint, unit_diagonal)
     return out
+
+
+def _blas_solve(a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool) -> Any:
+    """One system. BLAS counts in columns, so it is given Aᵀ and Bᵀ, and solves Xᵀ op(Aᵀ) = Bᵀ without a copy."""
+    if adjoint and a.dtype.kind == "c":
+        a = a.conj()
+    trsm = _blas(a.dtype.char)
+    return trsm(1, a.T, b.T, side=1, lower=upper, trans_a=adjoint, diag=unit_diagonal).T
 
 
 def _triangular_jax(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
@@ -17,6 +19,8 @@ __all__ = ["vecdot"]  # cross is in `linalg` alone
 
 def _axis(name: str, x: Tensor, y: Tensor, axis: int) -> int:
     """`axis` counted from the end, as both operands have it."""
+    if axis == -1 and x.ndim and y.ndim:
+        return -1
     axis, rank = axis.__index__(), min(x.ndim, y.ndim)
     if axis >= 0 and x.ndim == y.ndim:
         axis -= rank
@@ -50,12 +54,19 @@ def _vecdot_kernel(xp: Any, x: Any, y: Any, axis: int) -> Any:
     return xp.matmul(x.conj()[..., None, :], y[..., None])[..., 0, 0]
 
 
+def _vecdot_numpy(xp: Any, x: Any, y: Any, axis: int) -> Any:
+    if x.dtype in SHORT:
+        return _vecdot_kernel(xp, x, y, axis)
+    return np.vecdot(x, y) if axis == -1 else np.vecdot(x, y, axis=axis)
+
+
 _vecdot: Entry = entry(defop(
     "vecdot",
     inputs="x y",
     attrs="axis",
     infer=_vecdot_infer,
     kernel=_vecdot_kernel,
+    special={"numpy": _vecdot_numpy},
     accepts="numeric",
     linear="x y",
     vjp={

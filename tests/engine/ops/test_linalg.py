@@ -95,7 +95,7 @@ def test_results_carry_the_standards_names():
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("upper", [False, True])
 def test_blas_and_substitution_agree_whatever_the_layout(dtype, adjoint, upper):
-    """From 8 rows on BLAS solves; it reads one triangle alone."""
+    """BLAS solves as many as a matrix has rows; it reads one triangle alone."""
     a = drawn((2, 12, 12), dtype) + 6 * np.eye(12, dtype=dtype)
     b = drawn((12, 3), dtype, 1)
     triangle = np.triu(a) if upper else np.tril(a)
@@ -105,16 +105,16 @@ def test_blas_and_substitution_agree_whatever_the_layout(dtype, adjoint, upper):
         near(found, wanted, dtype)
     found = linalg.triangular_solve(a[:, ::-1, ::-1].copy()[:, ::-1, ::-1], b, upper=upper, adjoint=adjoint)
     near(found, wanted, dtype)
-    small = linalg.triangular_solve(a[0, :4, :4], b[:4], upper=upper, adjoint=adjoint)
-    triangle = triangle[0, :4, :4]
-    near(small, np.linalg.solve(h(triangle).numpy() if adjoint else triangle, b[:4]), dtype)
+    many = linalg.triangular_solve(np.broadcast_to(a[:1], (13, 12, 12)), b, upper=upper, adjoint=adjoint)
+    near(many, np.broadcast_to(wanted[:1], (13, 12, 3)), dtype)
 
 
-@pytest.mark.parametrize("n", [2, 9])
-def test_a_zero_on_the_diagonal_gives_infinity_and_no_error(n):
+@pytest.mark.parametrize("stack", [1, 9])
+def test_a_zero_on_the_diagonal_gives_infinity_and_no_error(stack):
+    n = 4
     a = np.eye(n)
     a[-1, -1] = 0
-    found = linalg.triangular_solve(a, np.ones(n)).numpy()
+    found = linalg.triangular_solve(np.broadcast_to(a, (stack, n, n)), np.ones(n)).numpy()[-1]
     assert found[:-1].tolist() == [1.0] * (n - 1)
     assert found[-1] == np.inf
     assert np.isfinite(linalg.triangular_solve(a, np.ones(n), unit_diagonal=True).numpy()).all()
@@ -187,8 +187,23 @@ def test_equal_values_leave_gradients_finite():
     assert slope(lambda x: linalg.eigvalsh(x).sum(), identity.tolist()) == identity.tolist()
     projector = slope(lambda x: linalg.eigh(x).eigenvectors @ linalg.eigh(x).eigenvectors.mT, identity.tolist())
     np.testing.assert_allclose(projector, np.zeros((3, 3)), atol=1e-15)
-    whole = slope(lambda x: (lambda u, s, v: (u * s) @ v)(*linalg.svd(x)) * x, identity.tolist())
-    assert np.isfinite(whole).all()
+
+
+def test_a_svd_put_together_again_is_the_identity_to_gradients():
+    def together(x):
+        u, s, vh = linalg.svd(x)
+        return ((u * s) @ vh * ll.constant(weights)).sum()
+
+    x, weights = drawn((3, 3), "float64"), drawn((3, 3), "float64", 1)
+    np.testing.assert_allclose(slope(together, x.tolist()), weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [linalg.cholesky, lambda x: linalg.eigh(x).eigenvalues])
+def test_the_gradient_of_a_hermitian_matrix_is_hermitian_though_one_triangle_is_read(function):
+    x = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
+    g = np.array(slope(function, x.tolist()))
+    np.testing.assert_allclose(g, g.T, atol=1e-14)
+    np.testing.assert_array_equal(function(ll.constant(np.tril(x))), function(ll.constant(x)))
 
 
 def test_nuclear_norm_at_zero_and_at_low_rank():

@@ -118,13 +118,13 @@ def test_arguments_are_refused():
         linalg.norm(ll.ones((2, 2, 2)), axis=(0, 1, 2))
     with pytest.raises(ArgumentError, match="twice"):
         linalg.norm(SQUARE, axis=(0, -2))
-    with pytest.raises(ArgumentError, match="matrix_power: the power must be an int, got 0.5"):
+    with pytest.raises(ArgumentError, match=r"the power must be an int, got 0\.5"):
         linalg.matrix_power(SQUARE, 0.5)
     with pytest.raises(ArgumentError, match="multi_dot: needs at least two matrices, got 1"):
         linalg.multi_dot([SQUARE])
-    with pytest.raises(ArgumentError, match="vecdot: axis 0 of .*count it from the end, down to -1"):
+    with pytest.raises(ArgumentError, match=r"vecdot: axis 0 of .*count it from the end, down to -1"):
         ll.vecdot(SQUARE, ll.ones(2), axis=0)
-    with pytest.raises(ArgumentError, match="cross: .*scalars are no vectors"):
+    with pytest.raises(ArgumentError, match=r"cross: .*scalars are no vectors"):
         linalg.cross(ll.constant(1.0), ll.constant(1.0))
     with pytest.raises(DTypeError, match=r"logdet needs floating operands, got complex64; write linalg.slogdet"):
         linalg.logdet(SQUARE.astype("complex64"))
