@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
@@ -57,7 +55,7 @@ def _vecdot_kernel(xp: Any, x: Any, y: Any, axis: int) -> Any:
 def _vecdot_numpy(xp: Any, x: Any, y: Any, axis: int) -> Any:
     if x.dtype in SHORT:
         return _vecdot_kernel(xp, x, y, axis)
-    return np.vecdot(x, y) if axis == -1 else np.vecdot(x, y, axis=axis)
+    return xp.vecdot(x, y) if axis == -1 else xp.vecdot(x, y, axis=axis)
 
 
 _vecdot: Entry = entry(defop(
