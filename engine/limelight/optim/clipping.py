@@ -8,11 +8,11 @@ from typing import TypeAlias
 from limelight import dtypes
 from limelight.errors import ArgumentError
 from limelight.ops.limits import clip, maximum
+from limelight.optim.pairs import Gradient
 from limelight.optim.settings import positive
 from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, as_tensor
 
-Gradient: TypeAlias = Tensor | SparseGradient
 Gradients: TypeAlias = Sequence[Gradient | None]
 
 

@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
-from limelight import dispatch, dtypes, shapes, source
+from limelight import dispatch, dtypes, source
 from limelight.dtypes import DType
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, ShapeError
 from limelight.module import Module
 from limelight.ops.creation import zeros_like
+from limelight.optim.pairs import Gradient, check_lists, checked
 from limelight.optim.rows import Rows
 from limelight.optim.settings import not_negative
 from limelight.sparse import SparseGradient
@@ -21,7 +22,6 @@ Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
 """What an update reads (`read_value`) and writes (`assign`): a variable, or those rows of it that have a gradient."""
 Slots: TypeAlias = Mapping[str, Target]
-Gradient: TypeAlias = Tensor | SparseGradient
 _SHORT: Final = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -87,8 +87,9 @@ class Optimizer(Module):
     def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable]) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
-        A variable whose gradient is None stays as it is, with one warning; if all are None, or shapes do not fit, an
-        ArgumentError or ShapeError says so before anything has changed.
+        A variable whose gradient is None stays as it is, with one warning. Raises, before anything has changed,
+        ArgumentError if all are None or a variable occurs twice, and ShapeError or DTypeError where a gradient does not
+        fit its variable.
 
         >>> import limelight as ll
         >>> v, descent = ll.Variable(3.0), ll.optim.SGD(0.1)
@@ -98,7 +99,10 @@ class Optimizer(Module):
         >>> round(v.read_value().item(), 6)
         2.4
         """
-        pairs = self._pairs(gradients, variables)
+        name = type(self).__name__
+        check_lists(name, gradients, variables)
+        self._note_missing([v for g, v in zip(gradients, variables, strict=True) if g is None], len(variables))
+        pairs = [(checked(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         done = self.step.read_value().astype(dtypes.float64)
         rate = self._rate(done)
         self.step.assign_add(1)
@@ -162,29 +166,6 @@ class Optimizer(Module):
                 shape=variable.shape,
             )
 
-    def _pairs(self, gradients: Any, variables: Any) -> list[tuple[Gradient, Variable]]:
-        """The pairs that have a gradient, checked."""
-        name = type(self).__name__
-        if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
-            raise ArgumentError(
-                f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
-                f"{type(variables).__name__}; write apply([g], [v])"
-            )
-        if len(gradients) != len(variables):
-            raise ArgumentError(f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables")
-        if not variables:
-            raise ArgumentError(
-                f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
-                "after the model has been called"
-            )
-        for v in variables:
-            if not isinstance(v, Variable):
-                given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
-                raise ArgumentError(f"{name}.apply changes variables, got {given}")
-        pairs = list(zip(gradients, variables, strict=True))
-        self._note_missing([v for g, v in pairs if g is None], len(pairs))
-        return [(_checked(name, g, v), v) for g, v in pairs if g is not None]
-
     def _note_missing(self, missing: list[Variable], count: int) -> None:
         names = ", ".join(repr(v.name) for v in missing)
         why = "ll.explain.why_none(tape, loss, variable) says why"
@@ -194,7 +175,7 @@ class Optimizer(Module):
             self._skipped.update(v.ref() for v in missing)
             where = source.at(source.user_line())
             message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=3)
 
 
 def _wide(dtype: DType) -> DType:
@@ -210,18 +191,3 @@ def _as_rate(given: Any) -> Variable | Schedule:
         return schedule
     not_negative("learning_rate", "the rate", given)
     return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
-
-
-def _checked(name: str, given: Any, variable: Variable) -> Gradient:
-    gradient: Gradient = given if isinstance(given, SparseGradient) else as_tensor(given)
-    if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
-        raise DTypeError(
-            f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "
-            "both must be floating (keep a complex parameter as its real and imaginary parts)"
-        )
-    if not shapes.compatible(gradient.shape, variable.shape):
-        raise ShapeError(
-            f"{name}.apply: the gradient of variable {variable.name!r} has shape {shapes.show(gradient.shape)}, the "
-            f"variable {shapes.show(variable.shape)}; are gradients and variables in the same order?"
-        )
-    return gradient

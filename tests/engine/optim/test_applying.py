@@ -34,6 +34,7 @@ def test_no_gradient_at_all_is_an_error_before_anything_changes():
     [
         (lambda v: ([], []), ll.errors.ArgumentError, "after the model has been called"),
         (lambda v: ([ll.ones(2)], [v, v]), ll.errors.ArgumentError, "1 gradients for 2 variables"),
+        (lambda v: ([ll.ones(2)] * 2, [v, v]), ll.errors.ArgumentError, "variable 'w' occurs twice"),
         (lambda v: (ll.ones(2), v), ll.errors.ArgumentError, r"write apply\(\[g\], \[v\]\)"),
         (lambda v: ([ll.ones(2)], [ll.ones(2)]), ll.errors.ArgumentError, "changes variables, got a tensor"),
         (lambda v: ([ll.ones(3)], [v]), ll.errors.ShapeError, r"'w' has shape \(3,\), the variable \(2,\)"),
@@ -90,6 +91,13 @@ def test_a_schedule_is_followed_without_a_new_trace_and_cannot_be_overwritten():
     assert len(step.trace_cache) == 1
     with pytest.raises(ll.errors.ArgumentError, match="follows a schedule"):
         optimiser.learning_rate = 0.1
+
+
+def test_a_gradient_of_unknown_sizes_is_taken():
+    v, optimiser = ll.Variable([1.0, 2.0]), ll.optim.Momentum(0.5)
+    step = ll.function(lambda g: optimiser.apply([g], [v]), input_signature=[ll.TensorSpec((None,))])
+    step(ll.ones(2))
+    assert v.numpy().tolist() == [0.5, 1.5]
 
 
 def test_a_rate_is_one_number_and_not_negative():
