@@ -13,7 +13,7 @@ from limelight.eager import Entry, entry
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops._rules import zeros
 from limelight.ops._scattered import add_rows, checked_places
-from limelight.ops._shaped import as_shape, shaped
+from limelight.ops._shaped import as_shape, rank_of, shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
@@ -92,7 +92,10 @@ def gather_nd(x: TensorLike, indices: TensorLike, /) -> Tensor:
 def _scatter_infer(updates: TensorSpec, indices: TensorSpec, shape: Shape) -> TensorSpec:
     depth = _depth("scatter", indices, shape)
     wanted = (*indices.shape[:-1], *shape[depth:])
-    if not shapes.compatible(updates.shape, wanted) and None not in updates.shape:
+    fits = len(wanted) == updates.rank and all(
+        None in (m, n) or m == n for m, n in zip(updates.shape, wanted, strict=True)
+    )
+    if not fits:
         raise ShapeError(
             f"scatter: indices {indices} into a tensor of shape {shapes.show(shape)} need updates of shape "
             f"{shapes.show(wanted)}, got {updates}"
@@ -135,7 +138,10 @@ def scatter(indices: TensorLike, updates: TensorLike, shape: int | Sequence[int]
     >>> ll.scatter(ll.constant([[0], [2], [0]]), ll.constant([1.0, 2.0, 3.0]), (3,)).tolist()
     [4.0, 0.0, 2.0]
     """
-    return _scatter((as_tensor(updates), as_tensor(indices)), as_shape(shape))
+    updates, indices, wanted = as_tensor(updates), as_tensor(indices), as_shape(shape)
+    sizes = wanted if isinstance(wanted, tuple) else (None,) * rank_of(wanted)
+    _scatter_infer(updates.spec, indices.spec, sizes)
+    return _scatter((updates, indices), wanted)
 
 
 # put_along_axis
@@ -143,7 +149,7 @@ def scatter(indices: TensorLike, updates: TensorLike, shape: int | Sequence[int]
 
 def _put_infer(x: TensorSpec, values: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
     alike = x.rank == indices.rank and all(
-        i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(x.shape, indices.shape, strict=True))
+        i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(x.shape, indices.shape, strict=False))
     )
     if not alike:
         raise ShapeError(
@@ -223,4 +229,6 @@ def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, *,
         if not dtypes.fits(values, x.dtype):
             raise DTypeError(f"put_along_axis: {values!r} does not fit into {x.spec}; write ll.astype(x, ...) first")
         values = zeros(x.dtype, ()) + values if dtypes.kind(x.dtype) != "bool" else as_tensor(values)
-    return _put_along_axis((x, as_tensor(values), as_tensor(indices)), shapes.one_axis("put_along_axis", x.ndim, axis))
+    values, indices, along = as_tensor(values), as_tensor(indices), shapes.one_axis("put_along_axis", x.ndim, axis)
+    _put_infer(x.spec, values.spec, indices.spec, along)
+    return _put_along_axis((x, values, indices), along)

@@ -39,7 +39,7 @@ def _kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
 
 
 def _descending(xp: Any, rows: Any) -> Any:
-    """The places that sort from the largest down, equal ones from the first on: those of the reversed rows, reversed."""
+    """The places that sort from the largest down, equal ones from the first on: those of reversed rows, reversed."""
     return (rows.shape[-1] - 1 - xp.argsort(rows[..., ::-1], axis=-1, stable=True))[..., ::-1]
 
 
