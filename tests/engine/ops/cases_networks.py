@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from opcase import Case, Input
+from opcase import Case, Input, raw
 from scipy import special
 
 import limelight as ll
@@ -125,7 +125,45 @@ def _group_norm(x, s, b):
 
 
 CHANNELS = Input((3,), "positive")
+
+
+def _moments(x, axis):
+    return x.mean(axis, keepdims=True), x.var(axis, keepdims=True)
+
+
+def _trained(x, s, o):
+    return _standard(x, (0, 1)) * s + o, x.mean((0, 1)), x.var((0, 1))
+
+
+_VARIANCE = Input((2, 1), "positive")
 NORMALISATIONS = [
+    Case(
+        "standardise",
+        lambda x: ll.nn.standardise(x, (1, 2), 1e-5),
+        lambda x: (_standard(x, (1, 2)), *_moments(x, (1, 2))),
+        (Input((2, 2, 3), "distinct"),),
+        dtypes=WIDE,
+    ),
+    Case(
+        "standardise",
+        lambda x: ll.nn.standardise(x, -1, 0.1),
+        lambda x: ((x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.1), *_moments(x, -1)),
+        (Input((2, 3)),),
+    ),
+    Case("standardise", lambda x: ll.nn.standardise(x, 1), lambda x: (x, *_moments(x, 1)), (Input((0, 3)),)),
+    Case(
+        "standardise_gradient",
+        raw("standardise_gradient", (1,), 0.5),
+        lambda h, y, v: (h - h.mean(1, keepdims=True) - y * (h * y).mean(1, keepdims=True)) / np.sqrt(v + 0.5),
+        (Input((2, 3)), Input((2, 3)), _VARIANCE),
+    ),
+    composed(
+        ll.nn.batch_norm_training,
+        _trained,
+        Input((2, 2, 3), "distinct"),
+        *(Input((3,)),) * 2,
+        dtypes=WIDE,
+    ),
     composed(lambda x: ll.nn.moments(x, (0, 1)), lambda x: (x.mean((0, 1)), x.var((0, 1))), X, name="moments"),
     composed(
         ll.nn.batch_norm,

@@ -19,6 +19,7 @@ from limelight.ops.pooling import global_max_pool as global_max_pool
 from limelight.ops.pooling import max_pool as max_pool
 from limelight.ops.softmaxes import log_softmax as log_softmax
 from limelight.ops.softmaxes import softmax as softmax
+from limelight.ops.standardising import standardise as standardise
 
 __all__ = [
     "avg_pool",
@@ -32,6 +33,7 @@ __all__ = [
     "sigmoid",
     "softmax",
     "softplus",
+    "standardise",
 ]
 __all__ += activations.__all__
 __all__ += attention.__all__

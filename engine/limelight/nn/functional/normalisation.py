@@ -11,10 +11,11 @@ from limelight import shapes
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.functional._operands import floating, wide, widened
 from limelight.ops.exponential import rsqrt
+from limelight.ops.standardising import standardise
 from limelight.ops.statistics import var
 from limelight.tensor import Tensor, TensorLike
 
-__all__ = ["batch_norm", "group_norm", "layer_norm", "moments", "rms_norm"]
+__all__ = ["batch_norm", "batch_norm_training", "group_norm", "layer_norm", "moments", "rms_norm"]
 
 
 def moments(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
@@ -59,6 +60,31 @@ def batch_norm(
     factor = rsqrt(v + epsilon) if s is None else rsqrt(v + epsilon) * s
     z = (z - m) * factor
     return (z if o is None else z + o).astype(x.dtype)
+
+
+def batch_norm_training(
+    x: TensorLike, scale: TensorLike | None = None, offset: TensorLike | None = None, epsilon: float = 1e-5
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm` with the moments of the batch itself, in fewer passes over it; floating.
+
+    Args:
+        x: (..., channels), over all axes of which but the last the moments are taken.
+        scale: (channels,), or None.
+        offset: (channels,), or None.
+        epsilon: added to the variance.
+
+    Returns:
+        What is normalised, and the mean and the variance, of shape (channels,) and in float32 for shorter floats.
+
+    >>> import limelight as ll
+    >>> y, mean, variance = ll.nn.batch_norm_training(ll.constant([[1.0], [3.0]]), epsilon=0.0)
+    >>> y.tolist(), mean.tolist(), variance.tolist()
+    ([[-1.0], [1.0]], [2.0], [1.0])
+    """
+    x = floating("batch_norm_training", x)
+    axes = tuple(range(x.ndim - 1))
+    z, mean, variance = standardise(wide(x), axes, epsilon)
+    return _scaled("batch_norm_training", x, z, scale, offset), mean.squeeze(axes), variance.squeeze(axes)
 
 
 def layer_norm(
@@ -137,8 +163,7 @@ def group_norm(
 
 
 def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
-    apart = x - x.mean(axes, True)
-    return apart * rsqrt(apart.square().mean(axes, True) + epsilon)
+    return standardise(x, axes, epsilon)[0]
 
 
 def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:
