@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch, source
+from limelight.batching import Batched
 from limelight.devices import CPU0, Device
 from limelight.eager import move
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
@@ -116,7 +117,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in given)
     call = PythonCall(fn, specs, single)
     tensors = tuple(as_tensor(x) for x in inputs)
-    results = call(*tensors) if tracing() is None else dispatch.apply(py_func_op, tensors, (call,))
+    at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)
+    results = call(*tensors) if at_once else dispatch.apply(py_func_op, tensors, (call,))
     return None if output_specs is None else results[0] if single else results
 
 
