@@ -7,6 +7,7 @@ executor, so the stream depends on the generator and the order of draws alone.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,12 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from limelight import dtypes
-from limelight.dispatch import active, local, scopes
+from limelight.devices import CPU0
+from limelight.dispatch import active, apply, local, scopes
 from limelight.dtypes import DType, DTypeLike
-from limelight.eager import explain
+from limelight.eager import explain, prepare
 from limelight.errors import DTypeError, LimelightError
-from limelight.ops._shaped import shaped
-from limelight.registry import get
+from limelight.ops._shaped import as_shape, shaped
+from limelight.registry import defop, get
 from limelight.spec import known
 from limelight.tensor import Tensor, wrap
 
@@ -106,7 +108,7 @@ def unit(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
 
 def host(x: Any) -> np.ndarray[Any, Any]:
     """A kernel's operand as NumPy's array, wherever it is."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)
+    return x if type(x) is np.ndarray else np.asarray(x.get() if hasattr(x, "get") else x)
 
 
 def floating(name: str, dtype: DTypeLike) -> DType:
@@ -117,7 +119,22 @@ def floating(name: str, dtype: DTypeLike) -> DType:
     return found
 
 
-def draws(name: str, kernel: Callable[..., Any], attrs: str = "dtype") -> Callable[..., Tensor]:
+def placed(z: Any, location: float, scale: float, dtype: DType) -> Any:
+    """`location` + `scale` times what has just been drawn, which nobody else has seen, in `dtype`."""
+    if scale != 1.0:
+        z *= _float32(scale) if dtype is dtypes.float32 and z.dtype is dtype else scale
+    if location != 0.0:
+        z += _float32(location) if dtype is dtypes.float32 and z.dtype is dtype else location
+    return z if z.dtype is dtype else z.astype(dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _float32(number: float) -> Any:
+    """A number as an array, which NumPy takes up twice as fast."""
+    return np.array(number, np.float32)
+
+
+def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Tensor]:
     """Registers an op (and its form for shapes known at run time) that draws, and returns `run(generator, shape, ...)`.
 
     `kernel(source, *attrs, shape)` gives NumPy's array; the dtype is the last of `attrs`.
@@ -139,13 +156,35 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str = "dtype") -> Callab
     op = get(name)
 
     def quickly(generator: Any, shape: Any, *given: Any) -> Tensor:
-        if type(shape) is not tuple or (active and (scopes or local.observer is None)):
-            return run((generator,), shape, *given)
+        if (active and (scopes or local.observer is None)) or type(shape) is not tuple:
+            return run((generator,), as_shape(shape), *given)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
             return wrap(kernel(generator._data, *given, shape))
+        except Exception as error:
+            as_shape(shape)  # says what is wrong with it, if anything is
+            raise explain(op, (generator,), (*given, shape), error) from error
+
+    return quickly
+
+
+def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
+    """Registers an op that draws one number (or class, or row of counts) for each in a tensor of parameters.
+
+    Returns `run(generator, parameters, *attrs)`. The fields are those of `defop`.
+    """
+    op = defop(name, effect="random", **fields)
+    kernel, accepts, silent = op.kernel_on("numpy"), op.accepts, op.vjp is None
+
+    def quickly(generator: Any, x: Any, *attrs: Any) -> Tensor:
+        watched = active and (scopes or not silent or local.observer is None)
+        if watched or type(x) is not Tensor or x._device is not CPU0 or x._data.dtype not in accepts:
+            drawn: Tensor = apply(op, prepare(op, (generator, x)), attrs)
+            return drawn
+        try:
+            return wrap(kernel(generator._data, x._data, *attrs))
         except LimelightError:
             raise
         except Exception as error:
-            raise explain(op, (generator,), (*given, shape), error) from error
+            raise explain(op, (generator, x), attrs, error) from error
 
     return quickly

@@ -64,5 +64,10 @@ def kernels(make: Callable[[str], Any], name: str) -> dict[str, Any]:
 
 def alike(*given: Any) -> tuple[Tensor, ...]:
     """Operands as tensors, Python numbers in the dtype of the first that has one: rules ask operands for methods."""
+    for x in given:
+        if type(x) is not Tensor:
+            break
+    else:
+        return given
     dtype = next((x.dtype for x in given if hasattr(x, "dtype") and dtypes.is_floating(dtypes.dtype(x.dtype))), None)
     return tuple([constant(x, dtype) if type(x) in (int, float) and dtype is not None else as_tensor(x) for x in given])

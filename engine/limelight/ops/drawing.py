@@ -8,59 +8,46 @@ import numpy as np
 
 from limelight import dtypes
 from limelight.dtypes import DType
-from limelight.eager import entry
-from limelight.ops._draws import DRAWN, Source, draws, unit
-from limelight.registry import defop
+from limelight.ops._draws import DRAWN, Source, draws, draws_like, placed, unit
 from limelight.spec import TensorSpec, VariableSpec, known
 
 __all__: list[str] = []  # `limelight.random` has the public forms
 
-# random_normal
+# Distributions on the real line, placed by plain numbers; tensors place them by ops of their own.
 
 
-def _normal(source: Source, dtype: DType, shape: tuple[int, ...]) -> Any:
-    if dtype is dtypes.float32:
-        return source.generator.standard_normal(shape, np.float32)
-    if dtype == dtypes.float64:
-        return source.generator.standard_normal(shape)
-    return np.asarray(source.generator.standard_normal(shape, np.float32)).astype(dtype)
+def _normal(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    wide = np.float64 if dtype is dtypes.float64 else np.float32
+    return placed(source.generator.standard_normal(shape, wide), location, scale, dtype)
 
 
-standard_normal = draws("random_normal", _normal)
-
-# random_uniform
-
-standard_uniform = draws("random_uniform", lambda source, dtype, shape: unit(source, shape, dtype))
-
-# random_exponential
+def _uniform(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(unit(source, shape, dtype), location, scale, dtype)
 
 
-def _exponential(source: Source, dtype: DType, shape: tuple[int, ...]) -> Any:
-    if dtype == dtypes.float64:
-        return source.generator.standard_exponential(shape)
-    return np.asarray(source.generator.standard_exponential(shape, np.float32)).astype(dtype, copy=False)
+def _exponential(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    wide = np.float64 if dtype is dtypes.float64 else np.float32
+    return placed(source.generator.standard_exponential(shape, wide), location, scale, dtype)
 
 
-standard_exponential = draws("random_exponential", _exponential)
-
-# random_laplace, random_gumbel, random_cauchy: NumPy draws them in 64 bits
-
-
-def _laplace(source: Source, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return np.asarray(source.generator.laplace(0.0, 1.0, shape)).astype(dtype, copy=False)
+def _laplace(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.laplace(0.0, 1.0, shape), location, scale, dtype)
 
 
-def _gumbel(source: Source, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return np.asarray(source.generator.gumbel(0.0, 1.0, shape)).astype(dtype, copy=False)
+def _gumbel(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.gumbel(0.0, 1.0, shape), location, scale, dtype)
 
 
-def _cauchy(source: Source, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return np.asarray(source.generator.standard_cauchy(shape)).astype(dtype, copy=False)
+def _cauchy(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.standard_cauchy(shape), location, scale, dtype)
 
 
-standard_laplace = draws("random_laplace", _laplace)
-standard_gumbel = draws("random_gumbel", _gumbel)
-standard_cauchy = draws("random_cauchy", _cauchy)
+normal = draws("random_normal", _normal, "location scale dtype")
+uniform = draws("random_uniform", _uniform, "location scale dtype")
+exponential = draws("random_exponential", _exponential, "location scale dtype")
+laplace = draws("random_laplace", _laplace, "location scale dtype")
+gumbel = draws("random_gumbel", _gumbel, "location scale dtype")
+cauchy = draws("random_cauchy", _cauchy, "location scale dtype")
 
 # random_integers
 
@@ -69,23 +56,27 @@ def _integers(source: Source, low: int, high: int, dtype: DType, shape: tuple[in
     return source.generator.integers(low, high, shape, dtype.type)
 
 
-uniform_integers = draws("random_integers", _integers, "low high dtype")
+integers = draws("random_integers", _integers, "low high dtype")
 
 # random_permutation
 
 
+def permuted(source: Source, n: int) -> Any:
+    """The kernel for NumPy."""
+    return source.generator.permutation(n).astype(np.int32)
+
+
 def _permutation_kernel(xp: Any, source: Source, n: Any) -> Any:
-    return xp.asarray(source.generator.permutation(int(n)).astype(np.int32))
+    return xp.asarray(permuted(source, int(n)))
 
 
-permuted = entry(defop(
+permutation = draws_like(
     "random_permutation",
     inputs="generator:var n:integer",
     infer=lambda generator, n: known((None,), dtypes.int32),
     kernel=_permutation_kernel,
-    effect="random",
     why_no_gradient=DRAWN,
-))  # fmt: skip
+)
 
 # dropout_mask
 
@@ -99,13 +90,12 @@ def _mask_infer(generator: VariableSpec, x: TensorSpec, rate: float) -> TensorSp
     return known(x.shape, x.dtype)
 
 
-mask_like = entry(defop(
+dropout_mask = draws_like(
     "dropout_mask",
     inputs="generator:var x",
     attrs="rate",
     infer=_mask_infer,
     kernel=_mask_kernel,
     accepts="floating",
-    effect="random",
     why_no_gradient=DRAWN,
-))  # fmt: skip
+)

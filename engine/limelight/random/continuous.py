@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from typing import Any
 
-from limelight.dtypes import DTypeLike
+from limelight.dispatch import active
+from limelight.dtypes import DTypeLike, float32
 from limelight.ops import distributions, drawing
+from limelight.ops._draws import floating
 from limelight.ops.limits import maximum
 from limelight.ops.softmaxes import softmax
 from limelight.ops.special_normal import truncated_normal_quantile
 from limelight.random.parameters import ShapeLike, fitted, plain, prepared, sizes, spread
 from limelight.random.stream import Stream
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
 _FINEST = 2.0**-25
 """In place of a uniform 0, of which an unbounded distribution would make infinity: half of what float32 can draw."""
@@ -39,7 +43,7 @@ class Continuous(Stream):
         >>> ll.random.normal((2, 3)).shape
         (2, 3)
         """
-        return self._placed("normal", drawing.standard_normal, shape, mean, stddev, dtype)
+        return self._placed("normal", drawing.normal, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: ShapeLike = None, low: TensorLike = 0.0, high: TensorLike = 1.0, *, dtype: DTypeLike | None = None
@@ -50,11 +54,13 @@ class Continuous(Stream):
         >>> bool((ll.random.uniform((100,), 2.0, 3.0) >= 2.0).all())
         True
         """
-        span: Any = 1.0 if type(high) is float and high == 1.0 and type(low) is float and low == 0.0 else None
-        if span is None:
-            found, (low, high) = prepared("uniform", dtype, low, high)
-            shape, dtype, span = sizes("uniform", shape, (low, high)), found, high - low
-        return self._placed("uniform", drawing.standard_uniform, shape, low, span, dtype)
+        start: Any = low
+        end: Any = high
+        if plain(start) and plain(end):
+            return self._placed("uniform", drawing.uniform, shape, start, end - start, dtype)
+        found, (low, high) = prepared("uniform", dtype, start, end)
+        span = high - low
+        return self._placed("uniform", drawing.uniform, sizes("uniform", shape, (low, high)), low, span, found)
 
     def exponential(
         self, shape: ShapeLike = None, scale: TensorLike = 1.0, *, dtype: DTypeLike | None = None
@@ -65,7 +71,7 @@ class Continuous(Stream):
         >>> bool((ll.random.exponential((100,)) >= 0.0).all())
         True
         """
-        return self._placed("exponential", drawing.standard_exponential, shape, 0.0, scale, dtype)
+        return self._placed("exponential", drawing.exponential, shape, 0.0, scale, dtype)
 
     def laplace(
         self,
@@ -81,7 +87,7 @@ class Continuous(Stream):
         >>> ll.random.laplace((2,), ll.constant([0.0, 5.0])).shape
         (2,)
         """
-        return self._placed("laplace", drawing.standard_laplace, shape, mean, scale, dtype)
+        return self._placed("laplace", drawing.laplace, shape, mean, scale, dtype)
 
     def gumbel(
         self,
@@ -97,7 +103,7 @@ class Continuous(Stream):
         >>> ll.random.gumbel((2, 3)).shape
         (2, 3)
         """
-        return self._placed("gumbel", drawing.standard_gumbel, shape, mode, scale, dtype)
+        return self._placed("gumbel", drawing.gumbel, shape, mode, scale, dtype)
 
     def cauchy(
         self,
@@ -115,14 +121,25 @@ class Continuous(Stream):
         >>> ll.random.cauchy((2, 3)).shape
         (2, 3)
         """
-        return self._placed("cauchy", drawing.standard_cauchy, shape, median, scale, dtype)
+        return self._placed("cauchy", drawing.cauchy, shape, median, scale, dtype)
 
     def _placed(
-        self, name: str, draw: Any, shape: ShapeLike, location: Any, scale: Any, dtype: DTypeLike | None
+        self,
+        name: str,
+        draw: Callable[..., Tensor],
+        shape: ShapeLike,
+        location: Any,
+        scale: Any,
+        dtype: DTypeLike | None,
     ) -> Tensor:
-        """`location` + `scale` times what `draw` gives."""
+        """`location` + `scale` times what `draw` gives: one op for numbers, two more for tensors."""
+        if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
+            return draw(self, shape, location, scale, float32)
+        if plain(location) and plain(scale):
+            found = float32 if dtype is None else floating(name, dtype)
+            return draw(self, sizes(name, shape, ()), float(location), float(scale), found)
         found, (location, scale) = prepared(name, dtype, location, scale)
-        drawn = draw(self, sizes(name, shape, (location, scale)), found)
+        drawn = draw(self, sizes(name, shape, (location, scale)), 0.0, 1.0, found)
         scaled = drawn if plain(scale) and scale == 1 else drawn * scale
         return fitted(name, drawn, scaled if plain(location) and location == 0 else scaled + location)
 
@@ -145,11 +162,11 @@ class Continuous(Stream):
         >>> bool((ll.random.truncated_normal((100,)).abs() <= 2.0).all())
         True
         """
-        given = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
+        given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
         found, (mean, stddev, below, above) = prepared("truncated_normal", dtype, *given)
         below = below if low is None else (below - mean) / stddev
         above = above if high is None else (above - mean) / stddev
-        drawn = drawing.standard_uniform(self, sizes("truncated_normal", shape, (mean, stddev, below, above)), found)
+        drawn = drawing.uniform(self, sizes("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found)
         standard = truncated_normal_quantile(maximum(drawn, _FINEST), below, above)
         return fitted("truncated_normal", drawn, standard * stddev + mean)
 
@@ -171,7 +188,10 @@ class Continuous(Stream):
         """
         found, (concentration, scale) = prepared("gamma", dtype, concentration, scale)
         wanted = sizes("gamma", shape, (concentration, scale))
-        drawn = distributions.standard_gamma((self, spread(concentration, found, wanted)))
+        if plain(concentration) and 0 < concentration < inf and type(wanted) is tuple and not active:
+            drawn = wrap(distributions.gamma_of_number(self._data, concentration, wanted, found))
+            return drawn if plain(scale) and scale == 1 else fitted("gamma", drawn, drawn * scale)
+        drawn = distributions.gamma(self, spread(concentration, found, wanted))
         return fitted("gamma", drawn, drawn if plain(scale) and scale == 1 else drawn * scale)
 
     def beta(self, a: TensorLike, b: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -185,8 +205,8 @@ class Continuous(Stream):
         """
         found, (a, b) = prepared("beta", dtype, a, b)
         wanted = sizes("beta", shape, (a, b))
-        one = distributions.log_gamma((self, spread(a, found, wanted)))
-        other = distributions.log_gamma((self, spread(b, found, wanted)))
+        one = distributions.log_gamma(self, spread(a, found, wanted))
+        other = distributions.log_gamma(self, spread(b, found, wanted))
         return (one - other).sigmoid()
 
     def dirichlet(
@@ -203,4 +223,4 @@ class Continuous(Stream):
         found, (concentration,) = prepared("dirichlet", dtype, as_tensor(concentration))
         distributions.check_classes("dirichlet", concentration.spec)
         wanted = sizes("dirichlet", shape, (concentration,))
-        return softmax(distributions.log_gamma((self, spread(concentration, found, wanted))))
+        return softmax(distributions.log_gamma(self, spread(concentration, found, wanted)))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from limelight import dtypes
+from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import distributions, drawing
 from limelight.ops.joining import concat
 from limelight.random.parameters import ShapeLike, prepared, sizes, spread
 from limelight.random.stream import Stream
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
 
 def _whole(name: str, dtype: DTypeLike) -> DType:
@@ -44,7 +45,7 @@ class Discrete(Stream):
         limits = np.iinfo(found)
         if not limits.min <= low < high <= limits.max + 1:
             raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {found.name} can hold")
-        return drawing.uniform_integers(self, sizes("integers", shape, ()), low, high, found)
+        return drawing.integers(self, sizes("integers", shape, ()), low, high, found)
 
     def bernoulli(self, p: TensorLike = 0.5, shape: ShapeLike = None) -> Tensor:
         """Booleans, each true with probability `p`, which may be a tensor; `shape` is by default that of `p`.
@@ -56,7 +57,7 @@ class Discrete(Stream):
         [True, True, True]
         """
         found, (p,) = prepared("bernoulli", None, p)
-        return distributions.bernoulli((self, spread(p, found, sizes("bernoulli", shape, (p,)))))
+        return distributions.bernoulli(self, spread(p, found, sizes("bernoulli", shape, (p,))))
 
     def poisson(self, rate: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
         """Counts of mean `rate`, a floating number or tensor; `shape` is by default that of `rate`.
@@ -69,7 +70,7 @@ class Discrete(Stream):
         """
         found, (rate,) = prepared("poisson", None, rate)
         wanted = spread(rate, found, sizes("poisson", shape, (rate,)))
-        return distributions.poisson((self, wanted), _whole("poisson", dtype))
+        return distributions.poisson(self, wanted, _whole("poisson", dtype))
 
     def categorical(self, logits: TensorLike, shape: ShapeLike = None) -> Tensor:
         """Classes, int32: each with a probability in proportion to the exponential of its logit along the last axis.
@@ -85,7 +86,7 @@ class Discrete(Stream):
         distributions.check_classes("categorical", given.spec)
         if shape is not None:
             given = spread(given, given.dtype, self._with_classes(shape, given))
-        return distributions.categorical((self, given))
+        return distributions.categorical(self, given)
 
     def _with_classes(self, shape: ShapeLike, logits: Tensor) -> Any:
         wanted, classes = sizes("categorical", shape, ()), logits.sizes()[-1]
@@ -109,7 +110,7 @@ class Discrete(Stream):
         found, (p,) = prepared("multinomial", None, p)
         wanted = spread(p, found, sizes("multinomial", shape, (p,)))
         distributions.check_classes("multinomial", wanted.spec)
-        return distributions.multinomial((self, wanted), int(n), _whole("multinomial", dtype))
+        return distributions.multinomial(self, wanted, int(n), _whole("multinomial", dtype))
 
     def permutation(self, x: int | Tensor, /) -> Tensor:
         """The integers 0 to `x` - 1 in random order, int32; or the slices of a tensor `x` along its first axis.
@@ -118,12 +119,14 @@ class Discrete(Stream):
         >>> sorted(ll.random.permutation(4).tolist())
         [0, 1, 2, 3]
         """
+        if type(x) is int and x >= 0 and not active:
+            return wrap(drawing.permuted(self._data, x))
         if hasattr(x, "__as_tensor__"):
             x = as_tensor(x)
         if isinstance(x, Tensor) and x.ndim:
             size = x.shape[0]
             return x[self.permutation(size if size is not None else x.sizes()[0])]
-        found: Tensor = drawing.permuted((self, as_tensor(x)))
+        found = drawing.permutation(self, as_tensor(x))
         return found.reshape((x,)) if isinstance(x, int) else found
 
     def dropout_mask(self, x: TensorLike, rate: float, /) -> Tensor:
@@ -137,4 +140,4 @@ class Discrete(Stream):
         """
         if not 0.0 <= rate < 1.0:
             raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
-        return drawing.mask_like((self, x), float(rate))
+        return drawing.dropout_mask(self, as_tensor(x), float(rate))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from limelight import dtypes, shapes
+from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ShapeError
 from limelight.ops._draws import floating
-from limelight.tensor import Tensor, as_tensor, constant
+from limelight.tensor import Tensor, as_tensor, constant, wrap
 
 ShapeLike: TypeAlias = int | Sequence[int] | Tensor | None
-NUMBERS: Final = (int, float)
 _EXACT: Final = {int: True, float: True}
 
 
@@ -23,7 +25,7 @@ def plain(x: Any) -> bool:
 
 def prepared(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DType, list[Any]]:
     """The dtype to draw in (by default the parameters' own, else float32), and parameters as numbers or tensors."""
-    found = [x if plain(x) else as_tensor(x) for x in parameters]
+    found = [x if type(x) is Tensor or plain(x) else as_tensor(x) for x in parameters]
     if dtype is None:
         dtype = next((x.dtype for x in found if not plain(x) and dtypes.is_floating(x.dtype)), dtypes.float32)
     return floating(name, dtype), found
@@ -31,11 +33,11 @@ def prepared(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DTyp
 
 def sizes(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:
     """What is drawn: the shape asked for, else the parameters' common one; a vector where sizes are unknown."""
-    if type(shape) is tuple or shape is not None:
+    if shape is not None:
         return shape if isinstance(shape, Tensor) else shapes.as_shape(shape)
     tensors = [x for x in parameters if not plain(x)]
-    if len(tensors) == 1:
-        return tensors[0].sizes()
+    if len(tensors) < 2:
+        return tensors[0].sizes() if tensors else ()
     if all(shapes.is_static(x.shape) for x in tensors):
         return shapes.broadcast(f"random.{name}", *[x.shape for x in tensors])
     total = tensors[0]
@@ -59,6 +61,8 @@ def fitted(name: str, drawn: Tensor, result: Tensor) -> Tensor:
 
 def spread(x: Any, dtype: DType, shape: Any) -> Tensor:
     """A parameter as a tensor with one element for each that is drawn."""
+    if plain(x) and type(shape) is tuple and not active:
+        return wrap(np.full(shape, x, dtype))
     tensor = constant(x, dtype) if plain(x) else x
     if type(shape) is tuple and tensor.shape == shape:
         return tensor

@@ -271,7 +271,7 @@ graph bump
         verify(parse(caller.format("")))
 
 
-DRAW = "random_normal(%0)  {dtype=f32, shape=(3,)}"
+DRAW = "random_normal(%0)  {location=0.0, scale=1.0, dtype=f32, shape=(3,)}"
 
 
 def test_draws_from_one_generator_are_in_order() -> None:
@@ -281,7 +281,7 @@ graph g
   input %1: generator  other
   !0 %2: f32[3] = DRAW
   !1 %3: f32[3] = DRAW  after !0
-  %4: f32[3] = random_normal(%1)  {dtype=f32, shape=(3,)}
+  %4: f32[3] = random_normal(%1)  {location=0.0, scale=1.0, dtype=f32, shape=(3,)}
   %5: f32[3] = DRAWTHIRD
   return
 """.replace("DRAW", DRAW)
@@ -316,7 +316,7 @@ def test_input_and_output_form_a_chain_of_their_own() -> None:
     x = Value(F3)
     first = Node(say, (x,), (), [F3])
     generator = Value(GENERATOR)
-    draw = node("random_normal", generator, params=(F3.dtype, (3,)))
+    draw = node("random_normal", generator, params=(0.0, 1.0, F3.dtype, (3,)))
     verify(graph([first, draw, Node(say, (x,), (), [F3], after=(first,))], x, generator))
     with pytest.raises(GraphError, match=r"order: no edge makes it follow say \(the io chain\)"):
         verify(graph([first, draw, Node(say, (x,), (), [F3], after=(draw,))], x, generator))

@@ -53,6 +53,30 @@ def test_the_stream_is_that_of_eager_code(name, sizes):
     assert staged[0] != staged[1]
 
 
+NUMBERS = {
+    "normal": lambda g, n: g.normal(n, 1.0, 2.0),
+    "uniform": lambda g, n: g.uniform(n, -1.0, 2.0),
+    "exponential": lambda g, n: g.exponential(n, 3.0),
+    "truncated_normal": lambda g, n: g.truncated_normal(n, low=1.0, high=3.0),
+    "gamma": lambda g, n: g.gamma(2.5, 2.0, n),
+    "gamma, small": lambda g, n: g.gamma(0.25, shape=n),
+    "beta": lambda g, n: g.beta(0.5, 2.0, n),
+    "poisson": lambda g, n: g.poisson(3.0, n),
+    "bernoulli": lambda g, n: g.bernoulli(0.3, n),
+    "permutation": lambda g, n: g.permutation(5),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_so_it_is_where_parameters_are_numbers(name):
+    g = ll.random.Generator(1)
+    F = ll.function(lambda: (NUMBERS[name](g, (3, 2)), g.uniform((2,))))
+    start = g.state
+    staged = [x.tolist() for x in F()]
+    g.state = start
+    assert staged == [NUMBERS[name](g, (3, 2)).tolist(), g.uniform((2,)).tolist()]
+
+
 def test_setting_and_resetting_it_outside_is_heeded():
     g = ll.random.Generator(1)
     F = ll.function(lambda: g.normal((2,)))

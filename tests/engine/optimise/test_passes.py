@@ -335,7 +335,7 @@ def test_share_never_merges_writes_or_random_draws() -> None:
         inputs="  input %0: f32[3]  x\n  capture %1: var f32[3]  v\n",
     )
     assert run(share, text)[1].changes == []
-    draw = "random_normal(%0)  {dtype=f32, shape=(3,)}"
+    draw = "random_normal(%0)  {location=0.0, scale=1.0, dtype=f32, shape=(3,)}"
     text = body(
         f"!0 %1: f32[3] = {draw}",
         f"%2: f32[3] = {draw}  after !0",
