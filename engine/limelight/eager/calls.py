@@ -23,7 +23,7 @@ from limelight.eager.operands import prepare
 from limelight.eager.running import explain
 from limelight.errors import LimelightError
 from limelight.registry import Op, accepted
-from limelight.tensor import Tensor, wrap
+from limelight.tensor import Tensor, as_tensor, wrap
 
 _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here
     int: frozenset(d for d in dtypes.ALL if d != dtypes.bool_),
@@ -35,15 +35,18 @@ _blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to loo
 assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
 
 
-def entry(op: Op) -> Entry:
-    """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`."""
+def entry(op: Op, of_complex: Op | None = None) -> Entry:
+    """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`.
+
+    `of_complex` takes over for complex operands of an op with one input, where NumPy's function would not do.
+    """
     simple = _observable(op) and not op.variadic
     if simple and not op.operands:
         return _nullary(op)
     if op.variadic and op.direct:
         return _variadic(op)
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
-        return _unary_with_attrs(op) if op.attrs else _unary(op)
+        return _unary_with_attrs(op) if op.attrs else _unary(op, of_complex)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
         return _binary(op)
     return _general(op)
@@ -85,7 +88,7 @@ def _nullary(op: Op) -> Callable[..., Any]:
     return run
 
 
-def _unary(op: Op) -> Callable[[Any], Any]:
+def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
 
     def run(x: Any) -> Any:
@@ -111,7 +114,11 @@ def _unary(op: Op) -> Callable[[Any], Any]:
                 if observer is not None:
                     observer.observe(recipes, x, (), x._uid, 0, t)
                 return t
-        return apply(op, prepare(op, (x,)))
+        chosen = op
+        if of_complex is not None:
+            x = as_tensor(x)
+            chosen = of_complex if x.dtype.kind == "c" else op
+        return apply(chosen, prepare(chosen, (x,)))
 
     return run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from limelight.eager import entry
 from limelight.ops._infer import broadcast, same
 from limelight.registry import defop
@@ -223,15 +225,37 @@ def cosh(x: TensorLike, /) -> Tensor:
 
 # tanh
 
+
+def _tanh_of_complex_kernel(xp: Any, x: Any) -> Any:
+    """Where the real part is infinite, the imaginary part is a zero of the operand's sign, as the Array API has it."""
+    found = xp.tanh(x)
+    infinite = xp.isinf(x.real)
+    if not infinite.any():
+        return found
+    upper = xp.where(infinite, found.real, 0) + 1j * xp.zeros_like(x.real)
+    settled = xp.where(x.imag < 0, upper.conj(), upper).astype(x.dtype)
+    return xp.where(infinite, settled, found)
+
+
+_tanh_of_complex = defop(
+    "tanh_of_complex",
+    inputs="x",
+    infer=same,
+    kernel=_tanh_of_complex_kernel,
+    accepts="complex",
+    vjp={"x": lambda g, out: g * (1.0 - out * out).conj()},
+    maths={"x": "x̄ = ȳ (1 - y²)*"},
+)
+
 _tanh = entry(defop(
     "tanh",
     inputs="x",
     infer=same,
     kernel="tanh",
-    accepts="inexact",
-    vjp={"x": lambda g, out: g * (1.0 - out * out).conj()},
-    maths={"x": "x̄ = ȳ (1 - y²)*"},
-))  # fmt: skip
+    accepts="floating",
+    vjp={"x": lambda g, out: g * (1.0 - out * out)},
+    maths={"x": "x̄ = ȳ (1 - y²)"},
+), of_complex=_tanh_of_complex)  # fmt: skip
 
 
 @method("tanh")
