@@ -65,6 +65,13 @@ def test_scales_and_offsets_can_be_left_out():
     assert repr(ll.nn.GroupNorm(2, use_offset=False)) == "GroupNorm(2, use_offset=False)"
 
 
+def test_groups_leave_the_known_sizes_known():
+    layer = ll.nn.GroupNorm(2, use_scale=False, use_offset=False)
+    staged = ll.function(layer, input_signature=[ll.TensorSpec((None, 3, 2))])
+    assert np.allclose(staged(ll.constant(BATCHES[0])).numpy(), layer(ll.constant(BATCHES[0])).numpy(), atol=1e-6)
+    assert staged.trace_cache[0].graph.outputs[0].spec.shape == (None, 3, 2)
+
+
 def test_groups_must_divide_the_channels():
     with pytest.raises(ll.errors.ShapeError, match=r"GroupNorm\(2\): the 3 channels do not divide into 2 groups"):
         ll.nn.GroupNorm(2)(ll.ones((1, 3)))

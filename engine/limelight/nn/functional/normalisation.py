@@ -153,13 +153,19 @@ def group_norm(
             f"group_norm: x must be (batch, *space, channels), with channels known and a multiple of the {groups} "
             f"groups; got {x.spec}"
         )
-    sizes: Any = x.sizes()
+    sizes = _sizes(x)
     if isinstance(sizes, tuple):
         apart: Any = (sizes[0], int(np.prod(sizes[1:-1])), groups, channels // groups)
     else:
         apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + np.array([0, -1, groups, channels // groups])
     z = _standard(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
     return _scaled("group_norm", x, z, scale, offset)
+
+
+def _sizes(x: Tensor) -> Any:
+    """The shape to come back to. Where the batch alone is unknown it is -1, since a vector would forget the others."""
+    rest = x.shape[1:]
+    return (-1, *rest) if x.shape[0] is None and None not in rest and 0 not in rest else x.sizes()
 
 
 def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:

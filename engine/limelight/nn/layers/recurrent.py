@@ -177,7 +177,7 @@ class Recurrent(Layer):
         return stack(outputs, axis=1) if outputs else _zeros(x, self.units, self.dtype), state
 
     def _loop(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        steps = as_tensor(x.sizes()[1]).astype("int32")
+        steps = as_tensor(x.sizes()[1]).astype("int32") if x.shape[1] is None else x.shape[1]
         positions = arange(steps).expand_dims(1)
 
         def step(t: Tensor, state: Any, outputs: tuple[Tensor, ...]) -> Any:
