@@ -24,6 +24,7 @@ from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
 from limelight.batching import vectorize as vectorize
+from limelight.checking import gradcheck as gradcheck
 from limelight.devices import list_devices as list_devices
 from limelight.dispatch import device as device
 from limelight.dtypes import bfloat16 as bfloat16

@@ -56,7 +56,14 @@ class TapeError(LimelightError, RuntimeError, ValueError):
 
 
 class GradientError(LimelightError, LookupError):
-    """An op on the path from source to target has no gradient rule. See docs/errors/GradientError.md."""
+    """An op on the path from source to target has no gradient rule, or one that cannot be used.
+
+    See docs/errors/GradientError.md.
+    """
+
+
+class GradientCheckError(LimelightError, AssertionError):
+    """A gradient rule disagrees with differences: raised by `ll.gradcheck`. See docs/errors/GradientCheckError.md."""
 
 
 class SymbolicValueError(LimelightError, TypeError):

@@ -198,6 +198,10 @@ class Op:
             return resolved
         return functools.partial(kernel, xp)
 
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Runs the op: see `eager.direct.call`, which takes this place."""
+        raise NotImplementedError
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, str) and other == self.name)
 
@@ -216,11 +220,28 @@ _homes: Final[dict[str, str]] = {}  # the modules that define them
 
 
 def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | None = None, **fields: Any) -> Op:
-    """Declares an op and registers it; the fields are `Op`'s.
+    """Declares an op and registers it: then it runs, is differentiated, staged and shown like any other.
 
-    Raises ArgumentError for a name that another module has taken, or a rule that names something the op does not have.
-    Redefining an op from the same module (reloaded, or a notebook whose cell is run again) replaces it.
+    - `inputs`: names of the tensor inputs, "x y", or "*xs" for any number. They share a dtype of a kind in `accepts`
+      (see `KINDS`); "i:integer" is an input apart. `attrs`: names of the static parameters, which are hashable.
+    - `infer(*specs, *attrs)`: the TensorSpec of the result, where sizes may be None. Raises ShapeError or DTypeError.
+    - `kernel(xp, *arrays, *attrs)`: the result, by an array library `xp`; or the name of a function of it.
+    - `vjp`: for each input a rule for its gradient, in tensor operators, which says by the names of its parameters what
+      it needs: `g` (the gradient of the result), inputs, `out`, `x_shape`, `x_dtype`, parameters of the op. `vjp=None`
+      needs a reason in `why_no_gradient`. `maths`: the rules as formulas. More in docs/defining_ops.md.
+
+    Returns the op, which can be called: `op(x, y, attr=...)`. Defining it again in the same module (reloaded, or a cell
+    that is run again) replaces it. Raises ArgumentError for a name that another module has taken, a rule that names
+    something the op does not have, and fields that are not of these forms.
+
+    >>> import limelight as ll
+    >>> cubed = ll.defop(
+    ...     "cubed", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x**3, vjp={"x": lambda g, x: 3.0 * g * x * x}
+    ... )
+    >>> ll.gradcheck(cubed, ll.constant([1.0, 2.0])).ok
+    True
     """
+    _check_fields(name, vjp, fields)
     home = str(sys._getframe(1).f_globals.get("__name__", "?"))
     if _homes.get(name, home) != home:
         raise ArgumentError(f"op {name}: {_homes[name]} has defined an op of this name; give yours another")
@@ -232,6 +253,22 @@ def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | Non
     _ops[name] = op
     _homes[name] = home
     return op
+
+
+def _check_fields(name: str, vjp: Any, fields: Mapping[str, Any]) -> None:
+    """Raises ArgumentError for fields that would only fail later, and less clearly."""
+    for needed in ("inputs", "infer", "kernel"):
+        if needed not in fields:
+            raise ArgumentError(f"op {name}: `{needed}` is missing; see docs/defining_ops.md")
+    words = [word.partition(":")[2] for word in fields["inputs"].split()]
+    for word in (fields.get("accepts", "any"), *[word for word in words if word not in ("", "var")]):
+        if word not in KINDS:
+            raise ArgumentError(f"op {name}: {word!r} is no kind of dtype; write one of {', '.join(sorted(KINDS))}")
+    if vjp is not None and not isinstance(vjp, Mapping):
+        raise ArgumentError(f'op {name}: `vjp` must name its inputs, vjp={{"x": rule}}, got a {type(vjp).__name__}')
+    for target, rule in (vjp or {}).items():
+        if not callable(rule):
+            raise ArgumentError(f"op {name}: the gradient rule for {target!r} must be a function, got {rule!r}")
 
 
 def get(name: str) -> Op:
