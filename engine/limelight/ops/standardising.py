@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,6 +46,55 @@ def _kernel(xp: Any, x: Any, axes: Axes, epsilon: float) -> tuple[Any, Any, Any]
     return y.astype(dtype, copy=False), mean.astype(dtype, copy=False), variance.astype(dtype, copy=False)
 
 
+# NumPy walks over large arrays in pieces that stay in a cache and allocates the result alone: about half the time.
+
+PIECE: Final = 1 << 16
+"""Elements of a piece."""
+
+
+def _pieces(rows: int, width: int) -> Iterator[slice]:
+    step = max(PIECE // max(width, 1), 1)
+    for start in range(0, rows, step):
+        yield slice(start, start + step)
+
+
+def _flat(x: Any, axes: Axes) -> tuple[Any, bool] | None:
+    """`x` as a matrix, and whether its columns are to be standardised, else its rows; None for axes in the middle."""
+    n = len(axes)
+    if axes == tuple(range(n)):
+        return x.reshape(-1, math.prod(x.shape[n:])), True
+    if axes == tuple(range(x.ndim - n, x.ndim)):
+        return x.reshape(math.prod(x.shape[: x.ndim - n]), -1), False
+    return None
+
+
+def _kernel_numpy(xp: Any, x: Any, axes: Axes, epsilon: float) -> Any:
+    found = _flat(x, axes) if x.size > PIECE and x.dtype not in SHORT else None
+    if found is None:
+        return _kernel(xp, x, axes, epsilon)
+    flat, columns = found
+    y = np.empty_like(flat)
+    moments = np.empty((2, flat.shape[1] if columns else flat.shape[0]), flat.dtype)
+    if columns:
+        np.divide(add_reduce(flat, 0), len(flat), out=moments[0])
+        moments[1] = 0
+    for piece in _pieces(*flat.shape):
+        if columns:
+            apart = np.subtract(flat[piece], moments[0], out=y[piece])
+            moments[1] += add_reduce(apart * apart, 0)
+        else:
+            mean, variance = moments[0, piece], moments[1, piece]
+            np.divide(add_reduce(flat[piece], 1), flat.shape[1], out=mean)
+            apart = np.subtract(flat[piece], mean[:, None], out=y[piece])
+            np.divide(add_reduce(apart * apart, 1), flat.shape[1], out=variance)
+            apart *= (1.0 / np.sqrt(variance + epsilon))[:, None]
+    if columns:
+        moments[1] /= len(flat)
+        y *= 1.0 / np.sqrt(moments[1] + epsilon)
+    kept = shapes.reduce(x.shape, axes, True)
+    return y.reshape(x.shape), moments[0].reshape(kept), moments[1].reshape(kept)
+
+
 def _gradient(
     g: tuple[Tensor | None, ...], out: tuple[Tensor, ...], x_shape: Any, x_dtype: DType, axes: Axes, epsilon: float
 ) -> Tensor | None:
@@ -67,6 +116,7 @@ _standardise = entry_of_many(defop(
     attrs="axes epsilon",
     infer=_infer,
     kernel=_kernel,
+    special={"numpy": _kernel_numpy},
     accepts="floating",
     multiple=True,
     vjp={"x": _gradient},
@@ -84,6 +134,34 @@ def _backward_kernel(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon
     return found.astype(dtype, copy=False)
 
 
+def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon: float) -> Any:
+    found = _flat(g, axes) if g.size > PIECE and g.dtype not in SHORT else None
+    if found is None:
+        return _backward_kernel(xp, g, y, variance, axes, epsilon)
+    flat, columns = found
+    scores, out = y.reshape(flat.shape), np.empty_like(flat)
+    scale = (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
+    means = np.zeros((2, flat.shape[1]), flat.dtype)
+    if columns:
+        for piece in _pieces(*flat.shape):
+            means[0] += add_reduce(flat[piece], 0)
+            means[1] += add_reduce(flat[piece] * scores[piece], 0)
+        means /= len(flat)
+    for piece in _pieces(*flat.shape):
+        part, score, made = flat[piece], scores[piece], out[piece]
+        if columns:
+            mean, common, factor = means[0], means[1], scale
+        else:
+            n = flat.shape[1]
+            mean, common = (add_reduce(z, 1, None, None, True) / n for z in (part, part * score))
+            factor = scale[piece, None]
+        np.multiply(score, common, out=made)
+        made += mean
+        np.subtract(part, made, out=made)
+        made *= factor
+    return out.reshape(g.shape)
+
+
 def _backward_of_scores(g: Tensor, h: Tensor, y: Tensor, variance: Tensor, axes: Axes, epsilon: float) -> Tensor:
     """`h` is what the op was given as the gradient of the scores, `g` is the gradient of what it returned."""
     return -(g * (h * y).mean(axes, True) + h * (g * y).mean(axes, True)) / (variance + epsilon).sqrt()
@@ -99,6 +177,7 @@ _backward: Entry = entry(defop(
     attrs="axes epsilon",
     infer=lambda h, y, variance, axes, epsilon: h,
     kernel=_backward_kernel,
+    special={"numpy": _backward_numpy},
     accepts="floating",
     vjp={
         "h": lambda g, y, variance, axes, epsilon: _backward((g, y, variance), axes, epsilon),
