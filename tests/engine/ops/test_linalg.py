@@ -153,6 +153,12 @@ def test_first_and_second_derivatives_of_det_are_exact_at_any_rank(rank):
         np.testing.assert_allclose(mine, exact, atol=1e-12)
 
 
+def test_the_gradient_of_a_determinant_of_nan_is_nan():
+    assert np.isnan(slope(linalg.det, [[1.0, float("nan")], [0.0, 1.0]])).all()
+    g = np.array(slope(linalg.det, [[[2.0, 0.0], [0.0, 3.0]], [[1.0, float("nan")], [0.0, 1.0]]]))
+    np.testing.assert_allclose(g[0], [[3.0, 0.0], [0.0, 2.0]])
+
+
 def test_third_derivatives_of_det_are_exact_or_nan():
     regular, singular = np.diag([1.0, 2.0, 3.0]), np.diag([1.0, 2.0, 0.0])
     (found,), (wanted,) = (derivatives(f, regular, (3,)) for f in (linalg.det, permanent_like))
@@ -198,7 +204,16 @@ def test_a_svd_put_together_again_is_the_identity_to_gradients():
     np.testing.assert_allclose(slope(together, x.tolist()), weights, atol=1e-12)
 
 
-@pytest.mark.parametrize("function", [linalg.cholesky, lambda x: linalg.eigh(x).eigenvalues])
+@pytest.mark.parametrize(
+    "function",
+    [
+        linalg.cholesky,
+        lambda x: linalg.eigh(x).eigenvalues,
+        lambda x: linalg.eigh(x).eigenvectors ** 2 * ll.constant([[0.0, 1.0, 2.0], [5.0, 0.0, 1.0], [0.0, 0.0, 0.0]]),
+        lambda x: linalg.pinv(x, hermitian=True) * ll.constant([[0.0, 1.0, 2.0], [5.0, 0.0, 1.0], [0.0, 0.0, 0.0]]),
+    ],
+    ids=["cholesky", "eigenvalues", "eigenvectors", "pinv"],
+)
 def test_the_gradient_of_a_hermitian_matrix_is_hermitian_though_one_triangle_is_read(function):
     x = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
     g = np.array(slope(function, x.tolist()))
@@ -252,9 +267,9 @@ def test_short_floats_have_norms_summed_in_float32():
 
 
 def test_exponentials_of_a_stack_are_scaled_one_by_one():
-    stack = np.stack([np.zeros((2, 2)), 40 * np.array([[0.0, 1.0], [-1.0, 0.0]]), np.full((2, 2), np.nan)])
+    stack = np.stack([np.eye(2), 40 * np.array([[0.0, 1.0], [-1.0, 0.0]]), np.full((2, 2), np.nan)])
     found = linalg.expm(stack).numpy()
-    np.testing.assert_array_equal(found[0], np.eye(2))
+    np.testing.assert_allclose(found[0], np.e * np.eye(2))
     turned = [[math.cos(40), math.sin(40)], [-math.sin(40), math.cos(40)]]
     np.testing.assert_allclose(found[1], turned, atol=1e-13)
     assert np.isnan(found[2]).all()
