@@ -8,6 +8,7 @@ a few rows building the matrix (20 us) costs more than it saves.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +35,7 @@ def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
 
 
 def _added(size: int, places: Any, rows: Any) -> Any:
-    n, width = len(rows), int(np.prod(rows.shape[1:]))
+    n, width = len(rows), prod(rows.shape[1:])
     if width > 1 and rows.size >= _MANY and rows.dtype != bool:
         return _by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
     out = np.zeros((size, *rows.shape[1:]), rows.dtype)
@@ -75,7 +76,7 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
     count from the end. Arrays of other libraries are not looked into.
     """
     readable = isinstance(places, np.ndarray | np.generic)
-    if not readable or not places.size:
+    if not readable or not places.size or np.maximum.reduce(_unsigned(places), None) < size:
         return places
     least = -size if from_end else 0
     low, high = places.min(), places.max()
@@ -88,6 +89,11 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
             f"index {index} is out of bounds for axis {axis} with size {size} ({_position(wrong)}{allowed})"
         )
     return places if low >= 0 else np.where(places < 0, places + size, places)
+
+
+def _unsigned(places: Any) -> Any:
+    """The same bits without a sign: places below 0 become huge, so that one comparison finds all that are outside."""
+    return places.view(f"u{places.dtype.itemsize}") if places.dtype.kind == "i" else places
 
 
 def _position(place: list[int]) -> str:

@@ -83,23 +83,43 @@ def _one_infer(x: TensorSpec, equation: str) -> TensorSpec:
     return known(tuple([sizes[label] for label in output]), x.dtype)
 
 
-def _one_kernel(xp: Any, x: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
+class _Alone(NamedTuple):
+    """What happens to a single operand: diagonals taken, summed, transposed, spread."""
+
+    diagonal: str
+    over: tuple[int, ...]
+    order: tuple[int, ...]
+    held: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _alone_plan(equation: str) -> _Alone:
     term, output = equation.split("->")
-    label_sizes(equation, (term,), (x.shape,))
     distinct = "".join(dict.fromkeys(term))
-    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
-    found = xp.einsum(f"{term}->{distinct}", wide) if distinct != term else wide
     over = tuple([i for i, label in enumerate(distinct) if label not in output])
-    found = found.sum(over, dtype=wide.dtype) if over else found
-    held = [label for label in distinct if label in output]
-    targets = list(dict.fromkeys(output))
-    found = found.transpose(places([label for label in targets if label in held], held))
+    held = tuple([label for label in distinct if label in output])
+    targets = tuple(dict.fromkeys(output))
+    order = places([label for label in targets if label in held], held)
+    return _Alone(f"{term}->{distinct}" if distinct != term else "", over, order, held, targets)
+
+
+def _one_kernel(xp: Any, x: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
+    plan = _alone_plan(equation)
+    term, output = equation.split("->")
+    found = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    if plan.diagonal:
+        label_sizes(equation, (term,), (x.shape,))
+        found = xp.einsum(plan.diagonal, found)
+    if plan.over:
+        found = found.sum(plan.over, dtype=found.dtype)
+    found = found.transpose(plan.order)
     if shape is not None:
-        found = _spread(xp, found, held, targets, output, shape)
+        found = _spread(xp, found, plan.held, plan.targets, output, shape)
     return found.astype(x.dtype, copy=False)
 
 
-def _spread(xp: Any, x: Any, held: Sequence[str], targets: list[str], output: str, shape: tuple[int, ...]) -> Any:
+def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output: str, shape: tuple[int, ...]) -> Any:
     """`x` repeated along the labels that it has not, and put on the diagonal of those that the output has twice."""
     sizes = dict(zip(output, shape, strict=True))
     x = x.reshape([sizes[label] if label in held else 1 for label in targets])

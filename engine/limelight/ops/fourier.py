@@ -116,7 +116,7 @@ _rfft = entry(defop(
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
 ))  # fmt: skip
 
-_rfft_transpose = shaped(
+_rfft_transpose: Entry = shaped(
     "rfft_transpose",
     inputs="y",
     attrs="axis norm",
@@ -178,7 +178,7 @@ _irfft_transpose: Entry = entry(defop(
     maths={"x": "x̄ = irfft(ȳ)"},
 ))  # fmt: skip
 
-_irfft_to = shaped(
+_irfft_to: Entry = shaped(
     "irfft_to",
     inputs="y",
     attrs="axis norm",

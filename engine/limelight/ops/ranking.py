@@ -32,10 +32,13 @@ def _infer(x: TensorSpec, k: int, axis: int) -> TensorSpec:
 
 def _kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
     _check(f"a tensor of shape {shapes.show(x.shape)}", x.shape[axis], k, axis)
-    rows = xp.moveaxis(x.astype(dtypes.float32) if x.dtype in SHORT else x, axis, -1)
+    x = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    rows = x if axis == x.ndim - 1 else x.swapaxes(axis, -1)
     if xp is np and rows.shape[-1] >= _MANY and 0 < 8 * k <= rows.shape[-1]:
-        return np.moveaxis(_few_of_many(rows, k), -1, axis)
-    return xp.moveaxis(_descending(xp, rows)[..., :k], -1, axis).astype(dtypes.int64)
+        places = _few_of_many(rows, k)
+    else:
+        places = _descending(xp, rows)[..., :k].astype(dtypes.int64, copy=False)
+    return places if axis == x.ndim - 1 else places.swapaxes(axis, -1)
 
 
 def _descending(xp: Any, rows: Any) -> Any:

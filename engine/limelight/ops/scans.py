@@ -148,6 +148,8 @@ def cumulative_sum(
 
 def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
+    if type(x) is Tensor and type(axis) is int and axis >= 0 and not reverse and neutral is None:
+        return run(x, axis)  # an axis that does not exist is found by the kernel
     x = as_tensor(x)
     if axis is None and x.ndim != 1:
         raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from limelight import dtypes, shapes
+from limelight.dispatch import active
 from limelight.eager import Entry, entry
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops._infer import SHORT
@@ -17,7 +18,7 @@ from limelight.ops._scattered import add_rows, refuse_places
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor, constant, method
+from limelight.tensor import Tensor, TensorLike, as_tensor, constant, method, wrap
 
 __all__ = ["index_add", "index_max", "index_min", "index_multiply", "index_update"]
 
@@ -149,6 +150,10 @@ def index_update(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
     return _run("index_update", _index_update, x, index, updates)
 
 
+_NONE: Final = np.zeros(0, np.int64)
+"""What stands for the arrays of an index that has none."""
+
+
 def _run(name: str, run: Entry, x: TensorLike, index: Any, updates: TensorLike) -> Tensor:
     x = as_tensor(x)
     key, indices = x._located(index)
@@ -160,7 +165,9 @@ def _run(name: str, run: Entry, x: TensorLike, index: Any, updates: TensorLike) 
                 f"{name}: updates {updates.spec} do not mix with {x.spec}; write ll.astype(updates, ll.{x.dtype.name})"
             )
         updates = updates.astype(x.dtype)
-    return run((x, updates, constant(np.zeros(0, np.int64)) if indices is None else indices), key)
+    if indices is None:
+        indices = constant(_NONE) if active else wrap(_NONE)
+    return run((x, updates, indices), key)
 
 
 def _as_updates(name: str, x: Tensor, updates: Any) -> Tensor:
@@ -168,7 +175,8 @@ def _as_updates(name: str, x: Tensor, updates: Any) -> Tensor:
     if type(updates) in (bool, int, float, complex):
         if not dtypes.fits(updates, x.dtype) or (type(updates) is int and not dtypes.in_range(updates, x.dtype)):
             raise DTypeError(f"{name}: {updates!r} does not fit into {x.spec}; write ll.astype on the tensor first")
-        return constant(np.asarray(updates).astype(x.dtype))
+        value = np.array(updates, x.dtype)
+        return constant(value) if active else wrap(value)
     return as_tensor(updates)
 
 

@@ -32,12 +32,17 @@ def _infer(name: str) -> Any:
 
 
 def _parts(name: str, data: Any, ids: Any, num: int | None) -> tuple[Any, Any, int]:
-    """The data as rows, their ids as a vector, and how many segments there are."""
+    """The data as rows, their ids as a vector, and how many segments there are.
+
+    Raises ValueError where these do not fit, which the op's shape rule then says better.
+    """
     if data.shape[: ids.ndim] != ids.shape or not ids.ndim:
-        raise ShapeError(f"{name}: segment ids of shape {ids.shape} do not fit data of shape {data.shape}")
+        raise ValueError(f"{name}: segment ids of shape {ids.shape} do not fit data of shape {data.shape}")
     if num is None:
         num = int(ids.max()) + 1 if ids.size else 0
     ids = checked_places(ids, num, 0, from_end=False)
+    if ids.ndim == 1:
+        return data, ids, num
     return data.reshape(ids.size, *data.shape[ids.ndim :]), ids.reshape(-1), num
 
 
@@ -75,7 +80,6 @@ def _given(name: str, data: TensorLike, segment_ids: TensorLike, num_segments: i
     num = None if num_segments is None else num_segments.__index__()
     if num is not None and num < 0:
         raise ArgumentError(f"{name}: num_segments must not be negative, got {num}")
-    _infer(name)(data.spec, ids.spec, num)
     return (data, ids), num
 
 
@@ -122,6 +126,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, num_segments: int | 
     [2.0, 2.5, 0.0]
     """
     (data, ids), num = _given("segment_mean", data, segment_ids, num_segments)
+    _infer("segment_mean")(data.spec, ids.spec, num)
     counts = _segment_count(ids, num).astype(data.dtype)
     return _segment_sum((data, ids), num) / counts.reshape((-1,) + (1,) * (data.ndim - ids.ndim))
 
