@@ -159,7 +159,7 @@ class Continuous(Stream):
         parameters. Bounds may be infinite. NaN where high < low.
 
         >>> import limelight as ll
-        >>> bool((ll.random.truncated_normal((100,)).abs() <= 2.0).all())
+        >>> bool((ll.abs(ll.random.truncated_normal((100,))) <= 2.0).all())
         True
         """
         given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
