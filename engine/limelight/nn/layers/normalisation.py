@@ -5,8 +5,7 @@ from __future__ import annotations
 from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
-from limelight.nn.functional._operands import wide
-from limelight.nn.functional.normalisation import batch_norm, group_norm, layer_norm, moments
+from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm
 from limelight.nn.layers.layer import Layer, checked_size
 from limelight.tensor import Tensor, TensorLike
 from limelight.variables import Variable
@@ -77,10 +76,10 @@ class BatchNorm(_Normalisation):
             return batch_norm(x, self.mean, self.variance, self.scale, self.offset, self.epsilon)
         if x.ndim < 2 or x.size == 0:
             raise ShapeError(f"{self!r} needs a batch to train on, of shape {self.form}, got {x.spec}")
-        mean, variance = moments(wide(x), tuple(range(x.ndim - 1)))
+        y, mean, variance = batch_norm_training(x, self.scale, self.offset, self.epsilon)
         self._move(self.mean, mean)
         self._move(self.variance, variance)
-        return batch_norm(x, mean, variance, self.scale, self.offset, self.epsilon)
+        return y
 
     def _move(self, average: Variable, now: Tensor) -> None:
         average.assign(self.momentum * average + (1.0 - self.momentum) * now.astype(average.dtype))
