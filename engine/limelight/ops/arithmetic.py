@@ -6,8 +6,11 @@ import cmath
 import math
 from typing import Any
 
+import numpy as np
+
 from limelight.eager import entry, operators
 from limelight.ops._infer import broadcast, same
+from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import conj
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, method
@@ -148,11 +151,22 @@ def _floor_divide_kernel(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(infinite, xp.divide(x, y), found) if infinite.any() else found
 
 
+def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:
+    """The same, in a third of the time where nothing is infinite: then some total of the operands is finite."""
+    found = np.floor_divide(x, y)
+    if found.dtype.kind in "iu":
+        return found
+    alike = type(x) is np.ndarray and type(y) is np.ndarray and x.ndim == 1 and x.shape == y.shape
+    total = x.dot(y) if alike and x.dtype.char in "fd" else add_reduce(np.add(x, y), None)
+    return found if total - total == 0 else _floor_divide_kernel(np, x, y)
+
+
 _floor_divide = entry(defop(
     "floor_divide",
     inputs="x y",
     infer=broadcast("floor_divide"),
     kernel=_floor_divide_kernel,
+    special={"numpy": _floor_divide_numpy},
     accepts="real",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
