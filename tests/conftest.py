@@ -65,3 +65,18 @@ def _devices_as_before() -> Iterator[None]:
     before = list(devices._local)
     yield
     devices._local[:] = before
+
+
+@pytest.fixture(autouse=True)
+def _ops_go_with_their_test() -> Iterator[None]:
+    """Takes ops that a test has defined out of the registry: other tests walk over it."""
+    import sys
+
+    from limelight import registry
+
+    ops, modules = set(registry._ops), set(sys.modules)
+    yield
+    for name in set(registry._ops) - ops:
+        home = registry._homes[name]
+        if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
+            del registry._ops[name], registry._homes[name]
