@@ -12,7 +12,7 @@ from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer, checked_size
 from limelight.ops.comparison import where
 from limelight.ops.creation import arange, zeros, zeros_like
-from limelight.ops.joining import concat, stack
+from limelight.ops.joining import concat, stack, unstack
 from limelight.staging.loop import while_loop
 from limelight.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.variables import Variable
@@ -158,19 +158,18 @@ class Recurrent(Layer):
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
         x = self.ready(x).astype(self.dtype)
-        steps = x.shape[1]
         if state is None:
             state = self.cell.first_state(x.sum(axis=1))
-        if steps is None or self.unroll is False:
+        if x.shape[1] is None or self.unroll is False:
             y, state = self._loop(x, state)
         else:
-            y, state = self._unrolled(x, state, steps)
+            y, state = self._unrolled(x, state)
         return (y, state) if self.return_state else y
 
-    def _unrolled(self, x: Tensor, state: Any, steps: int) -> tuple[Tensor, Any]:
+    def _unrolled(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         outputs = []
-        for t in range(steps):
-            state = self.cell(x[:, t], state)
+        for now in unstack(x, axis=1):  # not x[:, t], whose gradient is as large as x at every step
+            state = self.cell(now, state)
             outputs.append(_output(state))
         if not self.return_sequences:
             return _output(state), state
