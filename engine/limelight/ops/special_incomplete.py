@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight import shapes
+from limelight.dtypes import float64
 from limelight.eager import Entry, entry
 from limelight.ops._infer import broadcast
 from limelight.ops._special import alike, elementwise, functions, kernels
@@ -60,9 +61,9 @@ def gamma_tail(a: TensorLike, t: TensorLike, /) -> Tensor:
 def _density_kernel(xp: Any, a: Any, x: Any) -> Any:
     lib = functions(xp)
     dtype = a.dtype
-    wide = [xp.asarray(y, dtype="float32") if getattr(y, "itemsize", 8) == 2 else y for y in (a, x)]
-    found = xp.exp(lib.xlogy(wide[0] - 1, wide[1]) - wide[1] - lib.gammaln(wide[0]))
-    return xp.where(xp.isinf(wide[1]), 0.0, found).astype(dtype)
+    a, x = (xp.asarray(y).astype(float64) for y in (a, x))  # large terms cancel
+    found = xp.exp(lib.xlogy(a - 1, x) - x - lib.gammaln(a))
+    return xp.where(xp.isinf(x), 0.0, found).astype(dtype)
 
 
 _gamma_density: Entry = entry(defop(
@@ -195,8 +196,8 @@ _beta_tail: Entry = entry(defop(
 
 def _beta_density_kernel(xp: Any, a: Any, b: Any, x: Any) -> Any:
     lib = functions(xp)
-    dtype = next(y.dtype for y in (a, b, x) if hasattr(y, "dtype"))
-    a, b, x = (xp.asarray(y, dtype="float32") if getattr(y, "itemsize", 8) == 2 else y for y in (a, b, x))
+    dtype = a.dtype
+    a, b, x = (xp.asarray(y).astype(float64) for y in (a, b, x))
     return xp.exp(lib.xlogy(a - 1, x) + lib.xlog1py(b - 1, -x) - lib.betaln(a, b)).astype(dtype)
 
 

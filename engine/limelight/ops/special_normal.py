@@ -10,6 +10,7 @@ from limelight.dtypes import float64
 from limelight.eager import Entry, entry
 from limelight.ops._infer import same
 from limelight.ops._special import alike, functions, kernels, unary
+from limelight.ops._tails import erfcx_slope
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike
@@ -69,19 +70,27 @@ def erfc(x: TensorLike, /) -> Tensor:
 # erfcx
 
 
-def _erfcx_jax(xp: Any, x: Any) -> Any:
+_scaled_by_scipy = unary("erfcx")
+
+
+def _erfcx_kernel(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of the given order."""
+    if order:
+        return erfcx_slope(xp, x, order)
+    if hasattr(functions(xp), "erfcx"):
+        return _scaled_by_scipy(xp, x)
     return 2.0 * xp.exp(x * x + functions(xp).log_ndtr(x * -math.sqrt(2.0)))
 
 
 _erfcx: Entry = entry(defop(
     "erfcx",
     inputs="x",
+    attrs="order",
     infer=same,
-    kernel=unary("erfcx"),
-    special={"jax": _erfcx_jax, "cupy": unary("erfcx")},
+    kernel=_erfcx_kernel,
     accepts="floating",
-    vjp={"x": lambda g, x, out: g * (2.0 * x * out - _SLOPE)},
-    maths={"x": "x̄ = ȳ (2 x y - 2/√π)"},
+    vjp={"x": lambda g, x, order: g * _erfcx(x, order + 1)},
+    maths={"x": "x̄ = ȳ erfcx⁽ⁿ⁺¹⁾(x)"},
 ))  # fmt: skip
 
 
@@ -92,7 +101,7 @@ def erfcx(x: TensorLike, /) -> Tensor:
     >>> ll.erfcx(ll.constant([0.0])).tolist()
     [1.0]
     """
-    return _erfcx(x)
+    return _erfcx(x, 0)
 
 
 # erfinv
@@ -174,7 +183,7 @@ _log_ndtr = entry(defop(
     infer=same,
     **kernels(unary, "log_ndtr"),
     accepts="floating",
-    vjp={"x": lambda g, x: g * (2.0 / _HALF_WIDTH) / _erfcx(x * -_ROOT_HALF)},  # density over probability: no overflow
+    vjp={"x": lambda g, x: g * (2.0 / _HALF_WIDTH) / _erfcx(x * -_ROOT_HALF, 0)},  # density over probability
     maths={"x": "x̄ = ȳ exp(-x²/2) / (√2π ndtr(x))"},
 ))  # fmt: skip
 

@@ -187,3 +187,31 @@ def test_importing_the_engine_does_not_import_scipy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+# (x, order, the derivative of exp(x²) erfc(x)), by mpmath
+SCALED = [
+    (0.5, 1, -0.5126888229025867),
+    (0.5, 2, 0.718691865483265),
+    (0.5, 3, -1.3320634261270818),
+    (3.0, 1, -0.05437226000717287),
+    (3.0, 3, -0.02687658611023545),
+    (40.0, 1, -0.0003522884252874839),
+    (40.0, 2, 1.75979437569139e-05),
+    (1e6, 1, -5.641895835469289e-13),
+    (1e200, 1, 0.0),
+    (np.inf, 2, 0.0),
+]
+
+
+@pytest.mark.parametrize(("x", "order", "wanted"), SCALED)
+def test_the_scaled_error_function_has_slopes_that_do_not_cancel(x, order, wanted):
+    assert raw("erfcx", order)(ll.constant(np.array(x))).item() == pytest.approx(wanted, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_and_left_of_zero_as_well(order):
+    x, step = np.array([-3.0, -0.5, 0.0]), 1e-5
+    ends = [raw("erfcx", order - 1)(ll.constant(x + sign * step)).numpy() for sign in (1, -1)]
+    found = raw("erfcx", order)(ll.constant(x)).numpy()
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), rtol=1e-7)
