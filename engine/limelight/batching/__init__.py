@@ -8,8 +8,10 @@ from __future__ import annotations
 from limelight.batching import joining as joining
 from limelight.batching import matrices as matrices
 from limelight.batching import picking as picking
+from limelight.batching import placing as placing
 from limelight.batching import products as products
 from limelight.batching import shaping as shaping
+from limelight.batching import windows as windows
 from limelight.batching.batched import Batched as Batched
 from limelight.batching.batched import BatchedObject as BatchedObject
 from limelight.batching.interpreter import Batcher as Batcher

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from limelight import dispatch
@@ -50,7 +52,7 @@ class Batcher(dispatch.Interpreter):
             )
         values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
         with dispatch.beneath(self):
-            result = self._result(Site(op, values, mask, attrs, self.size, self.looped))
+            result = self._result(Site(op, values, mask, attrs, self.size, self))
         return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
 
     def _result(self, site: Site) -> Any:
@@ -63,6 +65,16 @@ class Batcher(dispatch.Interpreter):
                 return result
         self.looped[site.op.name] = self.looped.get(site.op.name, 0) + 1
         return loop(site)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Runs its block as part of the call, which may have ended: what was written in it goes back through it."""
+        if self.below is not None:
+            yield
+            return
+        self.finished = False
+        with self:
+            yield
 
     def inside(self, x: Any) -> Any:
         """What a handle of this batcher stands for: a tensor, or a list of opaque values."""

@@ -125,16 +125,21 @@ def _index_rank(indices: Tensor, key: Any) -> int:
     return indices.ndim - int(key.count("i") > 1)
 
 
+def counted(size: Any) -> Tensor:
+    """0, 1, ... for as many examples as there are."""
+    if isinstance(size, int):
+        steps: Tensor = dispatch.apply(get("arange"), (), (0, 1, size, int64))
+    else:
+        steps = dispatch.apply(get("arange_dynamic"), (constant(0, int64), size, constant(1, int64)))
+    return steps
+
+
 def _per_example(site: Site, key: Any) -> Tensor:
     """The positions with one more array in front, which says of which example: what `("i", *key)` takes."""
     indices = site.inputs[1]
     several = key.count("i") > 1
     stacked = (indices.transpose((1, 0, *range(2, indices.ndim))) if several else indices.expand_dims(0)).astype(int64)
-    if isinstance(site.size, int):
-        steps = dispatch.apply(get("arange"), (), (0, 1, site.size, int64))
-    else:
-        steps = dispatch.apply(get("arange_dynamic"), (constant(0, int64), site.size, constant(1, int64)))
-    example = steps.expand_dims((0, *range(2, stacked.ndim))) + stacked[:1] * 0
+    example = counted(site.size).expand_dims((0, *range(2, stacked.ndim))) + stacked[:1] * 0
     found: Tensor = dispatch.apply(get("concat"), (example, stacked), (0,))
     return found
 

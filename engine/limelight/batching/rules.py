@@ -30,7 +30,7 @@ class Shared(NamedTuple):
 class Site:
     """One op at work: its inputs, those in `mask` with the examples along their first axis; `size` is how many.
 
-    The size is an int, or in a trace with unknown sizes a scalar tensor. `looped` counts what is run by example.
+    The size is an int, or in a trace with unknown sizes a scalar tensor. `batcher` is the interpreter that asks.
     """
 
     op: Op
@@ -38,7 +38,7 @@ class Site:
     mask: tuple[bool, ...]
     attrs: tuple[Any, ...]
     size: Any
-    looped: dict[str, int]
+    batcher: Any
 
     def rank(self, i: int) -> int:
         """The number of axes that one example of input `i` has."""

@@ -10,27 +10,69 @@ from limelight.batching.rules import Shared, Site, rule, shape_with
 # Ops with an axis, or axes, among their parameters, which stand one place further on
 
 _AXIS = {
+    "argsort": 0,
+    "crop_or_fill": 0,
+    "cumextreme": 0,
+    "cumextreme_places": 0,
+    "cumprod": 0,
     "cumsum": 0,
+    "delay": 0,
+    "fft": 0,
+    "fftshift": 0,
     "flip": 0,
+    "irfft": 0,
+    "irfft_transpose": 0,
+    "lead": 0,
     "log_softmax": 0,
     "repeat": 1,
+    "rfft": 0,
     "roll": 1,
     "softmax": 0,
+    "sort": 0,
     "split": 1,
     "squeeze": 0,
+    "standardise": 0,
+    "top_k_places": 1,
     "unstack": 0,
 }
 """Where the parameter is."""
 
 
+_SEVERAL = ("put_along_axis", "put_wins", "recurrence", "reorder", "standardise_gradient", "take_along_axis")
+_TO_SHAPE = ("irfft_to", "rfft_transpose", "scatter_along_axis")
+
+
 @rule(*_AXIS)
 def along(site: Site) -> Any:
     at = _AXIS[site.op.name]
-    axis = site.attrs[at]
+    return site.run(site.inputs, *site.attrs[:at], _further(site, site.attrs[at]), *site.attrs[at + 1 :])
+
+
+@rule(*_SEVERAL)
+def of_several_along(site: Site) -> Any:
+    """Operands with the same axes, or fewer where they broadcast."""
+    axis, *rest = site.attrs
+    rank = site.rank(0)
+    given = [
+        x if not m and site.rank(i) < rank else site.wider(i, rank) if m else site.lead(i)
+        for i, (x, m) in enumerate(zip(site.inputs, site.mask, strict=True))
+    ]
+    return site.run(given, _further(site, axis), *rest)
+
+
+@rule(*_TO_SHAPE)
+def along_to_a_shape(site: Site) -> Any:
+    axis, *rest, shape = site.attrs
+    if not isinstance(site.size, int):
+        return NotImplemented
+    given = [site.lead(i) for i in range(len(site.inputs))]
+    return site.run(given, _further(site, axis), *rest, (site.size, *shape))
+
+
+def _further(site: Site, axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """An axis, or several, one place further on."""
     moved = tuple([a + 1 for a in _from_front(axis, site.rank(0))])
-    return site.run(
-        site.inputs, *site.attrs[:at], moved if isinstance(axis, tuple) else moved[0], *site.attrs[at + 1 :]
-    )
+    return moved if isinstance(axis, tuple) else moved[0]
 
 
 def _from_front(axis: int | tuple[int, ...], rank: int) -> list[int]:
@@ -66,7 +108,7 @@ def _count(site: Site) -> int:
     return -1 if found is None else found
 
 
-@rule("diagonal", "from_diagonal_rows", "matrix_transpose", "full_like", "one_hot", "dropout_mask")
+@rule("diagonal", "matrix_transpose", "full_like", "one_hot", "dropout_mask")
 def of_the_last_axes(site: Site) -> Any:
     """What goes before the last axes does not matter to them."""
     return site.run(site.inputs, *site.attrs)
@@ -82,6 +124,12 @@ def reshape(site: Site) -> Any:
         spec: Any = site.op.infer(*site.specs(), shape)
         shape = tuple([-1 if n is None else n for n in spec.shape])
     return x.reshape(shape_with(site.size, shape))
+
+
+@rule("crop_or_fill_to", "from_diagonal")
+def to_a_shape(site: Site) -> Any:
+    *rest, shape = site.attrs
+    return site.run(site.inputs, *rest, (site.size, *shape)) if isinstance(site.size, int) else NotImplemented
 
 
 @rule("broadcast_to")

@@ -21,7 +21,7 @@ from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
 from limelight.staging.loop import Place, Record, while_forward, while_op
-from limelight.tensor import Tensor, constant
+from limelight.tensor import Tensor, as_tensor, constant
 from limelight.trace import Tracer, replay
 
 Flags = tuple[bool, ...]
@@ -60,7 +60,7 @@ def _note(site: Site, *functions: Many) -> None:
     """Tells of the ops that these functions run example by example."""
     for function in functions:
         for name, times in function.looped.items():
-            site.looped[name] = site.looped.get(name, 0) + times
+            site.batcher.looped[name] = site.batcher.looped.get(name, 0) + times
 
 
 def _trace(
@@ -255,3 +255,45 @@ def _masked_functions(site: Site, mask: Flags) -> tuple[Many, Many]:
         inputs = [tracer.add_input(value.spec) for value in graph.inputs]
         any_goes_on = GraphFunction(tracer.finish([replay(graph, inputs)[0].any()]))
     return asked._replace(function=any_goes_on), stepping
+
+
+# Gradients of the user's own
+
+
+class _ManyRule(NamedTuple):
+    """A gradient function that was written for one example, for all: it goes on where the vectorised call was."""
+
+    one: Any
+    sizes: tuple[Any, ...]
+    mask: Flags
+    batcher: Batcher
+
+    def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        batcher = self.batcher
+        with batcher.again():
+            given = [None if g is None else batched(g, batcher) for g in gradients]
+            found = [None if g is None else as_tensor(g) for g in self.one(given, self.sizes, variables)]
+        return [
+            None if g is None else self._of_all(g, batcher.value_of(g), m)
+            for g, m in zip(found, self.mask, strict=True)
+        ]
+
+    def _of_all(self, g: Tensor, value: Tensor | None, differs: bool) -> Tensor:
+        """What all examples share gets the sum of their gradients."""
+        if differs:
+            return repeated(g, self.batcher.size) if value is None else value
+        if value is None:
+            value = repeated(g, self.batcher.size)
+        return value.sum(0)
+
+
+@rule("custom_gradient")
+def _custom(site: Site) -> Any:
+    (step,) = site.attrs
+    first = len(site.inputs) - step.n_outputs
+    inputs = [site.lead(i) if i >= first else x for i, x in enumerate(site.inputs)]
+    wider = step._replace(
+        rule=_ManyRule(step.rule, step.sizes, site.mask[:first], site.batcher),
+        sizes=tuple([y.sizes() for y in inputs[first:]]),
+    )
+    return dispatch.apply(site.op, tuple(inputs), (wider,))
