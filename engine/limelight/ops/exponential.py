@@ -108,25 +108,33 @@ def exp(x: TensorLike, /) -> Tensor:
 # expm1
 
 
-def _expm1_kernel(xp: Any, x: Any) -> Any:
-    """Complex infinities and NaNs by way of exp, whose rules for them are the standard's."""
+def _expm1_of_complex_kernel(xp: Any, x: Any) -> Any:
+    """Infinities and NaNs by way of exp, whose rules for them are the standard's."""
     found = xp.expm1(x)
-    if x.dtype.kind != "c":
-        return found
     finite = xp.isfinite(found)
     found = found if finite.all() else xp.where(finite, found, xp.exp(x) - 1)
     return xp.where(x == 0, x - x.real, found)  # of a negative zero 0, not -0
 
 
+_expm1_of_complex = defop(
+    "expm1_of_complex",
+    inputs="x",
+    infer=same,
+    kernel=_expm1_of_complex_kernel,
+    accepts="complex",
+    vjp={"x": lambda g, out: g * (out + 1.0).conj()},
+    maths={"x": "x̄ = ȳ (y + 1)*"},
+)
+
 _expm1 = entry(defop(
     "expm1",
     inputs="x",
     infer=same,
-    kernel=_expm1_kernel,
-    accepts="inexact",
-    vjp={"x": lambda g, out: g * (out + 1.0).conj()},
-    maths={"x": "x̄ = ȳ (y + 1)*"},
-))  # fmt: skip
+    kernel="expm1",
+    accepts="floating",
+    vjp={"x": lambda g, out: g * (out + 1.0)},
+    maths={"x": "x̄ = ȳ (y + 1)"},
+), of_complex=_expm1_of_complex)  # fmt: skip
 
 
 def expm1(x: TensorLike, /) -> Tensor:

@@ -16,6 +16,7 @@ FUNCTIONS = [
     *unary("asinh", ll.asinh, np.arcsinh),
     *unary("acosh", lambda x: ll.acosh(x + 1.0), lambda x: np.arccosh(x + 1), "positive"),
     *unary("atanh", ll.atanh, np.arctanh, "unit"),
+    *unary("expm1_of_complex", ll.expm1, np.expm1),
     *unary("tanh_of_complex", ll.tanh, np.tanh, "unit"),
     *unary("log2", ll.log2, np.log2, "positive"),
     *unary("log10", ll.log10, np.log10, "positive"),
