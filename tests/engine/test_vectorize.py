@@ -135,11 +135,23 @@ def test_a_loop_is_told():
 
 
 def test_random_numbers_are_independent_for_each_example(stage):
-    F = stage(ll.vectorize(lambda x: (ll.random.normal((500,)) + x, ll.random.permutation(50))))
-    drawn, orders = F(ll.zeros((4,)))
-    assert drawn.shape == (4, 500)
-    assert np.abs(np.corrcoef(drawn.numpy()) - np.eye(4)).max() < 0.2
-    assert len({tuple(order) for order in orders.tolist()}) == 4
+    def f(x):
+        rate = ll.exp(x) + 1.0
+        return ll.random.normal((500,)) + x, ll.random.permutation(50), ll.random.poisson(rate), ll.random.poisson(5.0)
+
+    F = ll.vectorize(f)
+    drawn, orders, counts, alike = stage(F)(ll.zeros((40,)))
+    assert (drawn.shape, counts.shape, alike.shape) == ((40, 500), (40,), (40,))
+    assert np.abs(np.corrcoef(drawn.numpy()) - np.eye(40)).max() < 0.3
+    assert len({tuple(order) for order in orders.tolist()}) == 40
+    assert len(set(counts.tolist())) > 2
+    assert len(set(alike.tolist())) > 2
+    assert F.looped == {"random_permutation": 1}
+
+
+def test_dropout_differs_between_examples():
+    masks = ll.vectorize(lambda x: ll.random.dropout_mask(ll.ones(200), 0.5) * x)(ll.ones(3))
+    assert (masks.numpy()[0] != masks.numpy()[1]).any()
 
 
 def test_effects_that_depend_on_no_example_happen_once(stage):

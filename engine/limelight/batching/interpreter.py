@@ -8,7 +8,7 @@ from typing import Any
 
 from limelight import dispatch
 from limelight.batching.batched import Batched, BatchedObject, batched
-from limelight.batching.rules import Shared, Site, loop, rule_for, shape_with
+from limelight.batching.rules import Shared, Site, loop, rule_for
 from limelight.errors import ArgumentError
 from limelight.registry import Op
 from limelight.tensor import Tensor
@@ -56,8 +56,6 @@ class Batcher(dispatch.Interpreter):
         return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
 
     def _result(self, site: Site) -> Any:
-        if site.op.effect == "random" and True not in site.mask:
-            return _draws(site)
         rule = rule_for(site.op)
         if rule is not None and list not in map(type, site.inputs):
             result = rule(site)
@@ -95,14 +93,3 @@ class Batcher(dispatch.Interpreter):
 
     def __repr__(self) -> str:
         return f"{self.name} over {self.size if isinstance(self.size, int) else 'some'} examples"
-
-
-def _draws(site: Site) -> Any:
-    """Independent random numbers for each example."""
-    op, attrs = site.op, site.attrs
-    if "shape" in op.attrs and isinstance(site.size, int) and not site.inputs:
-        at = op.attrs.index("shape")
-        return site.run((), *attrs[:at], (site.size, *attrs[at]), *attrs[at + 1 :])
-    if op.name.endswith("_dynamic") and len(site.inputs) == 1 and op.attrs[-1:] == ("rank",):
-        return site.run((shape_with(site.size, site.inputs[0]),), *attrs[:-1], attrs[-1] + 1)
-    return loop(site)

@@ -111,7 +111,7 @@ def rule_for(op: Op) -> Rule | None:
 
 
 def how(name: str) -> str:
-    """How `vectorize` takes the op called `name`: "rule", "elementwise", "reduction", "draws" or "loop".
+    """How `vectorize` takes the op called `name`: "rule", "elementwise", "reduction" or "loop".
 
     Raises ArgumentError when there is no such op.
 
@@ -122,7 +122,7 @@ def how(name: str) -> str:
     op = get(name)
     found = rule_for(op)
     if found is None:
-        return "draws" if op.effect == "random" else "loop"
+        return "loop"
     return "elementwise" if found is elementwise else "reduction" if found is reduction else "rule"
 
 

@@ -108,7 +108,7 @@ def _count(site: Site) -> int:
     return -1 if found is None else found
 
 
-@rule("diagonal", "matrix_transpose", "full_like", "one_hot", "dropout_mask")
+@rule("diagonal", "matrix_transpose", "full_like", "one_hot")
 def of_the_last_axes(site: Site) -> Any:
     """What goes before the last axes does not matter to them."""
     return site.run(site.inputs, *site.attrs)
