@@ -118,6 +118,28 @@ def test_062_loops_keep_what_their_backward_needs() -> None:
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0] == 10 * row  # tanh keeps its output, addition nothing
 
 
+@both
+def test_062_a_loop_without_gradient_keeps_nothing(stage: Callable[..., Any]) -> None:
+    v, x = ll.Variable(2.0), ll.ones((100,))
+
+    def loop(x: Any, back_prop: bool) -> Any:
+        return ll.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, ll.tanh(y) * v), (0, x), back_prop=back_prop)[1]
+
+    values = {}
+    for back_prop in (True, False):
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            y = stage(lambda x, b=back_prop: loop(x, b))(x)
+        values[back_prop] = y.numpy()
+        assert (tape.saved_bytes > 0) is back_prop
+        assert [g is not None for g in tape.gradient(y, [x, v])] == [back_prop] * 2
+    np.testing.assert_array_equal(values[False], values[True])
+    with ll.GradientTape() as tape:
+        tape.watch(x)
+        _, same = stage(lambda x: ll.while_loop(lambda i, y: i < 0, lambda i, y: (i, y), (0, x), back_prop=False))(x)
+    assert tape.gradient(same, x) is None, "no iterations are no way through either"
+
+
 # 63, 64 The pair
 
 

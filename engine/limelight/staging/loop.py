@@ -13,11 +13,11 @@ from limelight.batching import Batched
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
 from limelight.errors import ArgumentError, ControlFlowError
-from limelight.registry import Op, Taped, defop
+from limelight.registry import Op, Taped, defop, get
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
-from limelight.tape import INEXACT, filled, zeros
+from limelight.tape import INEXACT, filled, unrecorded, zeros
 from limelight.tensor import Tensor, as_tensor
 
 
@@ -27,14 +27,16 @@ def while_loop(
     loop_vars: Any,
     maximum_iterations: int | None = None,
     shape_invariants: Any = None,
+    back_prop: bool = True,
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)`; returns the last `loop_vars`.
 
     `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
     The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
     `shape_invariants`, a list of shapes for the leaves with None for sizes that change, relaxes that. Differentiable;
-    the intermediates of each iteration that the backward pass needs are stacked. Raises ArgumentError for functions
-    that cannot be called and for a `maximum_iterations` that is not a number from 0 on.
+    the intermediates of each iteration that the backward pass needs are stacked. With `back_prop=False` none are, and
+    no gradient leads through the loop. Raises ArgumentError for functions that cannot be called and for a
+    `maximum_iterations` that is not a number from 0 on.
 
     >>> import limelight as ll
     >>> i, total = ll.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (ll.constant(0), ll.constant(0)))
@@ -49,7 +51,9 @@ def while_loop(
     names = nest.paths(structure, "loop_vars")
     loop = Loop(cond, body, structure, _kept_specs(leaves, shape_invariants, names), names)
     limit = _limit(maximum_iterations)
-    return loop.run(leaves, limit) if tracing() is None else loop.stage(leaves, limit)
+    if tracing() is not None:
+        return loop.stage(leaves, limit, while_op if back_prop else while_detached)
+    return loop.run(leaves, limit) if back_prop else loop.run_detached(leaves, limit)
 
 
 class Loop(NamedTuple):
@@ -74,10 +78,16 @@ class Loop(NamedTuple):
             done += 1
         return nest.unflatten(self.structure, leaves)
 
-    def stage(self, leaves: list[Tensor], limit: int | None) -> Any:
+    def run_detached(self, leaves: list[Tensor], limit: int | None) -> Any:
+        """The same, while tapes look away."""
+        with unrecorded():
+            result = self.run(leaves, limit)
+        return nest.map_structure(lambda x: dispatch.apply(get("stop_gradient"), (x,)), result)
+
+    def stage(self, leaves: list[Tensor], limit: int | None, op: Op | None = None) -> Any:
         """Makes the loop one op."""
         (cond_fn, body_fn), captures = close(self.trace())
-        results = dispatch.apply(while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
+        results = dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
         return nest.unflatten(self.structure, results)
 
     def trace(self) -> tuple[Traced, Traced]:
@@ -338,6 +348,17 @@ while_op: Op = defop(
     taped=_taped,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records while_forward
     maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
+)
+
+while_detached: Op = defop(
+    "while_detached",
+    inputs="*xs:any",
+    attrs="cond body n_vars maximum_iterations",
+    infer=_infer,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    why_no_gradient="the loop was asked for no gradient (back_prop=False)",
 )
 
 while_forward: Op = defop(

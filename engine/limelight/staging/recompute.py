@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from limelight import dispatch, nest
@@ -20,7 +20,7 @@ from limelight.staging.custom import eager
 from limelight.staging.custom_call import staged
 from limelight.staging.custom_rules import Arguments, MakeRule, Packing, flattened
 from limelight.staging.watching import Seen, Watcher
-from limelight.tape import INEXACT, GradientTape
+from limelight.tape import INEXACT, GradientTape, unrecorded
 from limelight.tensor import as_tensor
 from limelight.variables import assign_op, read
 
@@ -61,19 +61,9 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
             return staged(name, body, arguments)
         if len(dispatch.stack()) == 1:
             return fn(*args, **kwargs)
-        return eager(body, arguments, _unrecorded())
+        return eager(body, arguments, unrecorded())
 
     return call
-
-
-@contextmanager
-def _unrecorded() -> Iterator[None]:
-    """Keeps the ops of its block from all tapes: they see what is recomputed instead."""
-    with ExitStack() as pauses:
-        for interpreter in dispatch.stack():
-            if isinstance(interpreter, GradientTape):
-                pauses.enter_context(interpreter.stop_recording())
-        yield
 
 
 class Recomputation:

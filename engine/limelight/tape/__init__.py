@@ -11,3 +11,4 @@ from limelight.tape.gradient_tape import GradientTape as GradientTape
 from limelight.tape.gradient_tape import alive as alive
 from limelight.tape.jacobians import joined_sizes as joined_sizes
 from limelight.tape.jacobians import unit_vectors as unit_vectors
+from limelight.tape.pauses import unrecorded as unrecorded
