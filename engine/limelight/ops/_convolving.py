@@ -20,6 +20,9 @@ BUDGET: Final = 4 << 20
 """Bytes of patches that are laid out at a time: about what a core keeps in its second cache, so that the product
 finds them there, and a bound on memory besides."""
 
+FEW_CHANNELS: Final = 4
+"""With so few, runs of neighbours in memory are short, and what copies them whole gains nothing."""
+
 
 # --- what routes share
 
@@ -62,18 +65,23 @@ def _blocks(images: int, rows: int, nbytes: int) -> Iterator[tuple[slice, slice]
 
 
 def _laid_out(x: Array, at: Windows) -> Iterator[tuple[tuple[slice, slice], Array]]:
-    """The patches as matrices (windows, window * channels), some images or rows at a time, in one buffer."""
+    """The patches as matrices (windows, window * channels), some images or rows at a time, in one buffer.
+
+    With few channels the matrices lie in memory by columns, since then the longest runs of numbers to copy are along
+    the windows; products take either.
+    """
     view = patches(padded(x, at), at)
-    width = prod(at.window) * x.shape[-1]
-    per_row = prod(at.out[1:]) * width * x.itemsize
+    n, width = len(at.window), prod(at.window) * x.shape[-1]
+    columns = x.shape[-1] <= FEW_CHANNELS
+    turned = (*range(n + 1, 2 * n + 2), *range(n + 1)) if columns else tuple(range(2 * n + 2))
     buffer: Any = None
-    for block in _blocks(len(x), at.out[0], per_row):
-        part = view[block]
-        if buffer is None:
-            buffer = np.empty(part.shape, x.dtype)
-        room = buffer[: part.shape[0], : part.shape[1]]
-        room[...] = part
-        yield block, room.reshape(-1, width)
+    for block in _blocks(len(x), at.out[0], prod(at.out[1:]) * width * x.itemsize):
+        part = view[block].transpose(turned)
+        if buffer is None:  # the first block is the largest
+            buffer = np.empty(part.size, x.dtype)
+        room = buffer[: part.size]
+        room.reshape(part.shape)[...] = part
+        yield block, room.reshape(width, -1).T if columns else room.reshape(-1, width)
 
 
 # --- forward
@@ -218,21 +226,19 @@ FILTERS: Final[dict[str, Route]] = {
     "places": _filters_by_places,
 }
 MANY_WINDOWS: Final = 256
-FEW_CHANNELS: Final = 4
+"""In an image: with fewer, routes that go image by image, or turn the filters round, cost more than they save."""
 
 
 def chosen(direction: str, at: Windows, channels: int) -> str:
     """The name of the route to take: `direction` is "forward", "input" or "filters"."""
     if prod(at.window) == 1:
         return "product"
-    many = prod(at.out) >= MANY_WINDOWS
+    many, few = prod(at.out) >= MANY_WINDOWS, channels <= FEW_CHANNELS
     if direction == "forward":
-        return "rows" if many and at.window[0] > 1 and at.stride[0] == 1 else "patches"
-    if direction == "filters":
+        return "rows" if many and not few and at.window[0] > 1 and at.stride[0] == 1 else "patches"
+    if direction == "filters" or few:
         return "patches"
-    if many and flipped(at) is not None:
-        return "flipping"
-    return "scattering" if channels > FEW_CHANNELS else "patches"
+    return "flipping" if many and flipped(at) is not None else "scattering"
 
 
 def forward(x: Array, w: Array, at: Windows) -> Array:

@@ -125,6 +125,7 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
         ((6, 6), (3, 3), 1, 8, ("patches", "scattering", "patches")),
         ((64, 64), (3, 3), 2, 8, ("patches", "scattering", "patches")),
         ((64, 64), (7, 7), 2, 3, ("patches", "patches", "patches")),
+        ((28, 28), (5, 5), 1, 1, ("patches", "patches", "patches")),
     ],
 )
 def test_the_choice_of_route(space, window, stride, channels, routes):
