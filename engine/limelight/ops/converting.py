@@ -10,7 +10,7 @@ from limelight import devices, dispatch, dtypes
 from limelight.devices import Device
 from limelight.dtypes import DTypeLike
 from limelight.eager import prepare
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._shaped import placed
 from limelight.registry import get
 from limelight.tensor import Tensor, TensorLike, constant
@@ -99,6 +99,10 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     """
     if isinstance(x, Tensor):
         return asarray(x, device=device, copy=copy)
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(
+            f"from_dlpack: needs an array with the method __dlpack__, got {type(x).__name__}; use ll.asarray"
+        )
     array = np.from_dlpack(x, copy=copy) if copy is not None else np.from_dlpack(x)
     found = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
