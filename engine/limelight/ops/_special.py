@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -55,6 +56,12 @@ def elementwise(name: str) -> Callable[..., Any]:
         return found(*given)
 
     return kernel
+
+
+def scaled_erfc(xp: Any, x: Any) -> Any:
+    """exp(x²) erfc(x), which older versions of JAX lack."""
+    lib = functions(xp)
+    return lib.erfcx(x) if hasattr(lib, "erfcx") else 2.0 * xp.exp(x * x + lib.log_ndtr(x * -math.sqrt(2.0)))
 
 
 def kernels(make: Callable[[str], Any], name: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.dtypes import float64
-from limelight.ops._special import functions
+from limelight.ops._special import functions, scaled_erfc
 
 _STEP: Final = 0.06
 _V: Final = np.arange(-3.72, 3.78, _STEP)
@@ -90,15 +90,11 @@ def _erfcx(xp: Any, order: int, x: Any) -> Any:
     total = xp.sum((-2.0 * d) ** order * xp.exp(-d * (d + 2.0 * right)) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
     slope = 2.0 / math.sqrt(math.pi)
     left = xp.minimum(x, 0.0)
-    before, last = functions(xp).erfcx(left) if hasattr(functions(xp), "erfcx") else _erfcx_left(xp, left), 0.0
+    before, last = scaled_erfc(xp, left), 0.0
     before, last = 2.0 * left * before - slope, before
     for n in range(1, order):
         before, last = 2.0 * left * before + 2.0 * n * last, before
     return xp.where(x > 0, slope * width * total, xp.where(xp.isnan(x), x, before))[..., 0]
-
-
-def _erfcx_left(xp: Any, x: Any) -> Any:
-    return xp.exp(x * x) * functions(xp).erfc(x)
 
 
 def _gamma(xp: Any, order: int, a: Any, t: Any) -> Any:

@@ -6,10 +6,10 @@ import math
 from typing import Any, Final
 
 from limelight import shapes
-from limelight.dtypes import float64
+from limelight.dtypes import float32, float64
 from limelight.eager import Entry, entry
-from limelight.ops._infer import same
-from limelight.ops._special import alike, functions, kernels, unary
+from limelight.ops._infer import SHORT, same
+from limelight.ops._special import alike, functions, kernels, scaled_erfc, unary
 from limelight.ops._tails import erfcx_slope
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -70,16 +70,11 @@ def erfc(x: TensorLike, /) -> Tensor:
 # erfcx
 
 
-_scaled_by_scipy = unary("erfcx")
-
-
 def _erfcx_kernel(xp: Any, x: Any, order: int) -> Any:
     """The derivative of the given order."""
     if order:
         return erfcx_slope(xp, x, order)
-    if hasattr(functions(xp), "erfcx"):
-        return _scaled_by_scipy(xp, x)
-    return 2.0 * xp.exp(x * x + functions(xp).log_ndtr(x * -math.sqrt(2.0)))
+    return scaled_erfc(xp, x.astype(float32) if x.dtype in SHORT else x).astype(x.dtype)
 
 
 _erfcx: Entry = entry(defop(
