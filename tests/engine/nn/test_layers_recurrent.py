@@ -100,7 +100,7 @@ def test_other_dtypes_come_in_and_the_layers_comes_out():
         (lambda: ll.nn.LSTM(4)(ll.ones((3, 5))), r"LSTM\(4\) needs an input of shape \(batch, time, features\), got"),
         (lambda: ll.nn.GRUCell(4)(ll.ones(5)), r"needs an input of shape \(batch, features\), got f32\[5\]"),
         (lambda: ll.nn.LSTMCell(4)(ll.ones((2, 5)), ll.ones((2, 4))), r"LSTMCell\(4\): the state must be a pair"),
-        (lambda: ll.nn.GRU(4)(ll.ones((2, 6, 5)), ll.ones((2, 3))), "h must have size 4"),
+        (lambda: ll.nn.GRU(4)(ll.ones((2, 6, 5)), ll.ones((2, 3))), r"a state must have shape \(batch, 4\), got"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(call, said):

@@ -41,9 +41,12 @@ def lstm_cell(
     x, h, c = as_tensor(x), as_tensor(h), as_tensor(c)
     kernel, recurrent = as_tensor(kernel), as_tensor(recurrent)
     n = _units("lstm_cell", x, h, kernel, recurrent, 4)
-    gates = x @ kernel + h @ recurrent
-    if bias is not None:
-        gates = gates + bias
+    return lstm_step(x @ kernel if bias is None else x @ kernel + bias, h, c, recurrent, n)
+
+
+def lstm_step(given: Tensor, h: Tensor, c: Tensor, recurrent: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """The rest of `lstm_cell`, after `given` = x @ kernel + bias, which can be computed for all times at once."""
+    gates = given + h @ recurrent
     enters, stays, leaves = (gates[..., i * n : (i + 1) * n].sigmoid() for i in (0, 1, 3))
     c = stays * c + enters * gates[..., 2 * n : 3 * n].tanh()
     return leaves * c.tanh(), c
@@ -75,9 +78,11 @@ def gru_cell(
     """
     x, h, kernel, recurrent = as_tensor(x), as_tensor(h), as_tensor(kernel), as_tensor(recurrent)
     n = _units("gru_cell", x, h, kernel, recurrent, 3)
-    given = x @ kernel
-    if bias is not None:
-        given = given + bias
+    return gru_step(x @ kernel if bias is None else x @ kernel + bias, h, recurrent, n)
+
+
+def gru_step(given: Tensor, h: Tensor, recurrent: Tensor, n: int) -> Tensor:
+    """The rest of `gru_cell`, after `given` = x @ kernel + bias."""
     gates = (given[..., : 2 * n] + h @ recurrent[:, : 2 * n]).sigmoid()
     reset, update = gates[..., :n], gates[..., n:]
     candidate = (given[..., 2 * n :] + (reset * h) @ recurrent[:, 2 * n :]).tanh()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from limelight.dtypes import DTypeLike
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
-from limelight.nn.functional.recurrence import gru_cell, lstm_cell
+from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer, checked_size
 from limelight.ops.comparison import where
@@ -54,9 +54,28 @@ class Cell(Layer):
         """What the bias begins as."""
         return self.bias_initializer(shape, dtype)
 
+    def call(self, x: TensorLike, state: Any = None) -> Any:
+        x = self.ready(x)
+        return self.step(self.given(x), self.first_state(x) if state is None else self.checked(state))
+
+    def given(self, x: Tensor) -> Tensor:
+        """What the inputs (..., features) add to the gates: the part of a step that needs no state."""
+        return x @ self.kernel + self.bias
+
+    def step(self, given: Tensor, state: Any) -> Any:
+        """The next state."""
+        raise TypeError(f"{type(self).__name__} does not define step(self, given, state)")
+
     def first_state(self, x: Tensor) -> Any:
         """The state before the first step: zeros of shape (batch, units), for `x` of shape (batch, features)."""
-        raise TypeError(f"{type(self).__name__} does not define first_state(self, x)")
+        return _zeros(x, self.units, self.dtype)
+
+    def checked(self, state: Any) -> Any:
+        """A state that was handed in. Raises ShapeError where it does not fit."""
+        h = as_tensor(state)
+        if h.ndim != 2 or h.shape[-1] not in (None, self.units):
+            raise ShapeError(f"{self!r}: a state must have shape (batch, {self.units}), got {h.spec}")
+        return h
 
     def _gate_by_gate(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
         square = (self.units, self.units)
@@ -81,16 +100,17 @@ class LSTMCell(Cell):
 
     gates = 4
 
-    def call(self, x: TensorLike, state: Any = None) -> tuple[Tensor, Tensor]:
-        x = self.ready(x)
-        if state is not None and not (isinstance(state, (tuple, list)) and len(state) == 2):
-            raise ArgumentError(f"{self!r}: the state must be a pair (h, c), got {type(state).__name__}")
-        h, c = self.first_state(x) if state is None else state
-        return lstm_cell(x, h, c, self.kernel, self.recurrent, self.bias)
+    def step(self, given: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        return lstm_step(given, *state, as_tensor(self.recurrent), self.units)
 
     def first_state(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        start = _zeros(x, self.units, self.dtype)
+        start = super().first_state(x)
         return start, start
+
+    def checked(self, state: Any) -> tuple[Tensor, Tensor]:
+        if not isinstance(state, (tuple, list)) or len(state) != 2:
+            raise ArgumentError(f"{self!r}: the state must be a pair (h, c), got {type(state).__name__}")
+        return super().checked(state[0]), super().checked(state[1])
 
     def first_bias(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
         forget = (arange(shape[0]) // self.units == 1).astype(dtype)
@@ -110,13 +130,8 @@ class GRUCell(Cell):
 
     gates = 3
 
-    def call(self, x: TensorLike, state: Tensor | None = None) -> Tensor:
-        x = self.ready(x)
-        h = self.first_state(x) if state is None else state
-        return gru_cell(x, h, self.kernel, self.recurrent, self.bias)
-
-    def first_state(self, x: Tensor) -> Tensor:
-        return _zeros(x, self.units, self.dtype)
+    def step(self, given: Tensor, state: Tensor) -> Tensor:
+        return gru_step(given, state, as_tensor(self.recurrent), self.units)
 
 
 class Recurrent(Layer):
@@ -158,8 +173,7 @@ class Recurrent(Layer):
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
         x = self.ready(x).astype(self.dtype)
-        if state is None:
-            state = self.cell.first_state(x.sum(axis=1))
+        state = self.cell.first_state(x.sum(axis=1)) if state is None else self.cell.checked(state)
         if x.shape[1] is None or self.unroll is False:
             y, state = self._loop(x, state)
         else:
@@ -168,8 +182,8 @@ class Recurrent(Layer):
 
     def _unrolled(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         outputs = []
-        for now in unstack(x, axis=1):  # not x[:, t], whose gradient is as large as x at every step
-            state = self.cell(now, state)
+        for given in unstack(self.cell.given(x), axis=1):  # [:, t] has a gradient as large as all
+            state = self.cell.step(given, state)
             outputs.append(_output(state))
         if not self.return_sequences:
             return _output(state), state
