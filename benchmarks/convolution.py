@@ -69,12 +69,15 @@ def arrays(layer: Layer) -> tuple[Any, Any, Any]:
     return x, w * 0.1, g
 
 
-def jobs(make: Callable[[Layer], Mapping[str, Callable[[], Any]]]) -> Callable[[], Mapping[str, Any]]:
+def jobs(
+    make: Callable[[Layer], Mapping[str, Callable[[], Any]]], warm: bool = False
+) -> Callable[[], Mapping[str, Any]]:
     """What `run(layer, direction)` means: the jobs of a layer are made when it is first asked for."""
 
     def words() -> Mapping[str, Any]:
         made: dict[int, Mapping[str, Callable[[], Any]]] = {}
-        make(LAYERS[-1])["forward"]()  # so that no first call sets up the library
+        if warm:  # no first call shall set up the library
+            make(LAYERS[-1])["forward"]()
 
         def run(index: int, direction: str) -> Any:
             if index not in made:
@@ -177,8 +180,8 @@ def impossible(name: str) -> tuple[str, ...]:
 ROUTES = ("product", "patches", "rows", "flipping", "scattering", "places")
 LIBRARIES = [
     *[Library(name, "limelight", jobs(route(name)), beside=ROUTES[0], lacks=impossible(name)) for name in ROUTES],
-    Library("jax", "jax", jobs(of_jax)),
-    Library("torch", "torch", jobs(of_torch)),
+    Library("jax", "jax", jobs(of_jax, warm=True)),
+    Library("torch", "torch", jobs(of_torch, warm=True)),
 ]
 ROWS = [
     Row(row_name(layer, direction), direction, f"run({i}, {direction!r})")
@@ -202,7 +205,7 @@ def table(samples: Samples, names: list[str], rows: list[Row]) -> list[str]:
         least = {name: min(samples[name, row.name]) * 1e3 for name in names if (name, row.name) in samples}
         ours = chosen[row.name]
         cells = [f"{'*' if name == ours else ''}{least[name]:.2f}" if name in least else "-" for name in names]
-        ratios = [f"{least[ours] / least[peer]:.2f}" if peer in least else "-" for peer in peers]
+        ratios = [f"{least[ours] / least[peer]:.2f}" if {ours, peer} <= least.keys() else "-" for peer in peers]
         lines.append([row.name, *cells, *ratios])
     return report.aligned(lines)
 
