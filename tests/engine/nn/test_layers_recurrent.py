@@ -92,6 +92,10 @@ def test_other_dtypes_come_in_and_the_layers_comes_out():
     assert layer(ll.constant(X.astype("float64"))).dtype == ll.float32
     assert layer(ll.constant(X).astype("float16")).dtype == ll.float32
     assert ll.nn.GRU(4, dtype="float64")(ll.constant(X)).dtype == ll.float64
+    assert layer(ll.constant(X), (ll.ones((3, 4), dtype="float64"),) * 2).dtype == ll.float32
+    assert ll.nn.GRUCell(4)(ll.constant(X[0]), ll.ones((6, 4), dtype="float64")).dtype == ll.float32
+    with pytest.raises(ll.errors.DTypeError, match=r"LSTM\(4, unroll=False\) needs floating operands, got int32"):
+        layer(ll.ones((3, 6, 5), dtype="int32"))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
+from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer, checked_size
@@ -55,7 +56,7 @@ class Cell(Layer):
         return self.bias_initializer(shape, dtype)
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
-        x = self.ready(x)
+        x = floating(repr(self), self.ready(x)).astype(self.dtype)
         return self.step(self.given(x), self.first_state(x) if state is None else self.checked(state))
 
     def given(self, x: Tensor) -> Tensor:
@@ -75,7 +76,7 @@ class Cell(Layer):
         h = as_tensor(state)
         if h.ndim != 2 or h.shape[-1] not in (None, self.units):
             raise ShapeError(f"{self!r}: a state must have shape (batch, {self.units}), got {h.spec}")
-        return h
+        return h.astype(self.dtype)
 
     def _gate_by_gate(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
         square = (self.units, self.units)
@@ -172,7 +173,7 @@ class Recurrent(Layer):
         self.cell.features = features
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
-        x = self.ready(x).astype(self.dtype)
+        x = floating(repr(self), self.ready(x)).astype(self.dtype)
         state = self.cell.first_state(x.sum(axis=1)) if state is None else self.cell.checked(state)
         if x.shape[1] is None or self.unroll is False:
             y, state = self._loop(x, state)
