@@ -213,3 +213,19 @@ def test_any_three_in_any_order(names):
         f = TRANSFORMS[name](f)
     x = ll.constant([0.5, 1.5], DOUBLE)
     np.testing.assert_allclose(f(x).numpy(), by_hand(names, {5: 1.0, 3: 2.0})(x.numpy()), rtol=1e-10)
+
+
+# --- devices
+
+
+def test_derivatives_are_where_their_sources_are(second_cpu):
+    with ll.device("cpu:1"):
+        x = ll.constant([1.0, 2.0])
+    f = lambda a: (a * a).to("cpu:0") * ll.constant([3.0, 4.0])  # noqa: E731
+    for mode in ("reverse", "forward"):
+        found = ll.jacobian(lambda a: a * a, mode=mode)(x)
+        assert (found.device.short, found.tolist()) == ("CPU:1", [[2.0, 0.0], [0.0, 4.0]])
+    assert ll.jacobian(f)(x).device.short == "CPU:1"
+    assert ll.jvp(f, (x,), (x,))[1].device.short == "CPU:0"
+    assert ll.hessian(lambda a: ll.sum(a * a * a))(x).device.short == "CPU:1"
+    assert ll.vectorize(lambda a: a * 2.0)(x).device.short == "CPU:1"

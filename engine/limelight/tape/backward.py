@@ -45,6 +45,13 @@ def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
 
 def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     """The gradients to start from: those of the targets."""
+    if not dispatch.active:
+        return _seeded(targets, given, watched)
+    with dispatch.in_gradient():
+        return _seeded(targets, given, watched)
+
+
+def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     grads: Gradients = {}
     for target, weight in zip(targets, given, strict=True):
         if type(target) is SparseGradient:  # its sum is the sum of its rows
@@ -66,7 +73,16 @@ def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[in
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
     """
     masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
-    looked_at = bool(dispatch.active)  # nobody asks whose line it is when only kernels run
+    if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
+        with dispatch.in_gradient():
+            _walk(entries, masks, grads, wanted, keep, True)
+    else:
+        _walk(entries, masks, grads, wanted, keep, False)
+
+
+def _walk(
+    entries: list[Entry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
+) -> None:
     caller = source.user_stack() if looked_at else ()
     for index in range(len(masks) - 1, -1, -1):
         entry = entries[index] if keep else entries.pop()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight import nest, shapes
+from limelight import dispatch, nest, shapes
 from limelight.batching import vectorize
+from limelight.devices import CPU0
 from limelight.dispatch import apply
 from limelight.dtypes import int64
 from limelight.errors import ArgumentError, ShapeError, TapeError
@@ -131,7 +132,7 @@ def _jacobian(pull: Pull, y: Any, sources: Sequence[Any], unconnected: str, chun
     if 0 in y.shape:
         rows = pull(y, backward.zeros(sizes, y.dtype))  # there are none, but to be connected or not
     else:
-        rows = _rows(lambda g: pull(y, g.reshape(sizes)), y.dtype, _size(sizes), chunk, at_once)
+        rows = _rows(lambda g: pull(y, g.reshape(sizes)), y, _size(sizes), chunk, at_once)
     return [_placed(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
 
 
@@ -145,7 +146,7 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
     def of_all_examples(g: Tensor) -> list[Any]:
         return pull(y, g.reshape(sizes[1:]).broadcast_to(sizes))
 
-    (found,) = _rows(of_all_examples, y.dtype, _size(sizes[1:]), chunk, at_once)
+    (found,) = _rows(of_all_examples, y, _size(sizes[1:]), chunk, at_once)
     if found is not None:
         found = found.transpose((1, 0, *range(2, found.ndim)))
     return _placed(found, shape, x, unconnected)
@@ -155,10 +156,11 @@ def _placed(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
     if found is None:
         return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
+    found = backward.finished(found, x, unconnected)
     return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else found.reshape(shape)
 
 
-def _rows(pull: Callable[[Tensor], list[Any]], dtype: Any, size: Any, chunk: int | None, at_once: bool) -> list[Any]:
+def _rows(pull: Callable[[Tensor], list[Any]], y: Any, size: Any, chunk: int | None, at_once: bool) -> list[Any]:
     """The gradients for each unit vector of length `size`, an int or a scalar tensor, stacked."""
 
     def dense(g: Tensor) -> list[Any]:
@@ -169,14 +171,12 @@ def _rows(pull: Callable[[Tensor], list[Any]], dtype: Any, size: Any, chunk: int
             raise ShapeError(
                 "jacobian: rows can only be counted out where the size of the target is known while tracing"
             )
-        return _together(dense, unit_vectors(0, size, size, dtype))
+        return _together(dense, unit_vectors(0, size, size, y))
     if not at_once:
-        rows = [dense(unit_vectors(i, i + 1, size, dtype)[0]) for i in range(size)]
+        rows = [dense(unit_vectors(i, i + 1, size, y)[0]) for i in range(size)]
         return [_gathered("stack", column) for column in zip(*rows, strict=True)]
     step = chunk or size
-    blocks = [
-        _together(dense, unit_vectors(start, min(start + step, size), size, dtype)) for start in range(0, size, step)
-    ]
+    blocks = [_together(dense, unit_vectors(start, min(start + step, size), size, y)) for start in range(0, size, step)]
     return blocks[0] if len(blocks) == 1 else [_gathered("concat", column) for column in zip(*blocks, strict=True)]
 
 
@@ -189,14 +189,17 @@ def _gathered(op: str, parts: Sequence[Any]) -> Any:
     return None if parts[0] is None else apply(get(op), tuple(parts), (0,))
 
 
-def unit_vectors(start: int, stop: Any, size: Any, dtype: Any) -> Tensor:
-    """Rows `start` to `stop` of the unit matrix; without static `size`, all of them."""
+def unit_vectors(start: int, stop: Any, size: Any, like: Any) -> Tensor:
+    """Rows `start` to `stop` of the unit matrix, without static `size` all of them; dtype and device are `like`'s."""
+    if like._device is not CPU0 and like._device is not dispatch.requested_device():
+        with dispatch.device(like._device):
+            return unit_vectors(start, stop, size, like)
     if isinstance(size, int):
         columns = apply(get("arange"), (), (0, 1, size, int64))
         rows = apply(get("arange"), (), (start, 1, stop - start, int64))
     else:
         rows = columns = apply(get("arange_dynamic"), (constant(0, int64), size, constant(1, int64)))
-    found: Tensor = (rows.expand_dims(1) == columns).astype(dtype)
+    found: Tensor = (rows.expand_dims(1) == columns).astype(like.dtype)
     return found
 
 

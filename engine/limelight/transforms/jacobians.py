@@ -104,11 +104,11 @@ def _pushed(
 def _columns(push: Callable[[Tensor], list[Any]], x: Tensor, at_once: bool, chunk: int | None) -> list[Any]:
     size = shapes.size(x.shape) if None not in x.shape else x.sizes().prod()
     if at_once:
-        found: list[Any] = vectorize(push, chunk_size=chunk)(unit_vectors(0, size, size, x.dtype))
+        found: list[Any] = vectorize(push, chunk_size=chunk)(unit_vectors(0, size, size, x))
         return found
     if not isinstance(size, int) or not size:
         raise ShapeError("jacobian: one by one needs an argument with elements, whose number is known while tracing")
-    parts = [push(unit_vectors(i, i + 1, size, x.dtype)[0]) for i in range(size)]
+    parts = [push(unit_vectors(i, i + 1, size, x)[0]) for i in range(size)]
     return [None if c[0] is None else apply(get("stack"), tuple(c), (0,)) for c in zip(*parts, strict=True)]
 
 
