@@ -12,6 +12,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.errors import LinAlgError, ShapeError
+from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import zeros
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
@@ -125,6 +126,15 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
         return run
 
     return wrap
+
+
+def finite(x: Any) -> Any:
+    """`x`; raises NumPy's LinAlgError where it holds NaN or infinity, on which iterations of LAPACK may never end."""
+    if isinstance(x, np.ndarray):
+        total = add_reduce(x, None)
+        if not total - total == 0 and not np.isfinite(x).all():  # a sum of finite numbers may be infinite
+            raise np.linalg.LinAlgError("NaN or infinity")
+    return x
 
 
 def _culprit(run: Kernel, x: Any) -> tuple[int, ...] | None:

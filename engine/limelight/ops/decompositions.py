@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from limelight.eager import entry, entry_of_many
 from limelight.errors import ArgumentError
 from limelight.ops._infer import real_of
-from limelight.ops._matrices import COMPLEX, H, lapack, matrix, reciprocal, smaller, square_to_square, total
+from limelight.ops._matrices import COMPLEX, H, finite, lapack, matrix, reciprocal, smaller, square_to_square, total
 from limelight.ops._rules import zeros
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -204,7 +204,7 @@ def _svd_infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, TensorSp
 
 @lapack(_svd_infer, "svd", _UNSETTLED)
 def _svd_kernel(xp: Any, x: Any, full_matrices: bool) -> Any:
-    return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
+    return tuple(xp.linalg.svd(finite(x), full_matrices=full_matrices))
 
 
 def _svd_gradient(g: tuple[Tensor | None, ...], out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
@@ -269,7 +269,7 @@ def _svdvals_infer(x: TensorSpec) -> TensorSpec:
 
 @lapack(_svdvals_infer, "svdvals", _UNSETTLED)
 def _svdvals_kernel(xp: Any, x: Any) -> Any:
-    return xp.linalg.svd(x, compute_uv=False)
+    return xp.linalg.svd(finite(x), compute_uv=False)
 
 
 def _svdvals_gradient(g: Tensor, x: Tensor) -> Tensor:

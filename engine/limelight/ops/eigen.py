@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from limelight import dtypes
 from limelight.eager import entry, entry_of_many
 from limelight.ops._infer import real_of
-from limelight.ops._matrices import COMPLEX, H, lapack, reciprocal, side, square, total
+from limelight.ops._matrices import COMPLEX, H, finite, lapack, reciprocal, side, square, total
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, method
@@ -37,7 +37,7 @@ def _eigh_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
 
 @lapack(_eigh_infer, "eigh", _UNSETTLED)
 def _eigh_kernel(xp: Any, x: Any) -> Any:
-    return tuple(xp.linalg.eigh(x))
+    return tuple(xp.linalg.eigh(finite(x)))
 
 
 def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Tensor]) -> Tensor:
@@ -70,8 +70,7 @@ def eigh(x: TensorLike, /) -> EighResult:
 
     Eigenvectors have a gradient where eigenvalues are distinct, for results that do not depend on the phase of a
     vector; terms between equal eigenvalues are left out rather than infinite. Gradient: M. B. Giles, An extended
-    collection of matrix derivative results, 2008. Raises ShapeError for other shapes, LinAlgError where LAPACK finds
-    none; NaN in the matrix may give either that or NaN.
+    collection of matrix derivative results, 2008. Raises ShapeError for other shapes, LinAlgError for NaN or infinity.
 
     >>> import limelight as ll
     >>> ll.linalg.eigh(ll.constant([[3.0, 0.0], [0.0, 2.0]])).eigenvalues.tolist()
@@ -86,7 +85,7 @@ def _eigvalsh_infer(x: TensorSpec) -> TensorSpec:
 
 @lapack(_eigvalsh_infer, "eigvalsh", _UNSETTLED)
 def _eigvalsh_kernel(xp: Any, x: Any) -> Any:
-    return xp.linalg.eigvalsh(x)
+    return xp.linalg.eigvalsh(finite(x))
 
 
 def _eigvalsh_gradient(g: Tensor, x: Tensor) -> Tensor:

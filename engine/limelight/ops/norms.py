@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+import numpy as np
+
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._infer import SHORT, Axis, axis_attr, reduction
 from limelight.ops._matrices import COMPLEX, matrix, real_dtype
+from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import restore
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -29,11 +32,15 @@ def _vector_norm_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, order: floa
         x = x.astype(dtypes.float32)
     if order == 2:
         squares = x.real * x.real + x.imag * x.imag if x.dtype in COMPLEX else x * x
-        return xp.sqrt(squares.sum(axis, keepdims=keepdims)).astype(dtype)
+        return xp.sqrt(_total(xp, squares, axis, keepdims)).astype(dtype)
     sizes = abs(x)
     if order == 1:
-        return sizes.sum(axis, keepdims=keepdims).astype(dtype)
-    return ((sizes**order).sum(axis, keepdims=keepdims) ** (1 / order)).astype(dtype)
+        return _total(xp, sizes, axis, keepdims).astype(dtype)
+    return (_total(xp, sizes**order, axis, keepdims) ** (1 / order)).astype(dtype)
+
+
+def _total(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
 
 
 def _vector_norm_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool, order: float) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import DTypeError, ShapeError
-from limelight.ops._matrices import H, lapack, matrix, real_dtype, square
+from limelight.ops._matrices import H, finite, lapack, matrix, real_dtype, square
 from limelight.registry import accepted, defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -47,10 +47,10 @@ def _inverted(xp: Any, values: Any, rtol: Any) -> Any:
 
 def _pinv_kernel(xp: Any, x: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian:
-        values, v = xp.linalg.eigh(x)
+        values, v = xp.linalg.eigh(finite(x))
         u = v
     else:
-        u, values, vh = xp.linalg.svd(x, full_matrices=False)
+        u, values, vh = xp.linalg.svd(finite(x), full_matrices=False)
         v = vh.conj().swapaxes(-1, -2)
     return (v * _inverted(xp, values, rtol)[..., None, :]) @ u.conj().swapaxes(-1, -2)
 

@@ -249,6 +249,14 @@ def test_the_gradient_of_a_euclidean_norm_is_zero_at_zero():
     assert slope(lambda x: linalg.vector_norm(x, ord=0), [1.0, 0.0]) is None
 
 
+def test_norms_overflow_to_infinity_silently():
+    """A warning from NumPy's own modules would be an error here."""
+    huge = ll.constant(np.full((3, 3), 1.7e308))
+    for order in (1, 2, 3, -1):
+        assert linalg.vector_norm(huge, ord=order).item() == (math.inf if order > 0 else pytest.approx(1.7e308 / 9))
+    assert linalg.matrix_norm(huge, ord=1).item() == linalg.vector_norm(huge, axis=0).max().item() == math.inf
+
+
 def test_norms_of_nothing():
     assert linalg.vector_norm(ll.zeros((0,)), ord=math.inf).item() == 0.0
     assert linalg.norm(ll.zeros((2, 0)), axis=1).tolist() == [0.0, 0.0]

@@ -128,3 +128,19 @@ def test_arguments_are_refused():
         linalg.cross(ll.constant(1.0), ll.constant(1.0))
     with pytest.raises(DTypeError, match=r"logdet needs floating operands, got complex64; write linalg.slogdet"):
         linalg.logdet(SQUARE.astype("complex64"))
+
+
+ITERATIVE = [
+    *(linalg.svd, linalg.svdvals, linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals, linalg.pinv),
+    *(linalg.matrix_rank, lambda x: linalg.pinv(x, hermitian=True), lambda x: linalg.matrix_norm(x, ord="nuc")),
+]
+
+
+@pytest.mark.parametrize("function", ITERATIVE)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_iterations_end_for_nan_and_infinity(function, bad):
+    """LAPACK's own, given infinity, may not: NumPy's svd of such a matrix hangs."""
+    x = np.array([[1.0, bad, 0.0], [bad, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(LinAlgError, match="the matrix holds NaN or infinity"):
+        function(x)
+    assert function(np.full((3, 3), 1e308)) is not None, "a sum that overflows is none"
