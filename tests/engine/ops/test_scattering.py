@@ -140,6 +140,19 @@ def test_every_route_of_adding_rows_gives_the_same(seed, size, width, dtype):
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("name", ["max", "min", "prod"])
+def test_many_wide_rows_are_reduced_like_few(name):
+    rng = np.random.default_rng(2)
+    rows, ids = rng.uniform(-2, 2, (70, 61)).astype(np.float32), rng.integers(0, 9, 70)
+    rows[5, 7], ids[ids == 4] = np.nan, 3
+    reduce = {"max": np.max, "min": np.min, "prod": np.prod}[name]
+    found = getattr(ll, f"segment_{name}")(ll.constant(rows), ll.constant(ids), 10).numpy()
+    few = getattr(ll, f"segment_{name}")(ll.constant(rows[:, :2]), ll.constant(ids), 10).numpy()
+    np.testing.assert_array_equal(found[[4, 9], :2], few[[4, 9]])
+    for i in set(ids.tolist()):
+        np.testing.assert_allclose(found[i], reduce(rows[ids == i], axis=0), rtol=1e-5)
+
+
 # --- what is refused
 
 OUTSIDE = {
