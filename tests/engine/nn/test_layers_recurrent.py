@@ -110,3 +110,39 @@ def test_other_dtypes_come_in_and_the_layers_comes_out():
 def test_what_does_not_fit_is_refused_by_name(call, said):
     with pytest.raises(ll.errors.LimelightError, match=said):
         call()
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def test_an_lstm_is_its_formula_in_numpy():
+    layer = ll.nn.LSTM(4, return_state=True, dtype="float64")
+    _, given = layer(ll.constant(X))
+    kernel, recurrent, bias = (v.numpy() for v in layer.variables)
+    h = c = np.zeros((3, 4))
+    for t in range(X.shape[1]):
+        enters, stays, candidate, leaves = np.split(X[:, t] @ kernel + h @ recurrent + bias, 4, axis=1)
+        c = sigmoid(stays) * c + sigmoid(enters) * np.tanh(candidate)
+        h = sigmoid(leaves) * np.tanh(c)
+    assert all(np.allclose(a.numpy(), b) for a, b in zip(given, (h, c), strict=True))
+
+
+def test_a_gru_is_its_formula_in_numpy():
+    layer = ll.nn.GRU(4, dtype="float64", bias_initializer="ones")
+    given = layer(ll.constant(X))
+    kernel, recurrent, bias = (np.split(v.numpy(), 3, axis=-1) for v in layer.variables)
+    h = np.zeros((3, 4))
+    for t in range(X.shape[1]):
+        reset, update = (sigmoid(X[:, t] @ kernel[i] + h @ recurrent[i] + bias[i]) for i in (0, 1))
+        candidate = np.tanh(X[:, t] @ kernel[2] + (reset * h) @ recurrent[2] + bias[2])
+        h = update * h + (1 - update) * candidate
+    assert np.allclose(given.numpy(), h)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_of_one_known_step_keeps_its_sizes(kind):
+    layer = kind(4, return_sequences=True, unroll=False)
+    staged = ll.function(layer)
+    assert np.allclose(staged(ll.ones((2, 1, 3))).numpy(), layer(ll.ones((2, 1, 3))).numpy())
+    assert staged.trace_cache[0].graph.outputs[0].spec.shape == (2, 1, 4)
