@@ -29,6 +29,8 @@ class Interpreter:
     """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
 
     below: Interpreter | None = None
+    scope: str | None = None
+    """The name scope of the nodes that it writes ("dense/"); None where it writes none."""
     observes = False
     """Whether it only takes note of what eager execution does. While it alone stands above that, entry points run
     simple kernels themselves and then tell it, by one of the two methods that follow."""
@@ -125,6 +127,21 @@ def _choose_observer() -> None:
     """Whom entry points tell: the one interpreter above the eager one, if it only observes."""
     stack = local.stack
     local.observer = stack[1] if len(stack) == 2 and stack[1].observes else None
+
+
+@contextmanager
+def in_gradient() -> Iterator[None]:
+    """Names what a trace of this thread writes within its block as part of a gradient: "gradient/" before the scope."""
+    writer = next((x for x in reversed(local.stack) if x.scope is not None), None)
+    if writer is None or writer.scope is None or writer.scope.startswith("gradient/"):
+        yield
+        return
+    before = writer.scope
+    try:
+        writer.scope = f"gradient/{before}"
+        yield
+    finally:
+        writer.scope = before
 
 
 @contextmanager

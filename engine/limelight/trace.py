@@ -175,7 +175,7 @@ class Tracer(dispatch.Interpreter):
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
         self.captured: dict[int, tuple[Any, Value]] = {}
-        self.scope = ""
+        self.scope: str = ""
         self._values: dict[int, Value] = {}  # of variables, by uid
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()

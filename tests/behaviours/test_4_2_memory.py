@@ -157,6 +157,18 @@ def test_077_gradient_ops_say_whose_they_are() -> None:
     assert all("test_4_2_memory.py" in str(node.source) for node in backward.graph.nodes)
 
 
+def test_077_and_so_in_a_trace_with_a_tape_in_it() -> None:
+    @ll.function
+    def slope(a: Any) -> Any:
+        return gradient(lambda b: ll.tanh(b) * b, a)[0] * 2.0
+
+    slope(ll.constant(0.5))
+    scopes = [node.scope for node in slope.trace_cache[0].graph.nodes if node.op != "constant"]
+    assert scopes[:2] == ["", ""]
+    assert set(scopes[2:-1]) == {"gradient/"}
+    assert scopes[-1] == "", "what comes after is no gradient"
+
+
 # 78 Repeated inputs (every op is checked against finite differences by its case)
 
 
