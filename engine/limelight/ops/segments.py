@@ -52,11 +52,10 @@ def _reduced(name: str, ufunc: str, method: str) -> Any:
     def kernel(xp: Any, data: Any, ids: Any, num: int | None) -> Any:
         rows, places, size = _parts(name, data, ids, num)
         wide = rows.astype(dtypes.float32) if rows.dtype in SHORT else rows
+        neutral = _neutral(wide.dtype, method)
         if xp is np and wide.ndim > 1 and wide.size >= _MANY:
-            return _sorted_first(getattr(np, ufunc), wide, places, size, _neutral(wide.dtype, method)).astype(
-                data.dtype
-            )
-        out = xp.full((size, *rows.shape[1:]), _neutral(wide.dtype, method), wide.dtype)
+            return _sorted_first(getattr(np, ufunc), wide, places, size, neutral).astype(data.dtype)
+        out = xp.full((size, *rows.shape[1:]), neutral, wide.dtype)
         if hasattr(out, "at"):
             return getattr(out.at[places], method)(wide).astype(data.dtype)
         getattr(xp, ufunc).at(out, places, wide)
