@@ -94,7 +94,7 @@ REDUCTIONS: dict[str, Calls] = {
         ),
     ),
     **_each("sort argsort", along_axis(REAL, lambda draw, x, axis: Call((x,), _order(draw, axis)))),
-    **_each("unique_all unique_counts unique_inverse unique_values", tuples(arrays(ALL))),
+    **_each("unique_all unique_counts unique_inverse unique_values", tuples(arrays(ALL, special=True))),
     **_each("nonzero", tuples(arrays(ALL, hnp.array_shapes(min_dims=1, max_dims=3, min_side=0)))),
     **_each("isin", tuples(arrays(["int32"]), arrays(["int32"]))),  # theirs (2.6.1) takes no notice of `invert`
     **_each(
