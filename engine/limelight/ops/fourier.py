@@ -62,6 +62,7 @@ _fft: Entry = entry(defop(
     kernel=_fft_kernel,
     accepts="complex",
     vjp={"x": lambda g, axes, inverse, norm: _fft(g, axes, not inverse, TRANSPOSED[norm])},
+    linear="x",
     maths={"x": "x̄ = Fᴴ ȳ"},
 ))  # fmt: skip
 
@@ -113,6 +114,7 @@ _rfft = entry(defop(
     kernel=_rfft_kernel,
     accepts="floating",
     vjp={"x": lambda g, x_shape, x_dtype, axis, norm: _rfft_transpose((g,), x_shape, axis, norm).astype(x_dtype)},
+    linear="x",
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
 ))  # fmt: skip
 
@@ -124,6 +126,7 @@ _rfft_transpose: Entry = shaped(
     kernel=_rfft_transpose_kernel,
     accepts="complex",
     vjp={"y": lambda g, axis, norm: _rfft(g, axis, norm)},
+    linear="y",
     maths={"y": "ȳ = F x̄"},
 )
 
@@ -164,6 +167,7 @@ _irfft = entry(defop(
     kernel=lambda xp, y, axis, odd, norm: _irfft_kernel(xp, y, axis, 2 * (y.shape[axis] - 1) + odd, norm),
     accepts="complex",
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
+    linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
 ))  # fmt: skip
 
@@ -175,6 +179,7 @@ _irfft_transpose: Entry = entry(defop(
     kernel=_irfft_transpose_kernel,
     accepts="floating",
     vjp={"x": lambda g, x_shape, axis, norm: _irfft_to((g,), x_shape, axis, norm)},
+    linear="x",
     maths={"x": "x̄ = irfft(ȳ)"},
 ))  # fmt: skip
 
@@ -186,6 +191,7 @@ _irfft_to: Entry = shaped(
     kernel=lambda xp, y, axis, norm, shape: _irfft_kernel(xp, y, axis, shape[axis], norm),
     accepts="complex",
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
+    linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
 )
 
@@ -217,6 +223,7 @@ _fitted = entry(defop(
     kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _resized(x.shape, axes, sizes)),
     accepts="numeric",
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
+    linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
 ))  # fmt: skip
 
@@ -227,6 +234,7 @@ _fitted_to: Entry = shaped(
     kernel=_crop_or_fill,
     accepts="numeric",
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
+    linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
 )
 
@@ -245,6 +253,7 @@ _fftshift: Entry = entry(defop(
     infer=lambda x, axes, inverse: known(x.shape, x.dtype),
     kernel=lambda xp, x, axes, inverse: (xp.fft.ifftshift if inverse else xp.fft.fftshift)(x, axes=axes),
     vjp={"x": lambda g, axes, inverse: _fftshift(g, axes, not inverse)},
+    linear="x",
     maths={"x": "x̄ = ȳ shifted back"},
 ))  # fmt: skip
 
