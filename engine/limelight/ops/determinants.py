@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from limelight import shapes
 from limelight.eager import Entry, entry, entry_of_many
 from limelight.errors import DTypeError
 from limelight.ops._infer import real_of
@@ -69,36 +70,36 @@ def _cofactor_numpy(xp: Any, x: Any) -> Any:
     return _cofactor_kernel(xp, x)
 
 
-def _cofactor_slope_kernel(xp: Any, g: Any, x: Any) -> Any:
+def _cofactor_slope_kernel(xp: Any, w: Any, x: Any) -> Any:
     n = x.shape[-1]
     if not n:
-        return x
+        return w + x
     with np.errstate(all="ignore"):
         u, s, vh, sign = _parts_of(xp, x)
         left = _all_but_two(xp, s, n)
-        moved = u.swapaxes(-1, -2) @ g @ vh.swapaxes(-1, -2)
+        moved = u.swapaxes(-1, -2) @ w @ vh.swapaxes(-1, -2)
         along = (left @ xp.diagonal(moved, 0, -2, -1)[..., None]) * xp.eye(n, dtype=s.dtype)
         found = u @ (along - left * moved.swapaxes(-1, -2)) @ vh
         return (sign.conj()[..., None, None] * found).astype(x.dtype)
 
 
-def _slope_infer(g: TensorSpec, x: TensorSpec) -> TensorSpec:
-    return known(x.shape, x.dtype)
+def _slope_infer(w: TensorSpec, x: TensorSpec) -> TensorSpec:
+    return known(shapes.broadcast("cofactor_slope", w.shape, x.shape), x.dtype)
 
 
-def _unknown(g: Tensor) -> Tensor:
-    return (g == 0).where(g, float("nan"))
+def _unknown(g: Tensor, x_shape: Any) -> Tensor:
+    return (g == 0).where(g, float("nan")).sum_to(x_shape)
 
 
 _cofactor_slope: Entry = entry(defop(
     "cofactor_slope",
-    inputs="g x",
+    inputs="w x",
     infer=_slope_infer,
     kernel=_cofactor_slope_kernel,
     accepts="wide",
-    linear="g",
-    vjp={"g": lambda g, x: _cofactor_slope(g.conj(), x).conj(), "x": _unknown},
-    maths={"g": "ḡ = the same of ȳ", "x": "third derivatives of det, known for regular matrices alone"},
+    linear="w",
+    vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _unknown},
+    maths={"w": "w̄ = the same of ȳ", "x": "third derivatives of det, known for regular matrices alone"},
 ))  # fmt: skip
 
 

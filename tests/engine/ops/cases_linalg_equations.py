@@ -40,7 +40,18 @@ def minors(x):
     return found
 
 
+MATRIX = np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 3.0], [2.0, 1.0, 1.0]])
+
+
+def cofactor_slope(g):
+    """The derivative of the cofactors of MATRIX, which is regular, by its inverse."""
+    inverse, size = np.linalg.inv(MATRIX), np.linalg.det(MATRIX)
+    along = np.trace(g @ inverse, axis1=-2, axis2=-1)[..., None, None]
+    return size * (along * inverse.T - inverse.T @ g.swapaxes(-1, -2) @ inverse.T)
+
+
 EQUATIONS = [
+    case("cofactor_slope", lambda g: raw("cofactor_slope")(g, like(MATRIX, g)), cofactor_slope, Input((2, 3, 3))),
     *[
         case(
             "triangular_solve",
