@@ -125,7 +125,7 @@ def _distinct(x):
 
 
 SETS = [
-    Case("distinct", lambda x: tuple(ll.unique_all(x)[1:]), _distinct, (Input((7,), "special"),), out=I64, note="NaN"),
+    Case("distinct", lambda x: tuple(ll.unique_all(x)[1:]), _distinct, (Input((20,), "special"),), out=I64, note="NaN"),
     *unary("distinct", lambda x: tuple(ll.unique_all(x)[1:]), _distinct, out=I64),
     *unary("distinct", ll.unique_values, np.unique, "distinct", differentiable=True, note="values", dtypes=REAL),
     *unary("distinct", lambda x: ll.unique_counts(x).counts, lambda x: _distinct(x)[2], out=I64, note="counts"),
