@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from opcase import raw
+from scipy import special, stats
 
 import limelight as ll
 from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.random import continuous
 
 N = 6000
 UNLIKELY = 1e-3
@@ -28,8 +30,8 @@ CONTINUOUS = {
         stats.truncnorm(0.5, 2.5, 1, 2),
     ),
     "truncated, far out": (
-        lambda g: g.truncated_normal((N,), low=20.0, high=np.inf, dtype=F64),
-        stats.truncnorm(20, np.inf),
+        lambda g: (g.truncated_normal((N,), low=50.0, high=np.inf, dtype=F64) - 50.0) * 50.0,
+        stats.expon(scale=1 - 1 / 2500),  # as good as exponential there
     ),
     "truncated, far below": (lambda g: g.truncated_normal((N,), low=-31.0, high=-30.0), stats.truncnorm(-31, -30)),
     "gamma": (lambda g: g.gamma(2.5, 2.0, (N,)), stats.gamma(2.5, scale=2)),
@@ -99,6 +101,18 @@ def test_a_poisson_of_a_large_rate_has_its_moments():
     found = ll.random.Generator(1).poisson(ll.constant([400.0, 1e6]).broadcast_to((2000, 2))).numpy().astype(np.float64)
     np.testing.assert_allclose(found.mean(0), [400, 1e6], rtol=5e-3)
     np.testing.assert_allclose(found.std(0), [20, 1e3], rtol=0.08)
+
+
+def test_logarithms_of_gamma_variates_have_their_mean():
+    a = ll.constant(np.broadcast_to([0.01, 2.0], (40000, 2)))
+    found = raw("random_log_gamma")(ll.random.Generator(1), a).numpy()
+    np.testing.assert_allclose(found[:, 1].mean(), special.digamma(2.0), atol=0.02)
+    np.testing.assert_allclose(found[:, 0].mean(), special.digamma(0.01), rtol=0.02)
+
+
+def test_a_uniform_zero_makes_no_infinity(monkeypatch):
+    monkeypatch.setattr(continuous.drawing, "uniform", lambda g, shape, *given: ll.zeros(shape))
+    assert ll.random.Generator(1).truncated_normal((1,), low=-np.inf, high=0.0).item() == pytest.approx(-5.54, abs=0.1)
 
 
 # --- shapes and dtypes

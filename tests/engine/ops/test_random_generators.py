@@ -108,6 +108,16 @@ def test_no_two_generators_of_a_family_meet():
     assert len(first) == len(family)
 
 
+def test_the_childs_number_counts_where_keys_are_equal():
+    g = ll.random.Generator(0)
+    assert [child.state[3].item() for child in g.split(3)] == [0, 1, 2]
+    other = copy.copy(g)
+    words = other.state.tolist()
+    other.state = ll.constant(np.array([*words[:3], 5, *words[4:]], np.uint64))
+    assert drawn(g) != drawn(other)
+    assert g.split(1)[0].state.tolist() != other.split(1)[0].state.tolist()
+
+
 def test_split_streams_are_uncorrelated():
     root = ll.random.Generator(3)
     n, streams = 4000, [root, *root.split(7)]

@@ -154,6 +154,25 @@ def test_a_generator_that_a_function_makes_is_state():
     assert [a.item(), b.item()] == wanted.uniform((2,)).tolist()
 
 
+def test_an_initial_value_may_be_drawn_in_the_function():
+    g = ll.random.Generator(1)
+
+    class Once:
+        v = None
+
+        @ll.function
+        def run(self):
+            if self.v is None:
+                self.v = ll.Variable(g.normal((2,)))
+            return self.v + 0.0, g.uniform(())
+
+    once = Once()
+    first, drawn = once.run()
+    again, later = once.run()
+    assert first.tolist() == again.tolist() == ll.random.Generator(1).normal((2,)).tolist()
+    assert drawn.item() != later.item()
+
+
 def test_in_branches_loops_and_called_functions():
     g = ll.random.Generator(1)
     inner = ll.function(lambda: g.normal(()))
