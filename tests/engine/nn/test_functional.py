@@ -123,6 +123,8 @@ def test_label_smoothing_of_numbers_and_of_probabilities_is_the_same():
 def test_losses_at_the_edges():
     assert ll.nn.kl_divergence(ll.constant([0.0, -np.inf]), ll.constant([1.0, 0.0])).item() == 0.0
     assert slope(lambda x: ll.nn.kl_divergence(x, ll.constant([1.0, 0.0], "float64")), [0.0, -1.0]) == [-1.0, 0.0]
+    impossible = ll.constant([0.0, -np.inf], "float64")
+    assert slope(lambda t: ll.nn.kl_divergence(impossible, t), [1.0, 0.0]) == [1.0, 0.0]
     assert ll.nn.log_cosh(ll.constant([1000.0]), ll.constant([0.0])).item() == pytest.approx(1000 - np.log(2))
     assert ll.nn.cosine_similarity(ll.zeros(3), ll.ones(3)).item() == 0.0
     assert np.isfinite(slope(lambda x: ll.nn.cosine_similarity(x, ll.ones(3, dtype="float64")), [0.0] * 3)).all()
@@ -139,6 +141,8 @@ def test_short_floats_are_normalised_in_float32(dtype):
     assert ll.nn.layer_norm(x).dtype == dtype
     assert ll.nn.layer_norm(x).tolist() == wanted.tolist()
     assert np.isfinite(ll.nn.rms_norm(x).astype("float32").numpy()).all()
+    y, mean, variance = ll.nn.batch_norm_training(x.reshape((4, 1)))
+    assert (y.dtype, mean.dtype, variance.dtype) == (dtype, ll.float32, ll.float32)
     mean, variance = ll.constant(1000.0), ll.constant(10.0)
     assert ll.nn.batch_norm(x, mean, variance).dtype == dtype
 
