@@ -20,6 +20,7 @@ from limelight.ops.logarithms import *  # noqa: F403
 from limelight.ops.logic import *  # noqa: F403
 from limelight.ops.padding import *  # noqa: F403
 from limelight.ops.permuting import *  # noqa: F403
+from limelight.ops.places import *  # noqa: F403
 from limelight.ops.placing import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
 from limelight.ops.ranking import *  # noqa: F403
@@ -27,6 +28,7 @@ from limelight.ops.reductions import *  # noqa: F403
 from limelight.ops.repeating import *  # noqa: F403
 from limelight.ops.scans import *  # noqa: F403
 from limelight.ops.scattering import *  # noqa: F403
+from limelight.ops.segment_products import *  # noqa: F403
 from limelight.ops.segments import *  # noqa: F403
 from limelight.ops.sets import *  # noqa: F403
 from limelight.ops.shaping import *  # noqa: F403

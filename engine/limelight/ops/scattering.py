@@ -1,4 +1,4 @@
-"""Updates at an index: `x.at[i].set(v)` and its kin, the functional form of `x[i] = v`."""
+"""Updates at an index, the functional form of `x[i] = v`."""
 
 from __future__ import annotations
 
@@ -327,61 +327,16 @@ def index_max(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
     return _run("index_max", _index_max, x, index, updates)
 
 
-# x.at[...]
+_BY_NAME: Final = {
+    "set": index_update,
+    "add": index_add,
+    "multiply": index_multiply,
+    "min": index_min,
+    "max": index_max,
+}
 
 
-class Place:
-    """`x.at[index]`: a part of a tensor to update. Each method returns a new tensor; `x` stays as it is."""
-
-    __slots__ = ("_index", "_x")
-
-    def __init__(self, x: Tensor, index: Any) -> None:
-        self._x = x
-        self._index = index
-
-    def __repr__(self) -> str:
-        return f"<a place in {self._x.spec}: call .set(v), .add(v), .multiply(v), .min(v) or .max(v) for a new tensor>"
-
-    def set(self, updates: TensorLike, /) -> Tensor:
-        """`index_update` here."""
-        return index_update(self._x, self._index, updates)
-
-    def add(self, updates: TensorLike, /) -> Tensor:
-        """`index_add` here."""
-        return index_add(self._x, self._index, updates)
-
-    def multiply(self, updates: TensorLike, /) -> Tensor:
-        """`index_multiply` here."""
-        return index_multiply(self._x, self._index, updates)
-
-    def min(self, updates: TensorLike, /) -> Tensor:
-        """`index_min` here."""
-        return index_min(self._x, self._index, updates)
-
-    def max(self, updates: TensorLike, /) -> Tensor:
-        """`index_max` here."""
-        return index_max(self._x, self._index, updates)
-
-
-class _At:
-    """`x.at`: waits for an index."""
-
-    __slots__ = ("_x",)
-
-    def __init__(self, x: Tensor) -> None:
-        self._x = x
-
-    def __getitem__(self, index: Any) -> Place:
-        return Place(self._x, index)
-
-
-setattr(Tensor, "at", property(_At, doc="Updates of parts: x.at[i].set(v), also add, multiply, min, max."))  # noqa: B010
-
-
-@method("__setitem__")
-def _refuse(x: Tensor, index: Any, value: Any) -> None:
-    """Raises DTypeError: tensors are immutable."""
-    raise DTypeError(
-        f"tensors are immutable, and so is this {x.spec}: write x = x.at[i].set(value) for a new one (also .add, "
-        ".multiply, .min, .max), or keep the values in an ll.Variable"
-    )
+@method("_updated")
+def _by_name(x: Tensor, how: str, index: Any, updates: TensorLike) -> Tensor:
+    """An update for `x.at[index]`, which is in a family of its own."""
+    return _BY_NAME[how](x, index, updates)
