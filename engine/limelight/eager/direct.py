@@ -10,12 +10,13 @@ from limelight.errors import ArgumentError, SignatureError
 from limelight.registry import Op
 
 
-def call(op: Op, *given: Any, **named: Any) -> Any:
+def call(self: Op, *given: Any, **named: Any) -> Any:
     """Runs the op on `given` inputs, followed by its parameters, in order or by name (by name where "*xs" are inputs).
 
     Raises SignatureError for another number of inputs or parameters, ArgumentError for a parameter that is not
     hashable, and whatever the op's own shape rule raises.
     """
+    op = self
     n = len(given) if op.variadic else len(op.operands)
     inputs, values = given[:n], given[n:]
     rest = op.attrs[len(values) :]

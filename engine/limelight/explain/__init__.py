@@ -4,6 +4,9 @@ The magics print these answers, the views draw them, scripts call them.
 """
 
 from limelight.explain.history import History as History
+from limelight.explain.holders import Holder as Holder
+from limelight.explain.holders import Holders as Holders
+from limelight.explain.holders import who_holds as who_holds
 from limelight.explain.retrace import Retrace as Retrace
 from limelight.explain.retrace import retrace as retrace
 from limelight.explain.why_none import WhyNone as WhyNone

@@ -1,0 +1,73 @@
+"""What keeps a tape alive can be found out (behaviour 72)."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import limelight as ll
+
+
+def paths(x: Any) -> dict[str, str]:
+    return {place.path: place.where for place in ll.explain.who_holds(x).places}
+
+
+def failing() -> None:
+    with ll.GradientTape() as lost:
+        lost.watch(x := ll.ones((100,)))
+        ll.exp(x)
+        raise ValueError("in the middle")
+
+
+def test_072_a_traceback_that_holds_a_tape_is_found() -> None:
+    try:
+        failing()
+    except ValueError as error:
+        kept = error.__traceback__
+    assert kept is not None
+    assert kept.tb_next is not None
+    found = paths(kept.tb_next.tb_frame.f_locals["lost"])
+    (where,) = [where for path, where in found.items() if path == "lost"]
+    assert "failing" in where
+    assert "kept by a traceback" in where
+
+
+def test_072_an_output_of_a_notebook_that_holds_a_tape_is_found() -> None:
+    notebook = types.ModuleType("notebook_for_a_test")
+    sys.modules["notebook_for_a_test"] = notebook
+    try:
+        scope = vars(notebook)
+        exec("import limelight as ll\nwith ll.GradientTape() as tape:\n    pass\nOut = {3: tape}\n_ = tape", scope)
+        found = paths(scope["tape"])
+        assert {"tape", "_", "Out[3]"} <= found.keys()
+        assert found["Out[3]"] == "a name of module notebook_for_a_test"
+        assert "Out[3] (a name of module notebook_for_a_test)" in str(ll.explain.who_holds(scope["tape"]))
+    finally:
+        del sys.modules["notebook_for_a_test"]
+
+
+class Shelf:
+    __slots__ = ("contents",)
+
+
+def test_attributes_slots_closures_and_defaults() -> None:
+    tape = ll.GradientTape()
+    shelf = Shelf()
+    shelf.contents = {"tapes": [tape]}
+    holder = types.SimpleNamespace(shelf=shelf)
+    enclosing = (lambda kept: lambda: kept)(tape)  # noqa: PLC3002
+    default = lambda kept=tape: kept  # noqa: E731
+    found = paths(tape)
+    assert {"tape", "holder.shelf.contents['tapes'][0]", "enclosing.__closure__[0].cell_contents"} <= found.keys()
+    assert "default.__defaults__[0]" in found
+    assert "running" in found["tape"]
+    here = dict(locals())
+    assert all(eval(path, {}, here) is tape for path, where in found.items() if "test_attributes" in where)
+    assert (enclosing(), default()) == (tape, tape)
+    assert holder.shelf is shelf
+
+
+def test_nothing_holds_what_is_only_asked_about() -> None:
+    answer = ll.explain.who_holds(ll.GradientTape())
+    assert str(answer) == "nothing with a name holds this GradientTape"
