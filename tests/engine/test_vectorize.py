@@ -253,6 +253,9 @@ def test_gradients_of_ones_own(stage):
     np.testing.assert_allclose(by_x.numpy(), 10 * s)
     np.testing.assert_allclose(by_w.numpy(), s.sum())
     assert set(seen) == {(3,)}
+    V = ll.vectorize(ll.function(lambda x: f(x, w)))
+    np.testing.assert_allclose(ll.grad(lambda x: ll.sum(V(x)))(x).numpy(), 10 * s)
+    assert not V.looped
     second = ll.grad(lambda x: ll.sum(outer(x, w)[0] * x))(x)
     np.testing.assert_allclose(second.numpy(), 10 * s + 10 * np.cos(x.numpy()) * x.numpy())
     assert dispatch.active == []

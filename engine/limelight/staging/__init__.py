@@ -3,4 +3,5 @@
 from __future__ import annotations
 
 from limelight.staging import batching as batching
+from limelight.staging import custom_batching as custom_batching
 from limelight.staging import forward as forward

@@ -35,16 +35,16 @@ class Many(NamedTuple):
     looped: dict[str, int]
 
 
-def many(site: Site, function: Any, mask: Flags, forced: Flags = ()) -> Many | None:
+def many(count: int | None, function: Any, mask: Flags, forced: Flags = ()) -> Many | None:
     """`function` for inputs of which those in `mask` have the examples first, built once; None if it cannot be had.
 
-    Outputs that are `forced` have the examples in any case.
+    `count`: how many there are, None where only the run tells. Outputs that are `forced` have them in any case.
     """
     if not any(mask) and not any(forced):
         return Many(function, (False,) * len(function.graph.outputs), {})
-    key = ("many", mask, _count(site), forced)
+    key = ("many", mask, count, forced)
     if key not in function.pairs:
-        made = _trace(function.graph, mask, _count(site), forced, lambda inputs: replay(function.graph, inputs))
+        made = _trace(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
         function.pairs[key] = made
         if made is not None:
             made.function.blanks = function.blanks
@@ -52,11 +52,11 @@ def many(site: Site, function: Any, mask: Flags, forced: Flags = ()) -> Many | N
     return found
 
 
-def _count(site: Site) -> int | None:
+def count_of(site: Site) -> int | None:
     return site.size if isinstance(site.size, int) else None
 
 
-def _note(site: Site, *functions: Many) -> None:
+def note(site: Site, *functions: Many) -> None:
     """Tells of the ops that these functions run example by example."""
     for function in functions:
         for name, times in function.looped.items():
@@ -97,7 +97,7 @@ def _wider(spec: Spec, count: int | None) -> Spec:
     return known((count, *spec.shape), spec.dtype)
 
 
-def _shown(results: Sequence[Any], mask: Flags) -> tuple[Any, ...]:
+def shown(results: Sequence[Any], mask: Flags) -> tuple[Any, ...]:
     return tuple([y if m else Shared(y) for y, m in zip(results, mask, strict=True)])
 
 
@@ -106,36 +106,36 @@ def _pure(*functions: Any) -> bool:
     return not any(f.effects.writes or f.effects.chains for f in functions)
 
 
-def _tensors_only(site: Site) -> bool:
+def tensors_only(site: Site) -> bool:
     return all(isinstance(x, Tensor) for x, m in zip(site.inputs, site.mask, strict=True) if m)
 
 
 @rule("call", "call_forward")
 def _call(site: Site) -> Any:
-    found = many(site, site.attrs[0], site.mask) if _tensors_only(site) else None
+    found = many(count_of(site), site.attrs[0], site.mask) if tensors_only(site) else None
     if found is None:
         return NotImplemented
-    _note(site, found)
-    return _shown(dispatch.apply(call, site.inputs, (found.function,)), found.mask)
+    note(site, found)
+    return shown(dispatch.apply(call, site.inputs, (found.function,)), found.mask)
 
 
 @rule("cond", "cond_forward")
 def _cond(site: Site) -> Any:
-    if not _tensors_only(site):
+    if not tensors_only(site):
         return NotImplemented
     true, false = site.attrs[:2]
     mask = site.mask[1:]
-    sides = many(site, true, mask), many(site, false, mask)
+    sides = many(count_of(site), true, mask), many(count_of(site), false, mask)
     if sides[0] is None or sides[1] is None:
         return NotImplemented
     if site.mask[0]:
         return _select(site, sides[0], sides[1])
     forced = tuple([a or b for a, b in zip(sides[0].mask, sides[1].mask, strict=True)])
-    sides = many(site, true, mask, forced), many(site, false, mask, forced)
+    sides = many(count_of(site), true, mask, forced), many(count_of(site), false, mask, forced)
     assert sides[0] is not None, "it could be had without forcing"
     assert sides[1] is not None, "it could be had without forcing"
-    _note(site, sides[0], sides[1])
-    return _shown(dispatch.apply(cond_op, site.inputs, (sides[0].function, sides[1].function)), forced)
+    note(site, sides[0], sides[1])
+    return shown(dispatch.apply(cond_op, site.inputs, (sides[0].function, sides[1].function)), forced)
 
 
 def _select(site: Site, true: Many, false: Many) -> Any:
@@ -143,7 +143,7 @@ def _select(site: Site, true: Many, false: Many) -> Any:
     branches = site.attrs[:2]
     if not _pure(*branches) or any(not isinstance(v.spec, TensorSpec) for b in branches for v in b.graph.outputs):
         return NotImplemented
-    _note(site, true, false)
+    note(site, true, false)
     pred, *captures = site.inputs
     pred = pred.reshape((-1,))
     found = []
@@ -170,32 +170,32 @@ def _for_all(site: Site, side: Many, captures: Sequence[Any]) -> list[Any]:
 @rule("while_loop", "while_forward")
 def _while(site: Site) -> Any:
     condition, body, n, limit = site.attrs[:4]
-    if not _tensors_only(site):
+    if not tensors_only(site):
         return NotImplemented
     mask: Flags | None = site.mask
     before: Flags | None = None
     while mask != before and mask is not None:  # what differs after an iteration differs before the next one
         before, mask = mask, _after(site, body, mask, n)
-    asked = None if mask is None else many(site, condition, mask)
+    asked = None if mask is None else many(count_of(site), condition, mask)
     if mask is None or asked is None:
         return NotImplemented
     if asked.mask[0]:
         return _masked(site, tuple([m or i < n for i, m in enumerate(mask)]))
     forced = tuple([i < n and mask[i] for i in range(len(body.graph.outputs))])
-    step = many(site, body, mask, forced)
+    step = many(count_of(site), body, mask, forced)
     assert step is not None, "it could be had without forcing"
-    _note(site, asked, step)
+    note(site, asked, step)
     inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
     if site.op == "while_loop":
-        return _shown(dispatch.apply(while_op, inputs, (asked.function, step.function, n, limit)), mask[:n])
+        return shown(dispatch.apply(while_op, inputs, (asked.function, step.function, n, limit)), mask[:n])
     record = site.attrs[4]
     results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, record))
     stacks = _stacks(results[n + 1 :], record.places, mask, step.mask)
-    return (*_shown(results[:n], mask[:n]), Shared(results[n]), *stacks)
+    return (*shown(results[:n], mask[:n]), Shared(results[n]), *stacks)
 
 
 def _after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
-    found = many(site, body, mask)
+    found = many(count_of(site), body, mask)
     return None if found is None else tuple([m or (i < n and found.mask[i]) for i, m in enumerate(mask)])
 
 
@@ -212,11 +212,11 @@ def _masked(site: Site, mask: Flags) -> Any:
     condition, body, n, limit = site.attrs[:4]
     if not _pure(condition, body):
         return NotImplemented
-    key = ("masked", body, mask, _count(site))
+    key = ("masked", body, mask, count_of(site))
     if key not in condition.pairs:
         condition.pairs[key] = _masked_functions(site, mask)
     going, step = condition.pairs[key]
-    _note(site, going, step)
+    note(site, going, step)
     leading = [site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))]
     inputs = (*leading[:n], repeated(constant(0, int32), site.size), *leading[n:])
     if site.op == "while_loop":
@@ -245,7 +245,7 @@ def _masked_functions(site: Site, mask: Flags) -> tuple[Many, Many]:
         variables = [going.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
         return [*variables, given[n] + going.astype(int32), *results[n:]]
 
-    count = _count(site)
+    count = count_of(site)
     asked = _trace(condition.graph, wider, count, (), lambda given: [goes_on(given)], specs)
     stepping = _trace(body.graph, wider, count, (True,) * (n + 1), step, specs)
     assert asked is not None, "a condition is a tensor"

@@ -131,7 +131,7 @@ class CustomPair(Pair):
         if self.error is not None:
             raise self.error
         function, targets = self.whole
-        seeds = [_seed(s, size, spec) for s, size, spec in zip(g, sizes, self.specs, strict=True)]
+        seeds = [seed_of(s, size, spec) for s, size, spec in zip(g, sizes, self.specs, strict=True)]
         results: list[Any] = [None] * count
         if targets:
             values = dispatch.apply(call, (*residuals, *[s for s in seeds if s is not None]), (function,))
@@ -140,7 +140,7 @@ class CustomPair(Pair):
         return results
 
 
-def _seed(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
+def seed_of(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
     if spec.dtype not in INEXACT:
         return None
     return zeros(*size) if g is None else g
