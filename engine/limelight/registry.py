@@ -33,7 +33,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bits": ("bool", "integer"),
     "bool": ("bool",),
 }
-"""What an op accepts, in one word, as kinds of dtype. "wide" leaves the 16-bit floats out, for which LAPACK has nothing."""
+"""What an op accepts, in one word, as kinds of dtype. "wide" leaves out the 16-bit floats, as LAPACK does."""
 
 
 @functools.cache

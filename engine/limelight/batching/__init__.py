@@ -5,8 +5,8 @@ An interpreter, `Batcher`, carries a hidden axis through ops; `rules` say how ea
 
 from __future__ import annotations
 
-from limelight.batching import drawing as drawing
 from limelight.batching import contracting as contracting
+from limelight.batching import drawing as drawing
 from limelight.batching import joining as joining
 from limelight.batching import matrices as matrices
 from limelight.batching import picking as picking
