@@ -48,8 +48,8 @@ def who_holds(x: Any) -> Holders:
     >>> import limelight as ll
     >>> import types
     >>> shelf = types.SimpleNamespace(tapes=[ll.GradientTape()])
-    >>> [place.path for place in ll.explain.who_holds(shelf.tapes[0]).places]
-    ['shelf.tapes[0]']
+    >>> ll.explain.who_holds(shelf.tapes[0]).places[0].path
+    'shelf.tapes[0]'
     """
     gc.collect()
     return Holders(type(x).__name__, tuple(sorted(set(_places(x)), key=lambda h: (len(h.path), h))))
@@ -57,7 +57,7 @@ def who_holds(x: Any) -> Holders:
 
 def _places(x: Any) -> Iterator[Holder]:
     modules = {id(vars(module)): name for name, module in list(sys.modules.items())}
-    running = _running()
+    running = [frame for frame in _running() if id(frame.f_locals) not in modules]
     seen, waiting = {id(x)}, [(x, "", 0)]
     while waiting and len(seen) < _MOST:
         held, suffix, depth = waiting.pop(0)
@@ -89,8 +89,8 @@ def _running() -> list[FrameType]:
 
 
 def _names_in(frame: FrameType, held: Any, suffix: str, state: str) -> list[Holder]:
-    """The local names for `held` in a frame, but for those of this question itself and of modules."""
-    if frame.f_globals is globals() or frame.f_locals is frame.f_globals:
+    """The local names for `held` in a frame, but for those of this question itself."""
+    if frame.f_globals is globals():
         return []
     code = frame.f_code
     where = f"a local name of {code.co_name}, {code.co_filename} line {frame.f_lineno}, {state}"
