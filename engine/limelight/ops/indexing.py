@@ -265,6 +265,8 @@ def _at_key(x: Tensor, marks: Key, operand: Tensor | None) -> Tensor:
 @method("_located")
 def _located(x: Tensor, key: Any) -> tuple[Key, Tensor | None]:
     """An index into `x` as a key and, where that has marks, the operand that fills them: also for ops that update."""
+    if type(key) is Tensor and key._data.ndim and key._data.dtype.kind in "iu":
+        return ("i",), key
     static = _static(key) if type(key) is tuple else _static((key,))
     if static is not None:
         return static, None
