@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -213,9 +213,10 @@ def along(at: Windows, axis: int) -> Windows:
     )
 
 
-def axes_of(at: Windows) -> Iterator[Windows]:
+@functools.lru_cache(maxsize=1024)
+def axes_of(at: Windows) -> tuple[Windows, ...]:
     """`at` as windows along one axis after the other, without the axes where there is nothing to do."""
-    for axis in range(len(at.space)):
-        one = along(at, axis)
-        if one.window[axis] > 1 or one.stride[axis] > 1 or one.pads[axis] != (0, 0):
-            yield one
+    one_by_one = [(axis, along(at, axis)) for axis in range(len(at.space))]
+    return tuple(
+        [one for axis, one in one_by_one if one.window[axis] > 1 or one.stride[axis] > 1 or one.pads[axis] != (0, 0)]
+    )

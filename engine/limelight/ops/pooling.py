@@ -284,7 +284,7 @@ def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: A
     g = g / xp.asarray(_counts(at), dtype=g.dtype)
     if xp is not np:
         return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inner(at)].astype(dtype)
-    for one in reversed(list(axes_of(at))):
+    for one in reversed(axes_of(at)):
         found = np.zeros((len(g), *one.space, g.shape[-1]), g.dtype)
         for here, there in real_taps(one):
             found[there] += g[here]
