@@ -148,8 +148,11 @@ def cumulative_sum(
 
 def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
-    if type(x) is Tensor and type(axis) is int and axis >= 0 and not reverse and neutral is None:
-        return run(x, axis)  # an axis that does not exist is found by the kernel
+    if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
+        if axis is None and x._data.ndim == 1:
+            return run(x, 0)
+        if type(axis) is int and axis >= 0:
+            return run(x, axis)
     x = as_tensor(x)
     if axis is None and x.ndim != 1:
         raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")
@@ -292,7 +295,7 @@ def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     least = _bound(x.dtype, largest=False) if exclusive else None
-    return _scanned("cummax", lambda x, axis: _cumextreme(x, axis, True), x, axis, reverse, least)
+    return _scanned("cummax", _so_far_largest, x, axis, reverse, least)
 
 
 def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
@@ -307,7 +310,15 @@ def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     most = _bound(x.dtype, largest=True) if exclusive else None
-    return _scanned("cummin", lambda x, axis: _cumextreme(x, axis, False), x, axis, reverse, most)
+    return _scanned("cummin", _so_far_smallest, x, axis, reverse, most)
+
+
+def _so_far_largest(x: Tensor, axis: int) -> Tensor:
+    return _cumextreme(x, axis, True)
+
+
+def _so_far_smallest(x: Tensor, axis: int) -> Tensor:
+    return _cumextreme(x, axis, False)
 
 
 def _bound(dtype: DType, largest: bool) -> float | int:
