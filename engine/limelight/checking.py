@@ -154,7 +154,7 @@ class _Check:
         return gradient
 
     def pulled(self, function: Function, tensors: Sequence[Tensor], weights: Arrays) -> list[Any]:
-        with GradientTape(persistent=True) as tape:
+        with GradientTape() as tape:
             tape.watch(list(tensors))
             outputs = function(tensors)
         if function == self.function:
