@@ -186,7 +186,10 @@ class Continuous(Stream):
         >>> ll.random.gamma(ll.constant([0.5, 2.0])).shape
         (2,)
         """
-        found, (concentration, scale) = prepared("gamma", dtype, concentration, scale)
+        if type(concentration) is float and plain(scale) and dtype is None:  # prepared already
+            found = float32
+        else:
+            found, (concentration, scale) = prepared("gamma", dtype, concentration, scale)
         wanted = sizes("gamma", shape, (concentration, scale))
         if plain(concentration) and 0 < concentration < inf and type(wanted) is tuple and not active:
             drawn = wrap(distributions.gamma_of_number(self._data, concentration, wanted, found))

@@ -207,6 +207,29 @@ def test_going_back_does_not_draw_again():
     assert g.state.tolist() == before
 
 
+def _looped(g, x):
+    return ll.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * g.gamma(x) + g.normal(()) * x), (0, x))[1]
+
+
+def _chosen(g, x):
+    return ll.cond(x > 1.0, lambda: x * g.normal(()), lambda: g.gamma(x)) + g.gamma(x)
+
+
+@pytest.mark.parametrize("body", [_looped, _chosen])
+@pytest.mark.parametrize("value", [0.5, 2.0])
+def test_gradients_through_draws_in_loops_and_branches(body, value):
+    g, x = ll.random.Generator(1), ll.constant(value)
+    F = ll.function(lambda x: body(g, x))
+    found = []
+    for run in (lambda x: body(g, x), F):
+        g.reset(1)
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            y = run(x)
+        found.append((y.item(), tape.gradient(y, x).item(), g.uniform(()).item()))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
 def test_recomputing_draws_the_same():
     g, x = ll.random.Generator(1), ll.ones(3)
     with ll.GradientTape() as tape:
