@@ -13,7 +13,7 @@ from limelight.eager import Entry, entry
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops._rules import zeros
 from limelight.ops._scattered import add_rows, checked_places
-from limelight.ops._shaped import as_shape, rank_of, shaped
+from limelight.ops._shaped import as_shape, shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
@@ -27,7 +27,7 @@ def _depth(name: str, indices: TensorSpec, shape: Shape) -> int:
     depth = indices.shape[-1] if indices.rank else None
     if depth is None:
         raise ShapeError(
-            f"{name}: the last axis of the indices {indices} says how many axes they name; it must be known"
+            f"{name}: the last axis of the indices {indices} says how many axes they name: it must be there, and known"
         )
     if depth > len(shape):
         raise ShapeError(
@@ -104,9 +104,11 @@ def _scatter_infer(updates: TensorSpec, indices: TensorSpec, shape: Shape) -> Te
 
 
 def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...]) -> Any:
-    depth = indices.shape[-1]
-    if updates.shape != (*indices.shape[:-1], *shape[depth:]):
-        raise ShapeError(f"scatter: updates of shape {updates.shape} do not fit indices of shape {indices.shape}")
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 0 < depth <= len(shape) or updates.shape != (*indices.shape[:-1], *shape[depth:]):
+        _scatter_infer(
+            known(updates.shape, updates.dtype), known(indices.shape, indices.dtype), shape
+        )  # says what is wrong
     out = xp.zeros(shape, updates.dtype)
     if hasattr(out, "at"):
         return out.at[tuple([indices[..., i] for i in range(depth)])].add(updates)
@@ -138,10 +140,7 @@ def scatter(indices: TensorLike, updates: TensorLike, shape: int | Sequence[int]
     >>> ll.scatter(ll.constant([[0], [2], [0]]), ll.constant([1.0, 2.0, 3.0]), (3,)).tolist()
     [4.0, 0.0, 2.0]
     """
-    updates, indices, wanted = as_tensor(updates), as_tensor(indices), as_shape(shape)
-    sizes = wanted if isinstance(wanted, tuple) else (None,) * rank_of(wanted)
-    _scatter_infer(updates.spec, indices.spec, sizes)
-    return _scatter((updates, indices), wanted)
+    return _scatter((as_tensor(updates), as_tensor(indices)), as_shape(shape))
 
 
 # put_along_axis
