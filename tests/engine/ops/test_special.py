@@ -61,6 +61,13 @@ def test_ends_of_domains_of_two_operands(name):
         np.testing.assert_array_equal(found, BINARY[name](x, y))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_polygamma_at_its_poles_is_scipys(n):
+    with np.errstate(all="ignore"):
+        wanted = special.polygamma(n, EDGES)
+    np.testing.assert_array_equal(ll.polygamma(n, ll.constant(EDGES)).numpy(), wanted)
+
+
 def test_sinc_is_flat_at_zero_and_dies_out_at_infinity():
     x = ll.constant(np.array([0.0, 1.0, 1e6 + 0.5, np.inf, np.nan]))
     found = ll.sinc(x).numpy()
