@@ -93,7 +93,7 @@ _polygamma: Entry = entry(defop(
 def polygamma(n: int, x: TensorLike, /) -> Tensor:
     """The `n`-th derivative of `digamma` for each element of `x`; floating, `n` a Python int of at least 0.
 
-    Infinite or NaN at 0 and the negative integers, as SciPy has it. Raises ArgumentError for a negative or fractional `n`.
+    At 0 and the negative integers as SciPy has it. Raises ArgumentError for a negative or fractional `n`.
 
     >>> import limelight as ll
     >>> round(ll.polygamma(1, ll.constant(1.0)).item(), 5)
