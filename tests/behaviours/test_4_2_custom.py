@@ -314,3 +314,34 @@ def test_051_forward_mode_transposes_the_rule(stage: Function) -> None:
     assert forward.jvp(y).tolist() == [15.0, 21.0]
     s = 1 / (1 + np.exp(-x.numpy()))
     np.testing.assert_allclose(forward.jvp(slope).numpy(), s * (1 - s) * [5.0, 7.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("where", ["branch", "loop"])
+def test_051_higher_orders_in_branches_and_loops(where: str, order: int) -> None:
+    def inside(f: Function) -> Function:
+        if where == "branch":
+            return ll.function(lambda x: ll.cond(x > 0.0, lambda: f(x) * x, lambda: x))
+        return ll.function(lambda x: ll.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, f(a) * x), (0, x))[1])
+
+    found = []
+    for f in (lambda x: ll.log(1.0 + ll.exp(x)), log1pexp, ll.recompute_grad(lambda x: ll.log(1.0 + ll.exp(x)))):
+        g = inside(f)
+        for _ in range(order):
+            g = slope_of(g)
+        found.append(g(ll.constant(0.7, "float64")).item())
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-12)
+
+
+def test_051_vectorised_and_on_another_device(cpus: list[Any]) -> None:
+    x = ll.constant([0.1, 0.2, 0.3], "float64")
+    s = 1 / (1 + np.exp(-x.numpy()))
+    for f in (log1pexp, ll.function(log1pexp)):
+        with ll.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        np.testing.assert_allclose(tape.jacobian(y, x).numpy(), np.diag(s), rtol=1e-12)
+        far = x.to(cpus[1])
+        (g,) = gradient(f, far)
+        assert g.device is far.device
+        np.testing.assert_allclose(g.numpy(), s, rtol=1e-12)
