@@ -115,7 +115,11 @@ class Snapshots(dispatch.Interpreter):
         return self
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.remove(self)
+        try:
+            dispatch.remove(self)
+        except KeyboardInterrupt:
+            dispatch.remove(self)
+            raise
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
