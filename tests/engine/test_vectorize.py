@@ -51,6 +51,14 @@ def test_results_that_are_the_same_for_all_examples():
     assert ll.vectorize(lambda a: 5)(x).tolist() == [5, 5, 5]
 
 
+def test_defaults_are_shared(stage):
+    def f(x, axis=0, *, power=2):
+        return ll.sum(x**power, axis=axis)
+
+    x = numbers(2, 3)
+    assert stage(ll.vectorize(f))(x).tolist() == (x.numpy() ** 2).sum(1).tolist()
+
+
 def test_variables_are_shared_and_may_be_arguments():
     v = ll.Variable([1.0, 2.0])
     assert ll.vectorize(lambda x: ll.sum(x * v))(ll.ones((3, 2))).tolist() == [3.0] * 3

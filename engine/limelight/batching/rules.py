@@ -78,7 +78,12 @@ def shape_with(size: Any, shape: Any) -> Any:
 
 def repeated(x: Tensor, size: Any) -> Tensor:
     """`x` once for each example."""
-    return x.broadcast_to(shape_with(size, x.sizes()))
+    return settled(x.broadcast_to(shape_with(size, x.sizes())), size, x.shape)
+
+
+def settled(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
+    """`x`, of which a trace shall know that one example has `shape` where it does not know how many there are."""
+    return x if isinstance(size, int) or None in shape or 0 in shape else x.reshape((-1, *shape))
 
 
 def front(x: Tensor, axis: int) -> Tensor:

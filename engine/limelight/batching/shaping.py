@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight import shapes
-from limelight.batching.rules import Shared, Site, rule, shape_with
+from limelight.batching.rules import Shared, Site, rule, settled, shape_with
 
 # Ops with an axis, or axes, among their parameters, which stand one place further on
 
@@ -123,6 +123,8 @@ def reshape(site: Site) -> Any:
     if -1 in shape and isinstance(site.size, int):
         spec: Any = site.op.infer(*site.specs(), shape)
         shape = tuple([-1 if n is None else n for n in spec.shape])
+    if not isinstance(site.size, int) and -1 not in shape and 0 not in shape:
+        return x.reshape((-1, *shape))
     return x.reshape(shape_with(site.size, shape))
 
 
@@ -135,7 +137,8 @@ def to_a_shape(site: Site) -> Any:
 @rule("broadcast_to")
 def broadcast_to(site: Site) -> Any:
     (shape,) = site.attrs
-    return site.wider(0, len(shape)).broadcast_to(shape_with(site.size, shape))
+    found = site.wider(0, len(shape)).broadcast_to(shape_with(site.size, shape))
+    return settled(found, site.size, shape)
 
 
 @rule("sum_to")
@@ -148,7 +151,8 @@ def _summed(site: Site, shape: Any, rank: int) -> Any:
     (x, *_), extra = site.inputs, site.rank(0) - rank
     if extra:
         x = x.sum(tuple(range(1, 1 + extra)))
-    return x.sum_to(shape_with(site.size, shape))
+    found = x.sum_to(shape_with(site.size, shape))
+    return settled(found, site.size, shape) if isinstance(shape, tuple) else found
 
 
 @rule("reshape_dynamic", "broadcast_to_dynamic", "sum_to_dynamic")

@@ -65,6 +65,7 @@ class Vectorized:
         self._chunk_size = chunk_size
         self.looped: dict[str, int] = {}
         functools.update_wrapper(self, fn, updated=())
+        del self.__dict__["__wrapped__"]  # defaults are no arguments with examples: who binds calls shall not give them
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = nest.flatten((args, kwargs))

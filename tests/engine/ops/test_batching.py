@@ -11,6 +11,8 @@ from test_cases import tuple_of
 import limelight as ll
 from limelight import dtypes, registry
 
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
+
 COUNT = 3
 PREFERRED = [dtypes.float64, dtypes.complex128, dtypes.int32, dtypes.bool_]
 
@@ -48,7 +50,7 @@ def test_vectorised_as_a_loop(case: Case, dtype):
             continue  # drawn values that this op refuses
         F = ll.vectorize(case.call, in_axes=tuple(0 if many else None for many in choice))
         if any(len({x.shape for x in column}) > 1 for column in zip(*wanted, strict=True)):
-            with pytest.raises(ll.errors.ShapeError, match="for one example and .* for another"):
+            with pytest.raises(ll.errors.ShapeError, match=r"for one example and .* for another"):
                 F(*map(ll.constant, given))
             continue
         found = tuple_of(F(*map(ll.constant, given)))
@@ -57,3 +59,28 @@ def test_vectorised_as_a_loop(case: Case, dtype):
             assert part.dtype is column[0].dtype
             value = np.stack([x.numpy() for x in column])
             np.testing.assert_allclose(part.numpy(), value, rtol=1e-10, atol=1e-12, err_msg=f"{choice} {F.looped}")
+
+
+@pytest.mark.parametrize(("case", "dtype"), list(runs()))
+def test_of_an_unknown_number_of_examples(case: Case, dtype):
+    """In a trace that knows one example's sizes, and in one that knows none; what would be a loop says so."""
+    drawn = examples(case, dtype)
+    given = [ll.constant(np.stack(column)) for column in zip(*drawn, strict=True)]
+    try:
+        wanted = [tuple_of(case.call(*map(ll.constant, row))) for row in drawn]
+    except ll.errors.LimelightError:
+        return  # drawn values that this op refuses
+    if any(len({x.shape for x in column}) > 1 for column in zip(*wanted, strict=True)):
+        return
+    for known in (True, False)[: 1 if case.needs_sizes else 2]:
+        sizes = [(None, *(x.shape[1:] if known else (None,) * (x.ndim - 1))) for x in given]
+        signature = [ll.TensorSpec(s, x.dtype) for s, x in zip(sizes, given, strict=True)]
+        F = ll.function(ll.vectorize(case.call), input_signature=signature)
+        try:
+            found = tuple_of(F(*given))
+        except ll.errors.ShapeError as error:
+            assert "has no batching rule" in str(error)  # noqa: PT017  # either this, or the result
+            continue
+        for part, column in zip(found, zip(*wanted, strict=True), strict=True):
+            value = np.stack([x.numpy() for x in column])
+            np.testing.assert_allclose(part.numpy(), value, rtol=1e-10, atol=1e-12, err_msg=f"{known}")
