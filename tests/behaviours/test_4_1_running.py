@@ -217,7 +217,7 @@ def test_024_errors_at_run_time_name_function_op_shapes_and_line(here: Here) -> 
     assert re.search(rf"called by outer \({b}: return inner\(v, i\) \* 2", message)
     assert isinstance(caught.value.__cause__, IndexError)
     assert isinstance(caught.value, IndexError)
-    with pytest.raises(IndexError, match="take.* failed: IndexError"):
+    with pytest.raises(IndexError, match=r"take.* failed: IndexError"):
         ll.take(ll.ones((2, 3)), ll.constant([7]), axis=0)
 
 

@@ -153,7 +153,7 @@ def test_an_error_of_a_kernel_that_the_graph_runs(notebook, shell):
     notebook("y = 'old'\ni = ll.constant([7])")
     number = len(shell.user_ns["In"])
     ran = notebook(cell, fails=True)
-    assert type(ran.error).__name__ == "RunError"
+    assert type(ran.error).__name__ == "OutOfBoundsError"
     assert frames(ran) == [(f"Cell In[{number}]", "3")]
     clean(notebook)
     notebook("i = ll.constant([1])")

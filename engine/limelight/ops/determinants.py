@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ __all__ = ["det", "logdet", "slogdet"]
 
 def _regular(dtype: Any) -> float:
     """Up to which condition an inverse is accurate enough for a product with it to be: 8,192 in double precision."""
-    return float(np.finfo(dtype).eps) ** -0.25
+    return math.pow(float(np.finfo(dtype).eps), -0.25)
 
 
 def _parts_of(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:

@@ -102,7 +102,8 @@ def diff(
 ) -> Tensor:
     """The differences of neighbours along `axis`, `n` times over; numeric. Each time the axis is shorter by one.
 
-    `prepend` and `append` are joined to `x` before; with `n=0` it is returned as it is. Raises ArgumentError for a negative `n`.
+    `prepend` and `append` are joined to `x` before; with `n=0` it is returned as it is. Raises ArgumentError for a
+    negative `n`.
 
     >>> import limelight as ll
     >>> ll.diff(ll.constant([1, 4, 9, 16])).tolist()
