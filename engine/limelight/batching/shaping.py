@@ -134,6 +134,23 @@ def to_a_shape(site: Site) -> Any:
     return site.run(site.inputs, *rest, (site.size, *shape)) if isinstance(site.size, int) else NotImplemented
 
 
+@rule("crop_or_fill_to_dynamic", "from_diagonal_dynamic")
+def to_a_shape_as_a_vector(site: Site) -> Any:
+    x, shape = site.inputs
+    *rest, rank = site.attrs
+    return NotImplemented if site.mask[1] else site.run((x, shape_with(site.size, shape)), *rest, rank + 1)
+
+
+@rule(*[f"{name}_dynamic" for name in _TO_SHAPE])
+def along_to_a_shape_as_a_vector(site: Site) -> Any:
+    *given, shape = site.inputs
+    axis, *rest, rank = site.attrs
+    if site.mask[-1]:
+        return NotImplemented
+    given = [site.lead(i) for i in range(len(given))]
+    return site.run((*given, shape_with(site.size, shape)), _further(site, axis), *rest, rank + 1)
+
+
 @rule("broadcast_to")
 def broadcast_to(site: Site) -> Any:
     (shape,) = site.attrs

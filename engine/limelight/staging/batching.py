@@ -20,7 +20,7 @@ from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
-from limelight.staging.loop import Place, Record, while_forward, while_op
+from limelight.staging.loop import Place, Record, while_forward
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.trace import Tracer, replay
 
@@ -167,7 +167,7 @@ def _for_all(site: Site, side: Many, captures: Sequence[Any]) -> list[Any]:
 # Loops
 
 
-@rule("while_loop", "while_forward")
+@rule("while_loop", "while_detached", "while_forward")
 def _while(site: Site) -> Any:
     condition, body, n, limit = site.attrs[:4]
     if not tensors_only(site):
@@ -186,8 +186,8 @@ def _while(site: Site) -> Any:
     assert step is not None, "it could be had without forcing"
     note(site, asked, step)
     inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
-    if site.op == "while_loop":
-        return shown(dispatch.apply(while_op, inputs, (asked.function, step.function, n, limit)), mask[:n])
+    if site.op != "while_forward":
+        return shown(dispatch.apply(site.op, inputs, (asked.function, step.function, n, limit)), mask[:n])
     record = site.attrs[4]
     results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, record))
     stacks = _stacks(results[n + 1 :], record.places, mask, step.mask)
@@ -219,8 +219,8 @@ def _masked(site: Site, mask: Flags) -> Any:
     note(site, going, step)
     leading = [site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))]
     inputs = (*leading[:n], repeated(constant(0, int32), site.size), *leading[n:])
-    if site.op == "while_loop":
-        results = dispatch.apply(while_op, inputs, (going.function, step.function, n + 1, limit))
+    if site.op != "while_forward":
+        results = dispatch.apply(site.op, inputs, (going.function, step.function, n + 1, limit))
         return tuple(results[:n])
     record = site.attrs[4]
     kept = tuple([(where, i if where == "input" or i < n else i + 1) for where, i in record.places])

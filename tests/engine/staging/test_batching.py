@@ -29,6 +29,12 @@ PROGRAMS = {
     "while, by a batch": repeat(
         lambda x: lambda i, a: ll.sum(a * a) < 20, lambda a, x: a * (ll.abs(x) + 1) + ll.sin(a) * 0.1
     ),
+    "while, detached": lambda x, y: (
+        x
+        * ll.while_loop(
+            lambda i, a: ll.sum(a * a) < 9, lambda i, a: (i + 1, a * 1.5 + x), (ll.constant(0), y), back_prop=False
+        )[1]
+    ),
     "py_func": lambda x, y: ll.py_func(lambda a, b: a * ll.sin(b) * a, [x, y], ll.TensorSpec((3,), "float64")) * x,
 }
 
