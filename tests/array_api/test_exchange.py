@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.eager.foreign import KNOWS_DLPACK_1
 from limelight.errors import ArgumentError, DeviceError, DTypeError
 
 
@@ -46,10 +47,12 @@ def test_dlpack_to_numpy_shares_memory_read_only(dtype: str) -> None:
     x = ll.ones((2, 3), dtype=dtype)
     found = np.from_dlpack(x)
     assert found.dtype == x.dtype
-    assert np.shares_memory(found, x.numpy())
+    np.testing.assert_array_equal(found, x.numpy())
+    assert np.shares_memory(found, x.numpy()) == KNOWS_DLPACK_1  # NumPy 2.0 does not know the mark, and gets a copy
     assert not found.flags.writeable
-    copied = np.from_dlpack(x, copy=True)
-    assert not np.shares_memory(copied, x.numpy())
+    if KNOWS_DLPACK_1:
+        copied = np.from_dlpack(x, copy=True)
+        assert not np.shares_memory(copied, x.numpy())
 
 
 def test_a_library_without_the_mark_for_read_only_gets_a_copy() -> None:

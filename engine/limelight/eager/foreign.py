@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from limelight.errors import DTypeError, LimelightError
 from limelight.tensor import Tensor, method
+
+KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
+"""From NumPy 2.1 on: versions, copies and devices in DLPack."""
 
 
 @method("__array_function__")
@@ -44,10 +47,10 @@ def dlpack(
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if self._device.backend != "numpy":
         return self._data.__dlpack__(**options)
-    if max_version is not None and max_version[0] >= 1:
+    if max_version is not None and max_version[0] >= 1 and KNOWS_DLPACK_1:
         return self.numpy().__dlpack__(**options)
-    data = np.array(self._data) if copy is None else np.asarray(self._data)
-    return data.__dlpack__(**options)
+    data = np.asarray(self._data) if copy is False else np.array(self._data)
+    return data.__dlpack__(**options) if KNOWS_DLPACK_1 else data.__dlpack__(stream=stream)
 
 
 @method("__dlpack_device__")

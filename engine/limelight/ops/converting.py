@@ -10,6 +10,7 @@ from limelight import devices, dispatch, dtypes
 from limelight.devices import Device
 from limelight.dtypes import DTypeLike
 from limelight.eager import prepare
+from limelight.eager.foreign import KNOWS_DLPACK_1
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._shaped import placed
 from limelight.registry import get
@@ -103,7 +104,8 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         raise DTypeError(
             f"from_dlpack: needs an array with the method __dlpack__, got {type(x).__name__}; use ll.asarray"
         )
-    array = np.from_dlpack(x, copy=copy) if copy is not None else np.from_dlpack(x)
+    array = np.from_dlpack(x, copy=copy) if copy is not None and KNOWS_DLPACK_1 else np.from_dlpack(x)
+    array = np.array(array) if copy and not KNOWS_DLPACK_1 else array
     found = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
     made: Tensor = dispatch.current().constant(array, found or dispatch.requested_device())

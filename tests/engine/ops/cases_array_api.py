@@ -225,12 +225,19 @@ SHAPES = (
     ]
 )
 
+
+def _running_sum(x, axis, include_initial):
+    shape = list(x.shape)
+    shape[axis] = int(include_initial)
+    return np.concatenate([np.zeros(shape, x.dtype), np.cumsum(x, axis)], axis)
+
+
 SUMS = (
     [
         Case(
             "cumsum",
             lambda x, a=axis, i=initial: ll.cumulative_sum(x, axis=a, include_initial=i),
-            lambda x, a=axis, i=initial: np.cumulative_sum(x, axis=a, include_initial=i),
+            lambda x, a=axis, i=initial: _running_sum(x, a or 0, i),
             (Input(shape),),
             note=f"cumulative, axis={axis}",
             out="total",
