@@ -26,7 +26,7 @@ from limelight.registry import Op, accepted
 from limelight.tensor import Tensor, as_tensor, wrap
 
 _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here
-    int: frozenset(d for d in dtypes.ALL if d != dtypes.bool_),
+    int: frozenset(d for d in dtypes.ALL if d not in (dtypes.bool_, dtypes.bfloat16)),  # NumPy 2.0 makes it float32
     float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
 }
 Entry: TypeAlias = Callable[..., Tensor]
