@@ -43,6 +43,7 @@ def dlpack(
 
     The memory is shared, marked as read-only, with libraries that understand the mark (`max_version` of 1 at least);
     others get a copy. Where one of these forbids that (`copy=False`) it gets the memory, and has to leave it as it is.
+    PyTorch takes the mark without heeding it: write `torch.from_dlpack(x, copy=True)` for a tensor to write to.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if self._device.backend != "numpy":
