@@ -278,6 +278,12 @@ class _ManyRule(NamedTuple):
             for g, m in zip(found, self.mask, strict=True)
         ]
 
+    @property
+    def keeps(self) -> tuple[Any, ...]:
+        """What it keeps alive, for counting bytes."""
+        kept = getattr(self.one, "keeps", ())
+        return tuple([self.batcher.inside(x) if self.batcher.owns(x) else x for x in kept])
+
     def _of_all(self, g: Tensor, value: Tensor | None, differs: bool) -> Tensor:
         """What all examples share gets the sum of their gradients."""
         if differs:
