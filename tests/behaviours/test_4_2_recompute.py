@@ -94,6 +94,23 @@ def test_052_variables_nests_and_keywords(stage: Function) -> None:
 
 
 @both
+def test_052_tensors_that_are_closed_over(stage: Function) -> None:
+    def loss(x: Any, c: Any) -> Any:
+        hidden = c * 2.0
+        product = ll.recompute_grad(lambda x: ll.tanh(x * hidden) * hidden)(x)
+        return product + ll.recompute_grad(lambda: c)()
+
+    def plain(x: Any, c: Any) -> Any:
+        return ll.tanh(x * (c * 2.0)) * (c * 2.0) + c
+
+    x, c = ll.constant(0.3, "float64"), ll.constant(0.7, "float64")
+    for order in (1, 2):
+        wanted = ll.gradcheck(stage(loss), x, c, order=order)
+        assert wanted.ok
+    assert [g.item() for g in gradient(stage(loss), x, c)] == pytest.approx([g.item() for g in gradient(plain, x, c)])
+
+
+@both
 def test_052_nested_functions_with_loops(stage: Function) -> None:
     v = ll.Variable(0.5)
 

@@ -21,7 +21,6 @@ from limelight.staging.custom_rules import Arguments, Body, MakeRule, Packing, R
 from limelight.staging.watching import Watcher
 from limelight.tape import GradientTape
 from limelight.tensor import Tensor, as_tensor
-from limelight.variables import Variable
 
 
 def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,15 +80,19 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def eager(body: Body, arguments: Arguments, unrecorded: AbstractContextManager[None]) -> Any:
-    """Runs `body` now, `unrecorded`, and puts its rule between its results and the arguments."""
+def eager(body: Body, arguments: Arguments, unrecorded: AbstractContextManager[None], closures: bool = False) -> Any:
+    """Runs `body` now, `unrecorded`, and puts its rule between its results and the arguments.
+
+    With `closures` the rule is also asked about watched tensors from outside that the body uses.
+    """
     operands = [as_tensor(x) for x in arguments.tensors]  # reads the variables among them
-    with unrecorded, Watcher() as watcher:
+    with unrecorded, Watcher(tensors=closures) as watcher:
         result, make_rule = body(arguments)
         leaves, structure = nest.flatten(result)
         outputs = [None if y is None else as_tensor(y) for y in leaves]
-    given = {x._uid for x in arguments.tensors if isinstance(x, Variable)}
-    variables = [v for v in watcher.variables if v._uid not in given]
+        watcher.note_tensors(outputs)
+    given = {x._uid for x in arguments.tensors}
+    variables = [v for v in (*watcher.variables, *watcher.tensors.values()) if v._uid not in given]
     packing = Packing(structure, tuple([None if y is None else y.spec for y in outputs]))
     rule = make_rule(arguments, packing, variables)
     present = [y for y in outputs if y is not None]
@@ -135,7 +138,7 @@ class Placement(NamedTuple):
 
 def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], outputs: Sequence[Tensor]) -> tuple[Any, ...]:
     """New handles to `outputs`, from which `rule` leads back to the operands and variables on every tape."""
-    reads = [v.read_value() for v in variables]
+    reads = [as_tensor(v) for v in variables]
     placement = Placement(tuple([y.device for y in outputs]))
     sizes = tuple([y.sizes() for y in outputs])
     step = Step(rule, tuple(variables), len(outputs), sizes, placement)

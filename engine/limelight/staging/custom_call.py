@@ -27,8 +27,11 @@ from limelight.trace import Tracer
 from limelight.variables import Resource
 
 
-def staged(name: str, body: Body, arguments: Arguments) -> Any:
-    """Runs `body` inside the trace in progress, with a gradient of its own."""
+def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) -> Any:
+    """Runs `body` inside the trace in progress, with a gradient of its own.
+
+    With `closures` the rule is also asked about tensors from outside that the body uses.
+    """
     with Tracer(name) as tracer:
         tensors = [
             x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
@@ -37,7 +40,7 @@ def staged(name: str, body: Body, arguments: Arguments) -> Any:
         result, make_rule = body(within)
         outputs, shape = split(result, name)
         values = [tracer.value_of(y) for y in outputs]
-        traced = _Traced(name, tracer, within, outputs, values)
+        traced = _Traced(name, tracer, within, outputs, values, closures)
         rule = make_rule(within, Packing(shape.structure, _specs(shape, outputs)), traced.variables)
         pair = traced.pair(rule)
     operands = [x for x in arguments.tensors if not isinstance(x, Resource)]
@@ -54,25 +57,33 @@ class _Traced:
     """A body that has just been traced, before its gradient function is."""
 
     def __init__(
-        self, name: str, tracer: Tracer, arguments: Arguments, outputs: list[Any], values: list[Value]
+        self,
+        name: str,
+        tracer: Tracer,
+        arguments: Arguments,
+        outputs: list[Any],
+        values: list[Value],
+        closures: bool,
     ) -> None:
         self.name = name
         self.tracer = tracer
         self.arguments = arguments
         self.outputs = outputs
         self.values = values
-        self.variables = self._variables()
+        self.variables = self._variables(closures)
 
-    def _variables(self) -> list[Any]:
-        """The trainable variables that the body reads, but for those among its arguments."""
+    def _variables(self, closures: bool) -> list[Any]:
+        """The trainable variables that the body reads, but for those among its arguments; tensors with `closures`."""
         graph = self.tracer.finish(self.outputs)
         reads = effects_of_graph(graph).reads
         given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
-        return [
-            handle
-            for uid, (handle, value) in self.tracer.captured.items()
-            if value in reads and handle.trainable and handle.dtype in INEXACT and uid not in given
-        ]
+        found = []
+        for uid, (handle, value) in self.tracer.captured.items():
+            if handle.dtype in INEXACT and uid not in given:
+                variable = isinstance(handle, Resource)
+                if (value in reads and handle.trainable) if variable else closures:
+                    found.append(handle)
+        return found
 
     def pair(self, rule: Rule) -> CustomPair:
         """Traces the gradient function. What it raises is raised when somebody asks for a gradient."""

@@ -22,14 +22,14 @@ from limelight.staging.custom_rules import Arguments, MakeRule, Packing, flatten
 from limelight.staging.watching import Seen, Watcher
 from limelight.tape import INEXACT, GradientTape, unrecorded
 from limelight.tensor import as_tensor
-from limelight.variables import assign_op, read
+from limelight.variables import Resource, assign_op, read
 
 
 def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, but a tape keeps only its arguments: the backward pass runs `fn` again for what else it needs.
 
-    Gradients are the same, to any order, for the tensors and variables among the arguments and the trainable variables
-    that `fn` reads. Random draws are replayed from the state that their generator had. Variables are read as they were,
+    Gradients are the same, to any order, for arguments, trainable variables that `fn` reads, and tensors that it closes
+    over. Random draws are replayed from the state that their generator had. Variables are read as they were,
     but for those that a staged function called by `fn` reads: these are read anew. Effects happen a second time, so a
     RuntimeWarning names the line of an assignment, a py_func or other output that `fn` makes; what plain Python does
     (printing, appending to a list) also happens twice. Raises ArgumentError when `fn` cannot be called.
@@ -58,10 +58,10 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = flattened(args, kwargs)
         if tracing() is not None:
-            return staged(name, body, arguments)
+            return staged(name, body, arguments, closures=True)
         if len(dispatch.stack()) == 1:
             return fn(*args, **kwargs)
-        return eager(body, arguments, unrecorded())
+        return eager(body, arguments, unrecorded(), closures=True)
 
     return call
 
@@ -81,13 +81,15 @@ class Recomputation:
         self._fn = fn
         self._generators = tuple(generators)
         self._arguments = arguments
-        self._snapshots = {v._uid: v.read_value() for v in variables}
+        self._snapshots = {v._uid: as_tensor(v) for v in variables if isinstance(v, Resource)}
         states = [state for _, state in self._generators]
-        self.keeps = (*arguments.tensors, *self._snapshots.values(), *states)  # for counting bytes
+        closed = [x for x in variables if not isinstance(x, Resource)]
+        self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        tensors, snapshots = self._arguments.tensors, [self._snapshots[v._uid] for v in variables]
-        sources = [x if x.dtype in INEXACT else None for x in (*tensors, *variables, *snapshots)]
+        tensors, snapshots = self._arguments.tensors, [self._snapshots.get(v._uid) for v in variables]
+        everything = (*tensors, *variables, *snapshots)
+        sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
         with _replayed(self._generators), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])

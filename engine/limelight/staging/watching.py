@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from limelight import dispatch, source
+from limelight.batching import Batched
 from limelight.graph.effects import effects_of_graph
-from limelight.graph.ir import is_function
+from limelight.graph.ir import functions_in
 from limelight.registry import Op
-from limelight.tape import INEXACT
+from limelight.tape import INEXACT, ForwardAccumulator, GradientTape
+from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource, read
 
 
@@ -21,10 +24,19 @@ class Seen(NamedTuple):
 
 
 class Watcher(dispatch.Interpreter):
-    """Notes the trainable variables that are read in its block, in order, and the effects that happen."""
+    """Notes the trainable variables that are read in its block, in order, and the effects that happen.
 
-    def __init__(self) -> None:
+    With `tensors` also the tensors that it takes from outside which a tape watches, or an accumulator moves.
+    """
+
+    def __init__(self, tensors: bool = False) -> None:
         self.variables: list[Any] = []
+        self.tensors: dict[int, Tensor] = {}
+        self._made: set[int] = set()  # the uids of what is computed in the block
+        self._followed: list[Container[int]] = []
+        for x in dispatch.stack() if tensors else ():
+            if isinstance(x, (GradientTape, ForwardAccumulator)):
+                self._followed.append(x._watched if isinstance(x, GradientTape) else x._tangents)
         self.effects: list[Seen] = []
         self.generators: list[tuple[Any, Any]] = []  # those drawn from, with their states before that
 
@@ -43,10 +55,17 @@ class Watcher(dispatch.Interpreter):
         if op.effect is not None or op.higher_order:
             self._note(op, inputs, attrs)
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        return self.below.process(op, inputs, attrs)
+        if not self._followed:
+            return self.below.process(op, inputs, attrs)
+        self.note_tensors(inputs)
+        result = self.below.process(op, inputs, attrs)
+        for y in result if op.multiple else (result,):
+            y._uid = y._uid or new_uid()
+            self._made.add(y._uid)
+        return result
 
     def _note(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> None:
-        for function in [p for p in attrs if is_function(p)]:
+        for function in functions_in(attrs):
             self._note_function(function, inputs)
         if op.effect == "read":
             self._note_read(inputs[0])
@@ -56,6 +75,19 @@ class Watcher(dispatch.Interpreter):
             self._note_effect("does input or output")
         elif op.effect == "random":
             self._note_write(inputs[0])
+
+    def note_tensors(self, inputs: Sequence[Any]) -> None:
+        """Notes those of `inputs` that are followed, but for what is computed within the block."""
+        for x in inputs:
+            if isinstance(x, Tensor) and x._uid not in self._made and self._is_followed(x):
+                x._uid = x._uid or new_uid()
+                self.tensors[x._uid] = x
+
+    def _is_followed(self, x: Tensor) -> bool:
+        """Whether a tape or an accumulator knows `x`, or what it stands for in a vectorised call."""
+        if x._uid and any(x._uid in uids for uids in self._followed):
+            return True
+        return isinstance(x, Batched) and self._is_followed(x._value)
 
     def _note_function(self, function: Any, inputs: tuple[Any, ...]) -> None:
         effects = effects_of_graph(function.graph)
