@@ -156,9 +156,11 @@ def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:
     found = np.floor_divide(x, y)
     if found.dtype.kind in "iu":
         return found
-    alike = type(x) is np.ndarray and type(y) is np.ndarray and x.ndim == 1 and x.shape == y.shape
-    total = x.dot(y) if alike and x.dtype.char in "fd" else add_reduce(np.add(x, y), None)
-    return found if total - total == 0 else _floor_divide_kernel(np, x, y)
+    try:
+        total = np.vdot(x, y)
+    except (TypeError, ValueError):  # sizes differ
+        total = add_reduce(np.add(x, y), None)
+    return found if math.isfinite(total) else _floor_divide_kernel(np, x, y)
 
 
 _floor_divide = entry(defop(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from limelight import dtypes, shapes
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
@@ -248,6 +250,26 @@ def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     return _all(x, axis_attr(axis), keepdims)
 
 
+# count_nonzero
+
+
+def _count_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    if axis is None and not keepdims:
+        return np.int64(np.count_nonzero(x))
+    return np.count_nonzero(x, axis=axis, keepdims=keepdims).astype(np.int64)
+
+
+_count_nonzero = entry(defop(
+    "count_nonzero",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("count_nonzero", lambda dtype: dtypes.int64),
+    kernel=lambda xp, x, axis, keepdims: xp.sum(x != 0, axis=axis, dtype=np.int64, keepdims=keepdims),
+    special={"numpy": _count_numpy},
+    why_no_gradient="it is constant between jumps",
+))  # fmt: skip
+
+
 def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """How many elements over `axis` (an axis, several, or None for all) are true, or not zero; int64. NaN counts.
 
@@ -255,4 +277,4 @@ def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, 
     >>> ll.count_nonzero(ll.constant([[0, 5], [7, 1]]), axis=1).tolist()
     [1, 2]
     """
-    return as_tensor(x).astype(dtypes.bool_).astype(dtypes.int64).sum(axis, keepdims)
+    return _count_nonzero(x, axis_attr(axis), keepdims)

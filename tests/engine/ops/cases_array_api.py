@@ -257,14 +257,16 @@ SUMS = (
     ]
     + [
         Case(
-            "sum",
-            lambda x: ll.count_nonzero(x, axis=0),
-            lambda x: np.count_nonzero(x, axis=0),
+            "count_nonzero",
+            lambda x, a=axis, k=keepdims: ll.count_nonzero(x, axis=a, keepdims=k),
+            lambda x, a=axis, k=keepdims: np.count_nonzero(x, axis=a, keepdims=k),
             (Input((3, 2), "zeros"),),
-            note="count_nonzero",
+            note=f"axis={axis}",
             out=I64,
-            differentiable=False,
-        ),
+        )
+        for axis, keepdims in ((0, False), (None, False), ((0, 1), True), (-1, False))
+    ]
+    + [
         Case(
             "sum",
             lambda x: ll.sum(x, dtype="float64", axis=0),
