@@ -112,6 +112,7 @@ class Op:
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
     `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
+    `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
 
@@ -131,6 +132,7 @@ class Op:
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
         higher_order: bool = False,
+        passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
         taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
@@ -154,6 +156,7 @@ class Op:
         self.multiple = multiple
         self.special = dict(special or {})
         self.higher_order = higher_order
+        self.passes = passes
         self.placement = placement
         self.direct = not (multiple or higher_order or placement)
         self.save = save

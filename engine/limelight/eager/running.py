@@ -60,14 +60,20 @@ def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     start = time.perf_counter()
     payloads = [x if type(x) in SCALARS else x._data for x in inputs]
     homes = [getattr(x, "_device", CPU0) for x in inputs]
-    attrs = tuple([p.placed_on(homes[len(homes) - len(p.graph.inputs) :]) if hasattr(p, "graph") else p for p in attrs])
+    attrs = tuple([tuple([_on(homes, f) for f in p]) if type(p) is tuple else _on(homes, p) for p in attrs])
     results = op.kernel_on("numpy")(*payloads, *attrs)
-    places = list(attrs[0].run.output_devices)
+    first = attrs[0][0] if type(attrs[0]) is tuple else attrs[0]  # a switch has its branches in a tuple
+    places = list(first.run.output_devices)
     places += [CPU0] * (len(results) - len(places))
     outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
     if events.wanted(events.OpRan) or events.wanted(events.Allocated):
         _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
     return outputs
+
+
+def _on(homes: list[Device], param: Any) -> Any:
+    """A staged function, built for the devices of the inputs that it takes; any other parameter as it is."""
+    return param.placed_on(homes[len(homes) - len(param.graph.inputs) :]) if hasattr(param, "graph") else param
 
 
 def _handle(result: Any, device: Device) -> Any:

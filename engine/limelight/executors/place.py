@@ -10,7 +10,7 @@ from limelight import backends, devices, events
 from limelight.devices import CPU0, Device
 from limelight.errors import DeviceError
 from limelight.graph.build import Rewriter
-from limelight.graph.ir import FunctionLike, Graph, Node, Value, is_function
+from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 from limelight.graph.text import nested
 from limelight.ops.literal import constant_op
 from limelight.registry import Op
@@ -86,19 +86,16 @@ class _Placement:
         inputs = self._rewriter.inputs(node)
         home = self._home(node, inputs)
         cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
-        if not (
-            node.op.higher_order and len(node.functions) == 1 and node.device is None
-        ):  # a called op brings its own
+        alone = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
+        if not (alone and node.device is None):  # a called op brings its own
             inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
         placed = self._rewriter.rebuild(node, inputs)
         placed.device = home
         self._homes.update(dict.fromkeys(placed.outputs, home))
         elsewhere = any(self._homes.get(value, CPU0) is not CPU0 for value in inputs)
         if node.op.higher_order and (home is not CPU0 or elsewhere or any(_asks(f.graph) for f in node.functions)):
-            deliver = None if len(node.functions) == 1 else home
-            placed.params = tuple(
-                [self._relocate(p, inputs, home, deliver) if is_function(p) else p for p in node.params]
-            )
+            deliver = None if alone else home
+            placed.params = with_functions(lambda f: self._relocate(f, inputs, home, deliver), node.params)
             if deliver is None:
                 (called,) = (p for p in placed.params if isinstance(p, Relocated))
                 self._homes.update(zip(placed.outputs, called.run.output_devices, strict=True))

@@ -9,7 +9,7 @@ A graph is data: it holds no tensors but literals, and no references to variable
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import getattr_static
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -41,6 +41,28 @@ class FunctionLike(Protocol):
 def is_function(param: object) -> TypeGuard[FunctionLike]:
     """Whether a static parameter is a staged function; does not make it ready to run."""
     return all(getattr_static(param, name, None) is not None for name in ("graph", "run"))
+
+
+def functions_in(params: Iterable[object]) -> tuple[FunctionLike, ...]:
+    """The staged functions among static parameters; a switch has all its branches in one of them, a tuple."""
+    found: list[FunctionLike] = []
+    for param in params:
+        if type(param) is tuple:
+            found += [part for part in param if is_function(part)]
+        elif is_function(param):
+            found.append(param)
+    return tuple(found)
+
+
+def with_functions(change: Callable[[Any], Any], params: Sequence[Any]) -> tuple[Any, ...]:
+    """Static parameters with `change(function)` for each staged function among them."""
+
+    def changed(param: Any) -> Any:
+        if type(param) is tuple and any(map(is_function, param)):
+            return tuple([change(part) for part in param])
+        return change(param) if is_function(param) else param
+
+    return tuple([changed(param) for param in params])
 
 
 class Value:
@@ -112,8 +134,11 @@ class Node:
 
     @property
     def functions(self) -> tuple[FunctionLike, ...]:
-        """The staged functions among the parameters. Each takes the last inputs of the node, as many as it has."""
-        return tuple([p for p in self.params if is_function(p)]) if self.op.higher_order else ()
+        """The staged functions among the parameters. Each takes the last inputs of the node, as many as it has.
+
+        A scan's body takes one row of those inputs that are scanned (`Op.passes`).
+        """
+        return functions_in(self.params) if self.op.higher_order else ()
 
     def __repr__(self) -> str:
         return f"<node {self.op}>"

@@ -14,7 +14,7 @@ functions   called functions have the inputs that they are given, satisfy all th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from limelight import shapes
 from limelight.errors import GraphError, LimelightError
@@ -164,10 +164,12 @@ def _functions(node: Node) -> str:
         wanted = function.graph.inputs
         if len(wanted) > len(node.inputs):
             return f"functions: {function.name} takes {len(wanted)} inputs, {node.op} has {len(node.inputs)}"
-        given = node.inputs[len(node.inputs) - len(wanted) :]
+        given: Sequence[Spec] = [value.spec for value in node.inputs[len(node.inputs) - len(wanted) :]]
+        if node.op.passes is not None:
+            given = node.op.passes(given, node.params)
         for name, inner, outer in zip(function.graph.input_names, wanted, given, strict=True):
-            if not _fits(outer.spec, inner.spec):
-                return f"functions: {function.name} takes {inner.spec} as {name}, it is given {outer.spec}"
+            if not _fits(outer, inner.spec):
+                return f"functions: {function.name} takes {inner.spec} as {name}, it is given {outer}"
     return ""
 
 

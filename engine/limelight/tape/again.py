@@ -33,7 +33,7 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
 
 def _refuse_effects(op: Op, attrs: tuple[Any, ...]) -> None:
     """Raises GradientError where running once more would draw other numbers, or do something twice."""
-    for function in attrs:
+    for function in [part for param in attrs for part in (param if type(param) is tuple else (param,))]:
         effects = getattr(function, "effects", None)
         if effects is not None and effects.changes:
             raise GradientError(
