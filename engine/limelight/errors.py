@@ -7,7 +7,7 @@ what was needed, what to write instead, and on which line of the user's; `docs/e
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -87,6 +87,14 @@ class SignatureError(LimelightError, TypeError):
 
     See docs/errors/SignatureError.md.
     """
+
+
+class TraceBudgetError(LimelightError, RuntimeError):
+    """A call needs one trace more than `max_traces`; `miss` says why. See docs/errors/TraceBudgetError.md."""
+
+    def __init__(self, message: str = "", miss: Any = None) -> None:
+        super().__init__(message)
+        self.miss = miss
 
 
 class ControlFlowError(LimelightError, TypeError):

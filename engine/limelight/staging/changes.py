@@ -40,6 +40,7 @@ class Cause(enum.StrEnum):
     FIRST = "first call"
     REMADE = "staged anew"
     CLEARED = "cleared cache"
+    EVICTED = "evicted trace"
     STALE = "ended capture"
 
 

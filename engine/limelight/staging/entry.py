@@ -16,7 +16,7 @@ from limelight.spec import TensorSpec, VariableSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import call
 from limelight.staging.outputs import Outputs
-from limelight.staging.signature import Identity, Key, describe_part
+from limelight.staging.signature import Identity, Key, describe
 from limelight.tensor import Tensor, as_tensor, wrap
 from limelight.trace import SymbolicTensor
 from limelight.variables import Resource, Variable
@@ -78,9 +78,7 @@ class ConcreteFunction:
     @property
     def signature(self) -> str:
         """The abstract arguments on one line: "x: f32[32,784], training: True"."""
-        return ", ".join(
-            f"{path}: {describe_part(part)}" for path, part in zip(self.paths, self.key.parts, strict=True)
-        )
+        return describe(self.paths, self.key)
 
     @property
     def device(self) -> str | None:

@@ -255,17 +255,29 @@ def _for_shapes(changes: Sequence[Change], templates: dict[str, str], situation:
     if not shaped:
         return []
     paths = tuple([change.path for change in shaped])
-    options = {name: value for name, value in situation.options.items() if value and name != "input_signature"}
+    options = dict(situation.options)
     signature = _signature(paths, templates, situation)
     if signature is not None:
-        options = {"input_signature": signature} | {k: v for k, v in options.items() if k != "reduce_retracing"}
-    elif options.get("reduce_retracing") or situation.options.get("input_signature"):
+        options |= {"input_signature": Code(signature), "reduce_retracing": False}
+    elif options.get("reduce_retracing") or options.get("input_signature"):
         return []
     else:
-        options = options | {"reduce_retracing": True}
-    written = ", ".join([f"{k}={v if k == 'input_signature' else repr(v)}" for k, v in options.items()])
-    target = "fn, " if situation.name == "<lambda>" else ""
-    return [Fix(f"{'' if target else '@'}ll.function({target}{written})", "", paths)]
+        options["reduce_retracing"] = True
+    return [Fix(decorator(situation.name, options), "", paths)]
+
+
+class Code(str):
+    """Text that is code."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def decorator(name: str, options: dict[str, Any]) -> str:
+    """`ll.function` with those of `options` that are not left at their defaults."""
+    written = [f"{option}={value!r}" for option, value in options.items() if value]
+    target = ["fn"] if name == "<lambda>" else []
+    return f"{'' if target else '@'}ll.function({', '.join(target + written)})"
 
 
 def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:

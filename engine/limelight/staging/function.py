@@ -15,12 +15,13 @@ from limelight import events, source
 from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging import declared, eagerly, miss, outputs
-from limelight.staging.cache import TraceCache, generalise
+from limelight.staging import budget, declared, eagerly, miss, outputs
+from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.lifting import lifted
-from limelight.staging.options import refuse_unavailable
+from limelight.staging.options import check_bounds, refuse_unavailable
+from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
 from limelight.staging.turns import Turns
@@ -50,10 +51,13 @@ class Function:
         autograph: bool | None = False,
         name: str | None = None,
         run_eagerly: bool = False,
+        max_traces: int | None = None,
+        cache_size: int | None = None,
     ) -> None:
         if not callable(python_function):
             raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
         refuse_unavailable(autograph, jit_compile)
+        check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function
         self.name = name or str(getattr(python_function, "__name__", type(python_function).__name__))
         self.id = next(_ids)
@@ -65,10 +69,12 @@ class Function:
             "autograph": autograph,
             "name": name,
             "run_eagerly": run_eagerly,
+            "max_traces": max_traces,
+            "cache_size": cache_size,
         }
         self._signature = Signature(python_function, self.name)
         self._declared = declared.check(input_signature, self._signature)
-        self._cache = TraceCache()
+        self._cache = TraceCache(cache_size)
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._created_state = False
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
@@ -80,9 +86,10 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         plain = None if active or kwargs else plain_types(args)
+        known = self._cache.plain
         if plain is not None:
             types, payloads = plain
-            entry = self._cache.plain.get(types)
+            entry = known.get(types)
             if entry is not None:
                 self._note_hit(entry)
                 return entry.run_payloads(payloads)
@@ -95,7 +102,7 @@ class Function:
         else:
             self._note_hit(entry)
         if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-            self._cache.find_plainly(types, entry)
+            remember(known, types, entry)
         return entry.call_leaves(call.leaves)
 
     @property
@@ -106,7 +113,7 @@ class Function:
     @run_eagerly.setter
     def run_eagerly(self, on: bool) -> None:
         self._options["run_eagerly"] = bool(on)
-        self._cache.plain.clear()  # calls on the shortest path ask nobody
+        self._cache.forget_finds()  # calls on the shortest path ask nobody
         for bound in self.instances:
             bound.run_eagerly = on
 
@@ -133,11 +140,9 @@ class Function:
         call = self._call(args, kwargs, abstract=True)
         return self._find(call.key) or self._trace_once(call, run=False)
 
-    def explain(self, *args: Any, **kwargs: Any) -> miss.Prediction:
+    def explain(self, *args: Any, **kwargs: Any) -> Prediction:
         """Whether this call would hit or miss, and why, without tracing or running anything."""
-        call = self._call(args, kwargs, abstract=True)
-        found = self._find(call.key)
-        return miss.predict(self, call.key, found)
+        return predict(self, args, kwargs)
 
     @property
     def trace_cache(self) -> TraceCache:
@@ -221,6 +226,7 @@ class Function:
     def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
         """Traces and stores a call whose key was `asked` before it was relaxed."""
         record = miss.diagnose(self, asked, source.user_stack())
+        budget.check(self, record)
         start = time.perf_counter()
         first = len(self._cache) == 0 and not self._created_state
         creation = Creation(self.name, allowed=first)
@@ -338,6 +344,8 @@ def function(
     autograph: bool | None = False,
     name: str | None = None,
     run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
@@ -348,9 +356,11 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
     None. `reduce_retracing`: after a second shape, trace for unknown sizes. `run_eagerly`: run the Python code on every
     call instead, for `print` and the debugger (`ll.config.run_functions_eagerly` does so for all functions).
-    `jit_compile`, `autograph`: not available yet, so that only None and False are accepted. Raises SignatureError for
-    arguments that cannot be keyed, StateCreationError for variables made on a later call, ArgumentError for options
-    that it cannot fulfil.
+    `cache_size`: keep so many traces, of which the one not called for longest gives way (methods: for each instance).
+    `max_traces`: a call that would trace once more raises TraceBudgetError, with the reason, before anything is traced;
+    `F.clear_cache()` starts the count again. `jit_compile`, `autograph`: not available yet, so that only None and False
+    are accepted. Raises SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a
+    later call, ArgumentError for options that it cannot fulfil.
 
     >>> import limelight as ll
     >>> @ll.function

@@ -6,7 +6,6 @@ All of it is words, numbers and weak references, so the history of a function ke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from limelight.staging.signature import Identity, Key
@@ -16,8 +15,9 @@ WINDOW: Final = 10
 
 
 class Ghost(NamedTuple):
-    """A trace that was cleared."""
+    """A trace that was cleared, or evicted from a cache of bounded size: `why` says which."""
 
+    why: str
     number: int
     where: str
     uses: int
@@ -26,17 +26,18 @@ class Ghost(NamedTuple):
     objects: tuple[Identity, ...]
 
     def was_for(self, key: Key) -> bool:
-        """Whether a call with `key` would have found this trace. The hash alone would take -1 for -2."""
-        return self.key_hash == hash(key) and self.values == _values(key) and self.objects == _objects(key)
+        """Whether a call with `key`, of the same hash, would have found this trace. A hash would take -1 for -2."""
+        return self.values == _values(key) and self.objects == _objects(key)
 
 
 class History:
-    """Of one function: its misses, oldest first, the traces that were cleared, and when its calls traced."""
+    """Of one function: its misses, oldest first, the traces that it no longer has, and when its calls traced."""
 
     def __init__(self) -> None:
         self.misses: deque[Any] = deque(maxlen=_KEPT)
         self.ghosts: deque[Ghost] = deque(maxlen=_KEPT)
         self.made = 0
+        self._made_before = 0
         self.cleared = 0
         self.warned = 0
         self._counters: dict[int, list[int]] = {}  # shared with the entries, which count their hits in them
@@ -51,23 +52,37 @@ class History:
         if entry.miss is not None:
             self.misses.append(entry.miss)
 
-    def leave(self, entry: Any) -> None:
-        """An entry goes from the cache."""
+    def leave(self, entry: Any, why: str = "") -> None:
+        """An entry goes from the cache. It is remembered where there is a reason `why`, other than that it died."""
         self._past_calls += 1 + self._counters.pop(entry.index)[0]
+        if why:
+            key, uses = entry.key, entry.hits + 1
+            self.ghosts.append(Ghost(why, entry.index + 1, entry.where, uses, hash(key), _values(key), _objects(key)))
 
-    def clear(self, entries: Iterable[Any]) -> None:
-        """The cache is cleared of `entries`."""
+    def start_again(self) -> None:
+        """The cache is about to be cleared of all entries."""
         self.cleared += 1
-        for entry in entries:
-            self.leave(entry)
-            key = entry.key
-            uses = entry.hits + 1
-            self.ghosts.append(Ghost(entry.index + 1, entry.where, uses, hash(key), _values(key), _objects(key)))
+        self._made_before = self.made
+
+    @property
+    def made_since_clearing(self) -> int:
+        """How many traces there have been since the cache was last cleared, evicted ones too."""
+        return self.made - self._made_before
+
+    def ghost(self, key: Key) -> Ghost | None:
+        """The latest trace for calls with `key` that the cache has lost."""
+        known = hash(key)
+        return next((one for one in reversed(list(self.ghosts)) if one.key_hash == known and one.was_for(key)), None)
+
+    def evicted(self) -> set[int]:
+        """The hashes of the keys whose traces were evicted, but for those that no call can ask for any more."""
+        lost = [one for one in list(self.ghosts) if one.why == "evicted"]
+        return {one.key_hash for one in lost if None not in [known.ref() for known in one.objects]}
 
     @property
     def calls(self) -> int:
         """How many calls there have been, as far as they traced or found a trace."""
-        return self._past_calls + len(self._counters) + sum([counter[0] for counter in self._counters.values()])
+        return self._past_calls + len(self._counters) + sum([counter[0] for counter in list(self._counters.values())])
 
     def recent_traces(self) -> int:
         """To be asked once for each call that traced: how many of the last ten calls did so."""

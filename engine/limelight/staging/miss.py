@@ -17,6 +17,7 @@ from limelight.source import Source
 from limelight.staging import callsite, changes, fixes, retracing
 from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
+from limelight.staging.history import Ghost
 from limelight.staging.signature import Key
 from limelight.trace import Tracer
 
@@ -106,9 +107,11 @@ class Miss:
     def __str__(self) -> str:
         again = "" if self.first else " again"
         inside = f" while tracing `{self.inside}`" if self.inside else ""
-        return f"`{self.function}` traced{again} at {self.where}{inside}: {self._rest()}"
+        return f"`{self.function}` traced{again} at {self.where}{inside}: {self.story}"
 
-    def _rest(self) -> str:
+    @property
+    def story(self) -> str:
+        """What `str()` says, but for which function traced where."""
         said = [f"{self.reason}."]
         if self.closest is not None:
             said.append(f"Closest: {self.closest}.")
@@ -124,24 +127,6 @@ class Miss:
         return " ".join(said)
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a call would do: `hit` with the `entry` it would run, or the `miss` that would trace."""
-
-    function: str
-    hit: bool
-    entry: Any = None
-    miss: Miss | None = None
-
-    def __bool__(self) -> bool:
-        return self.hit
-
-    def __str__(self) -> str:
-        if self.miss is None:
-            return f"`{self.function}` would run {_closest(self.entry)}: {self.entry.signature}"
-        return f"`{self.function}` would trace: {self.miss._rest()}"
-
-
 def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     """Why `function` has no trace for `key`. To be called before tracing; `stack` is where the call is made."""
     for part in key.parts:
@@ -154,13 +139,6 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     record = _without_traces(function, key, where) if alone else _compared(function, key, where, entries, found)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
     return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
-
-
-def predict(function: Any, key: Key, found: Any) -> Prediction:
-    """What a call of `function` with `key` would do; `found` is its entry in the cache, or None."""
-    if found is not None:
-        return Prediction(function.name, True, entry=found)
-    return Prediction(function.name, False, miss=diagnose(function, key, ()))
 
 
 def warn_if_retracing(function: Any) -> None:
@@ -185,13 +163,24 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
 def _cleared(function: Any, key: Key, where: str) -> Miss:
     """There were traces, and the cache was cleared."""
     history = function.trace_cache.history
-    number = history.made + 1
-    ghosts = [ghost for ghost in history.ghosts if ghost.was_for(key)]
-    note = "the cache was cleared"
-    if ghosts:
-        lost = Closest(ghosts[-1].number, ghosts[-1].where, ghosts[-1].uses)
-        return Miss(function.name, where, Cause.CLEARED, number, note=f"{note}; it held {lost} for these arguments")
-    return Miss(function.name, where, Cause.CLEARED, number, note=f"{note}; no trace in it was for these arguments")
+    lost = history.ghost(key)
+    if lost is not None:
+        return _lost(function, lost, where)
+    note = "the cache was cleared; no trace in it was for these arguments"
+    return Miss(function.name, where, Cause.CLEARED, history.made + 1, note=note)
+
+
+def _lost(function: Any, lost: Ghost, where: str) -> Miss:
+    """There was a trace for these arguments."""
+    cache, number = function.trace_cache, function.trace_cache.history.made + 1
+    trace = Closest(lost.number, lost.where, lost.uses)
+    if lost.why == "cleared":
+        note = f"the cache was cleared; it held {trace} for these arguments"
+        return Miss(function.name, where, Cause.CLEARED, number, note=note)
+    note = f"its {trace} for these arguments was evicted, since the cache holds {_traces(cache.size)} at most"
+    wanted = cache.history.evicted() | {hash(entry.key) for entry in cache}
+    enough = fixes.decorator(function.name, function._options | {"cache_size": len(wanted)})
+    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(fixes.Fix(enough, "", ()),))
 
 
 def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found: Any) -> Miss:
@@ -202,9 +191,10 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     differing = changes.differing(found.key, key, signature, found.paths)
     if not differing:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
-        return Miss(function.name, where, Cause.STALE, number, closest=_closest(found), note=note)
-    if any(ghost.was_for(key) for ghost in history.ghosts):
-        return _cleared(function, key, where)
+        return Miss(function.name, where, Cause.STALE, number, closest=closest_to(found), note=note)
+    lost = history.ghost(key)
+    if lost is not None:
+        return _lost(function, lost, where)
     cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)
     names = frozenset([function.name])
     site = callsite.find(signature, names, function)
@@ -214,11 +204,16 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     )
     mended = tuple(fixes.find(differing, situation))
     sealed = tuple([changes.sealed(change) for change in differing])
-    return Miss(function.name, where, cause, number, sealed, _closest(found), mended)
+    return Miss(function.name, where, cause, number, sealed, closest_to(found), mended)
 
 
-def _closest(entry: Any) -> Closest:
+def closest_to(entry: Any) -> Closest:
+    """An entry of a cache, for sentences."""
     return Closest(entry.index + 1, entry.where, entry.hits + 1)
+
+
+def _traces(count: int) -> str:
+    return "1 trace" if count == 1 else f"{count:,} traces"
 
 
 def _times(count: int) -> str:

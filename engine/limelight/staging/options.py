@@ -1,4 +1,4 @@
-"""Options of `function` that are known but have no effect yet: asking for one must not pass in silence."""
+"""Options of `function`: what they may be, and which are known but have no effect yet."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ def refuse_unavailable(autograph: object, jit_compile: object) -> None:
         raise ArgumentError(
             "ll.function: jit_compile=True is not available yet: functions run on the plan executor; leave it out"
         )
+
+
+def check_bounds(**bounds: object) -> None:
+    """Raises ArgumentError for a bound that is neither None nor a positive whole number."""
+    for name, value in bounds.items():
+        if value is not None and (type(value) is not int or value < 1):
+            raise ArgumentError(f"ll.function: {name} must be None (no bound) or a positive int, got {value!r}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 import inspect
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
@@ -332,6 +332,16 @@ def describe_part(part: tuple[Any, ...]) -> str:
     if kind == "value":
         return str(part[2]) if part[1] in (float, complex, slice) else _said(part[2])
     return repr(part[1])
+
+
+def describe_key(key: Key, signature: Signature) -> str:
+    """The abstract arguments on one line: "x: f32[32,784], training: True"."""
+    return describe(signature.paths(key.structure, len(key.parts)), key)
+
+
+def describe(paths: Sequence[str], key: Key) -> str:
+    """The same, where the paths of the leaves are known."""
+    return ", ".join([f"{path}: {describe_part(part)}" for path, part in zip(paths, key.parts, strict=True)])
 
 
 def _said(value: Any) -> str:

@@ -1,0 +1,100 @@
+"""What a call of a staged function would do, without doing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from limelight import nest, source
+from limelight.dispatch import active
+from limelight.errors import DeadVariableError, LimelightError
+from limelight.sparse import SparseGradient
+from limelight.spec import TensorSpec
+from limelight.staging import budget, eagerly
+from limelight.staging.miss import Miss, closest_to, diagnose
+from limelight.staging.signature import describe_key
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Prediction:
+    """What a call would do: `hit` with the `entry` it would run, or the `miss` that would trace.
+
+    `error` is what the call would raise before it runs or traces anything, such as "TypeError: ..."; with neither a
+    hit nor a miss nor an error the Python code would run. `notes` are sentences about the call as a whole.
+    """
+
+    function: str
+    hit: bool
+    entry: Any = None
+    miss: Miss | None = None
+    error: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.hit
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return " ".join([f"`{self.function}` would {self._what()}", *self.notes])
+
+    def _what(self) -> str:
+        if self.error:
+            return f"raise {self.error}"
+        if self.hit:
+            end = "." if self.notes else ""
+            return f"run {closest_to(self.entry)}: {self.entry.signature}{end}"
+        return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing:"
+
+
+def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Prediction:
+    """What `function(*args, **kwargs)` would do. Specs may stand for tensors."""
+    if any(type(leaf) is SparseGradient for leaf in nest.leaves_of((args, kwargs))):
+        args, kwargs = nest.map_structure(_dense, (args, kwargs))
+    try:
+        call = function._call(args, kwargs, abstract=True)
+        if function.run_eagerly or (active and eagerly.everywhere()):
+            return Prediction(function.name, False, notes=(_why_eagerly(function),))
+        found = function._find(call.key)
+        if found is not None:
+            found._captured()
+    except DeadVariableError as error:
+        return Prediction(function.name, True, found, error=_said(error))
+    except (LimelightError, TypeError) as error:  # as the call itself would
+        return Prediction(function.name, False, error=_said(error))
+    if found is not None:
+        return Prediction(function.name, True, found)
+    record = diagnose(function, call.key, source.user_stack())
+    if budget.is_spent(function):
+        return Prediction(function.name, False, miss=record, error=f"TraceBudgetError: {_bare(function, record)}")
+    return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function, call)))
+
+
+def _dense(x: Any) -> Any:
+    return TensorSpec(x.shape, x.dtype) if type(x) is SparseGradient else x
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _bare(function: Any, record: Miss) -> str:
+    return budget.exceeded(function, record)
+
+
+def _why_eagerly(function: Any) -> str:
+    return "its run_eagerly is on." if function.run_eagerly else "ll.config.run_functions_eagerly is on."
+
+
+def _consequences(function: Any, call: Any) -> list[str]:
+    """What tracing would bring besides a trace."""
+    said = []
+    relaxed = function._relax(call).key
+    if relaxed != call.key:
+        said.append(f"The trace would be for {describe_key(relaxed, function._signature)}.")
+    victim = function.trace_cache.next_to_go
+    if victim is not None:
+        size = function.trace_cache.size
+        said.append(f"It would take the place of {closest_to(victim)}, since cache_size={size}.")
+    return said
