@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -267,3 +270,35 @@ def test_gradients_of_ones_own(stage):
     second = ll.grad(lambda x: ll.sum(outer(x, w)[0] * x))(x)
     np.testing.assert_allclose(second.numpy(), 10 * s + 10 * np.cos(x.numpy()) * x.numpy())
     assert dispatch.active == []
+
+
+def test_recomputed_parts_that_close_over_an_example(stage):
+    def f(x):
+        return ll.recompute_grad(lambda y: ll.sum(ll.sin(y) * x))(x * 2.0)
+
+    def plain(x):
+        return ll.sum(ll.sin(x * 2.0) * x)
+
+    x = numbers(4, 3)
+    wanted = ll.vectorize(ll.grad(plain))(x)
+
+    def by_element(row):
+        rows, units = ll.stack([row] * 3), ll.eye(3, dtype="float64")
+        return ll.jvp(ll.vectorize(f), (rows,), (units,))[1]
+
+    for way in (ll.vectorize(ll.grad(f)), ll.grad(lambda x: ll.sum(ll.vectorize(f)(x))), ll.vectorize(by_element)):
+        np.testing.assert_allclose(stage(way)(x).numpy(), wanted.numpy(), rtol=1e-12)
+
+
+def test_nothing_is_kept_alive_by_the_call():
+    x = ll.constant(np.ones((2, 3)))
+    seen = []
+    gc.disable()
+    try:
+        y = ll.vectorize(lambda row: seen.append(weakref.ref(row)) or ll.sin(row) * row)(x)
+        assert seen[0]() is None
+        gone = weakref.ref(y)
+        del y
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -22,11 +22,17 @@ class Batcher(dispatch.Interpreter):
     `looped` counts the ops that had no rule and were run example by example, by name.
     """
 
-    def __init__(self, size: Any, name: str = "vectorize") -> None:
+    def __init__(self, size: Any, name: str = "vectorize", origin: Batcher | None = None) -> None:
         self.size = size
         self.name = name
+        self._origin = origin
         self.finished = False
-        self.looped: dict[str, int] = {}
+        self.looped: dict[str, int] = {} if origin is None else origin.looped
+
+    @property
+    def origin(self) -> Batcher:
+        """Whom its tensors belong to: itself, or the one whose call it goes on with."""
+        return self._origin or self
 
     def __enter__(self) -> Batcher:
         dispatch.push(self)
@@ -42,7 +48,7 @@ class Batcher(dispatch.Interpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        mask = tuple([type(x) in _MINE and x._batcher is self for x in inputs])
+        mask = tuple([type(x) in _MINE and x._batcher is self.origin for x in inputs])
         if True not in mask and op.effect != "random":
             return self.below.process(op, inputs, attrs)
         if op.effect == "write":
@@ -67,12 +73,13 @@ class Batcher(dispatch.Interpreter):
     @contextmanager
     def again(self) -> Iterator[None]:
         """Runs its block as part of the call, which may have ended: what was written in it goes back through it."""
-        if self.below is not None:
-            yield
-            return
-        self.finished = False
-        with self:
-            yield
+        origin = self.origin
+        ended, origin.finished = origin.finished, False
+        try:
+            with Batcher(self.size, self.name, origin):
+                yield
+        finally:
+            origin.finished = ended
 
     def inside(self, x: Any) -> Any:
         """What a handle of this batcher stands for: a tensor, or a list of opaque values."""
@@ -82,14 +89,14 @@ class Batcher(dispatch.Interpreter):
         """The handle for one example of a result."""
         if isinstance(result, Shared):
             return result.value
-        return BatchedObject(result, self) if isinstance(result, list) else batched(result, self)
+        return BatchedObject(result, self.origin) if isinstance(result, list) else batched(result, self.origin)
 
     def owns(self, x: Any) -> bool:
-        return type(x) in _MINE and x._batcher is self
+        return type(x) in _MINE and x._batcher is self.origin
 
     def value_of(self, x: Tensor) -> Tensor | None:
         """All examples of `x`; None where it is the same for all."""
-        return x._value if isinstance(x, Batched) and x._batcher is self else None
+        return x._value if isinstance(x, Batched) and x._batcher is self.origin else None
 
     def __repr__(self) -> str:
         return f"{self.name} over {self.size if isinstance(self.size, int) else 'some'} examples"

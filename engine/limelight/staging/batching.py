@@ -299,7 +299,7 @@ def _custom(site: Site) -> Any:
     first = len(site.inputs) - step.n_outputs
     inputs = [site.lead(i) if i >= first else x for i, x in enumerate(site.inputs)]
     wider = step._replace(
-        rule=_ManyRule(step.rule, step.sizes, site.mask[:first], site.batcher),
+        rule=_ManyRule(step.rule, step.sizes, site.mask[:first], site.batcher.origin),
         sizes=tuple([y.sizes() for y in inputs[first:]]),
     )
     return dispatch.apply(site.op, tuple(inputs), (wider,))
