@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import ml_dtypes
@@ -156,3 +158,24 @@ def fits(scalar: object, target: DType) -> bool:
         return target == bool_
     allowed = {"bool": (), "integer": (int,), "floating": (int, float), "complex": (int, float, complex)}[kind(target)]
     return isinstance(scalar, allowed)
+
+
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "any": ("bool", "integer", "floating", "complex"),
+    "numeric": ("integer", "floating", "complex"),
+    "real": ("integer", "floating"),
+    "inexact": ("floating", "complex"),
+    "wide": ("floating", "complex"),
+    "floating": ("floating",),
+    "complex": ("complex",),
+    "integer": ("integer",),
+    "bits": ("bool", "integer"),
+    "bool": ("bool",),
+}
+"""What an op accepts, in one word, as kinds of dtype. "wide" leaves out the 16-bit floats, as LAPACK does."""
+
+
+@functools.cache
+def accepted(word: str) -> frozenset[DType]:
+    """The dtypes that a word of `KINDS` stands for."""
+    return frozenset(d for d in ALL if kind(d) in KINDS[word] and (word != "wide" or d.itemsize >= 4))

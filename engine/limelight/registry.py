@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from limelight import backends, dtypes
 from limelight.devices import CPU0, Device
-from limelight.dtypes import DType
+from limelight.dtypes import KINDS, accepted
 from limelight.errors import ArgumentError, GradientError
 from limelight.source import GENERATED_PREFIX
 from limelight.spec import Spec
@@ -20,26 +20,6 @@ Effect: TypeAlias = Literal["read", "write", "random", "io"] | None
 Infer: TypeAlias = Callable[..., Spec | tuple[Spec, ...]]
 Kernel: TypeAlias = str | Callable[..., Any]
 Rule: TypeAlias = Callable[..., Any]
-
-KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "any": ("bool", "integer", "floating", "complex"),
-    "numeric": ("integer", "floating", "complex"),
-    "real": ("integer", "floating"),
-    "inexact": ("floating", "complex"),
-    "wide": ("floating", "complex"),
-    "floating": ("floating",),
-    "complex": ("complex",),
-    "integer": ("integer",),
-    "bits": ("bool", "integer"),
-    "bool": ("bool",),
-}
-"""What an op accepts, in one word, as kinds of dtype. "wide" leaves out the 16-bit floats, as LAPACK does."""
-
-
-@functools.cache
-def accepted(word: str) -> frozenset[DType]:
-    """The dtypes that a word of `KINDS` stands for."""
-    return frozenset(d for d in dtypes.ALL if dtypes.kind(d) in KINDS[word] and (word != "wide" or d.itemsize >= 4))
 
 
 class Operand(NamedTuple):

@@ -18,11 +18,11 @@ import numpy as np
 from limelight import dtypes
 from limelight.devices import CPU0
 from limelight.dispatch import active, apply, local, scopes
-from limelight.dtypes import DType, float32
+from limelight.dtypes import DType, accepted, float32
 from limelight.eager.operands import prepare
 from limelight.eager.running import explain
 from limelight.errors import LimelightError
-from limelight.registry import Op, accepted
+from limelight.registry import Op
 from limelight.tensor import Tensor, as_tensor, wrap
 
 _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here

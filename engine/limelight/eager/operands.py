@@ -6,10 +6,10 @@ import math
 from typing import Any, Final
 
 from limelight import dtypes
-from limelight.dtypes import DType
+from limelight.dtypes import KINDS, DType
 from limelight.eager.running import SCALARS
 from limelight.errors import DTypeError
-from limelight.registry import KINDS, Op
+from limelight.registry import Op
 from limelight.tensor import Tensor, as_tensor, constant
 
 _BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight import dtypes, shapes
+from limelight.dtypes import accepted
 from limelight.eager import Entry, entry
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops._matrices import H, finite, lapack, matrix, real_dtype, square
-from limelight.registry import accepted, defop
+from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
