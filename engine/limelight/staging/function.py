@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import sys
 import time
@@ -20,6 +19,7 @@ from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.lifting import lifted
+from limelight.staging.methods import endless, weakly_bound
 from limelight.staging.options import check_bounds, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
@@ -168,7 +168,7 @@ class Function:
         known = self._instances.get(id(instance))
         if known is not None and known[0]() is instance:
             return known[1]
-        method = _weak_method(self.python_function, instance)
+        method = weakly_bound(self.python_function, instance)
         bound = Function(method, **self._options)  # type: ignore[arg-type]  # the options of this very class
         bound.name = self.name
         forget = functools.partial(_forget, weakref.ref(self), id(instance))
@@ -207,7 +207,7 @@ class Function:
             if found is not None:
                 return found
             if self._in_progress.count(call.key) >= _DEEPEST:
-                raise RecursionError(_endless(self.name))
+                raise RecursionError(endless(self.name))
             self._in_progress.append(call.key)
             try:
                 return self._trace(self._relax(call), call.key, run)
@@ -293,27 +293,6 @@ def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str, seen
             tracer.bind_variable(seen[leaf._uid], path)
         return seen[leaf._uid]
     return leaf
-
-
-def _endless(name: str) -> str:
-    return (
-        f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
-        f"{source.at(source.user_line())}. A recursion ends while tracing only if a plain Python argument, or a shape, "
-        "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
-    )
-
-
-def _weak_method(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
-    """`function` bound to `instance` without keeping it alive."""
-    reference = weakref.ref(instance)
-
-    @functools.wraps(function)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return function(reference(), *args, **kwargs)
-
-    full = inspect.signature(function)
-    method.__signature__ = full.replace(parameters=list(full.parameters.values())[1:])  # type: ignore[attr-defined]
-    return method
 
 
 def _forget(owner: weakref.ref[Function], key: int, _: Any) -> None:

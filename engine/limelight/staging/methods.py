@@ -1,0 +1,33 @@
+"""Python functions on their way to being staged: methods bound weakly, and what is said of endless recursion."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from limelight import source
+
+
+def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """`function` bound to `instance` without keeping it alive."""
+    reference = weakref.ref(instance)
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(reference(), *args, **kwargs)
+
+    full = inspect.signature(function)
+    method.__signature__ = full.replace(parameters=list(full.parameters.values())[1:])  # type: ignore[attr-defined]
+    return method
+
+
+def endless(name: str) -> str:
+    """The message for a function that calls itself while it is traced, with nothing to tell when to stop."""
+    return (
+        f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
+        f"{source.at(source.user_line())}. A recursion ends while tracing only if a plain Python argument, or a shape, "
+        "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
+    )
