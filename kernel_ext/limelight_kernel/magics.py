@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
@@ -12,6 +13,7 @@ from IPython.display import display
 
 import limelight_widgets as views
 from limelight import explain
+from limelight.errors import ArgumentError
 from limelight_kernel import arguments
 from limelight_kernel.arguments import form_arguments, keep_argument
 from limelight_kernel.cell import cell_number
@@ -134,6 +136,7 @@ class LimelightMagics(Magics):
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")
+    @argument("--why", nargs=2, metavar=("TARGET", "SOURCE"), help="say why the gradient of TARGET for SOURCE is None")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -142,13 +145,21 @@ class LimelightMagics(Magics):
         """Show what a gradient tape has recorded, and the bytes that it keeps alive.
 
             %tape
+            %tape --why loss x
 
-        From Python: limelight_widgets.tape(tape)
+        From Python: limelight_widgets.tape(tape), limelight.explain.why_none(tape, loss, x)
         """
         given = arguments.parse(self.tape, line)
         tape = self.session.tape(given.name)
         if tape is None:
             return self._nothing(given, "No tape is here yet: with ll.GradientTape() as tape: ...")
+        if given.why:
+            target, source = map(self.session.value, given.why)
+            try:
+                answer = explain.why_none(tape, target, source, scope=self.shell.user_ns)
+            except ArgumentError as error:
+                raise UsageError(f"%tape --why: {error.bare}") from None
+            return self._keep(given, PlainText(answer))
         return self._show(given, views.tape(tape))
 
     @magic_arguments()

@@ -62,6 +62,7 @@ def test_output_static_and_text(staged):
         ("%trace_cache x", "not a staged function"),
         ("%tape x", "'x' is a Tensor, not a tape"),
         ("%tape tpae", "nothing is called 'tpae' here"),
+        ("%tape --why x", "expected 2 arguments"),
         ("%devices --nothing", "its flags are"),
         ("%stage nosuch", "nothing is called 'nosuch'"),
     ],
@@ -90,6 +91,21 @@ def test_tape(notebook):
     notebook("with ll.GradientTape() as second:\n    second.watch(x)\n    y = x * x\n    y = y + 1")
     assert "2 entries" in repr(notebook("%tape").value)
     assert "1 entry" in repr(notebook("%tape first").value)
+
+
+def test_why_a_gradient_is_none(notebook):
+    notebook("with ll.GradientTape(persistent=True) as tape:\n    tape.watch(x)\n    y = ll.stop_gradient(x) * 2.0")
+    said = repr(notebook("%tape --why y x").value)
+    assert "`y` has no gradient for `x`: it ends at stop_gradient" in said
+    assert "In[" in said
+    assert "Fix: y = x * 2.0" in said
+    assert repr(notebook("%tape tape --why y x").value) == said
+    notebook("%tape --why y x -o kept ;")
+    assert notebook("kept.view.cause").value == "stop_gradient"
+    ran = notebook("%tape --why ll x", fails=True)
+    assert (
+        ran.err == "UsageError: %tape --why: explain.why_none: the target must be a tensor or a variable, got module\n"
+    )
 
 
 def test_devices(notebook):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from limelight import ops
 from limelight.source import Source
 
 
-def name_of(x: Any, frame: FrameType, otherwise: str) -> str:
-    """What the code of `frame` calls `x`: a variable of its own, or of its module."""
-    for scope in (frame.f_locals, frame.f_globals):
+def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
+    """What the first of `scopes` that knows `x` calls it."""
+    for scope in scopes:
         for name, value in scope.items():
             if value is x and not name.startswith("_"):
                 return name

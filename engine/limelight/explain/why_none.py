@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any, Final
 
 from limelight import source
@@ -54,13 +54,14 @@ class WhyNone:
     __repr__ = __str__
 
 
-def why_none(tape: GradientTape, target: Any, source: Any) -> WhyNone:
+def why_none(tape: GradientTape, target: Any, source: Any, *, scope: Mapping[str, Any] | None = None) -> WhyNone:
     """Why `tape.gradient(target, source)` is None: the first break on the way, the op, the line, and the fix.
 
     Ask before `gradient`, or with a persistent tape, which still has what it recorded; one that has answered knows
     less. A tape does not see what depends on nothing that it watches. So where a source may have been watched too late,
-    or a target computed outside the block, run the block again within `ll.explain.History()`. Raises ArgumentError for
-    anything but a tape and two tensors or variables.
+    or a target computed outside the block, run the block again within `ll.explain.History()`. The answer uses the names
+    that `scope` has for things, by default the calling code. Raises ArgumentError for anything but a tape and two
+    tensors or variables.
 
     >>> import limelight as ll
     >>> x = ll.constant(2.0)
@@ -77,19 +78,21 @@ def why_none(tape: GradientTape, target: Any, source: Any) -> WhyNone:
     for what, x in (("target", target), ("source", source)):
         if not isinstance(x, (Tensor, Resource)):
             raise ArgumentError(f"explain.why_none: the {what} must be a tensor or a variable, got {type(x).__name__}")
-    return _Question(tape, target, source, sys._getframe(1)).answer()
+    frame = sys._getframe(1)
+    scopes = (frame.f_locals, frame.f_globals) if scope is None else (scope,)
+    return _Question(tape, target, source, scopes).answer()
 
 
 class _Question:
     """One tape, target and source, with the names that the asking code has for them."""
 
-    def __init__(self, tape: GradientTape, target: Any, source: Any, frame: FrameType) -> None:
+    def __init__(self, tape: GradientTape, target: Any, source: Any, scopes: Sequence[Mapping[str, Any]]) -> None:
         self.tape = tape
         self.target = target
         self.source = source
-        self.t = fixes.name_of(target, frame, "target")
-        self.s = fixes.name_of(source, frame, "source")
-        self.tape_name = fixes.name_of(tape, frame, "tape")
+        self.t = fixes.name_of(target, scopes, "target")
+        self.s = fixes.name_of(source, scopes, "source")
+        self.tape_name = fixes.name_of(tape, scopes, "tape")
 
     def answer(self) -> WhyNone:
         if self.source.dtype not in INEXACT:
