@@ -25,7 +25,14 @@ class Structure(NamedTuple):
 
     @property
     def n_leaves(self) -> int:
-        return 1 if self.kind is None else sum(child.n_leaves for child in self.children)
+        if self.kind is None:
+            return 1
+        return len(self.children) if self.is_flat else sum(child.n_leaves for child in self.children)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is a container of leaves only."""
+        return self.kind is not None and self.children.count(LEAF) == len(self.children)
 
     def __str__(self) -> str:
         if self.kind is None:
@@ -96,6 +103,9 @@ def paths(structure: Structure, root: str = "") -> list[str]:
     """Python expressions that reach each leaf from `root`: 'batch["x"]', 'pair[0]'."""
     if structure.kind is None:
         return [root]
+    if structure.is_flat:
+        kind = structure.kind
+        return [root + step(kind, key) for key in structure.keys]
     found: list[str] = []
     for key, child in zip(structure.keys, structure.children, strict=True):
         found += paths(child, root + step(structure.kind, key))

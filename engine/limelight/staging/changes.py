@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight import nest
 from limelight.nest import Structure
-from limelight.staging.signature import Bound, Identity, Key, Signature, describe_part
+from limelight.staging.signature import LONG, Bound, Identity, Key, Signature, describe_part
 
 Part = tuple[Any, ...]
 _NUMBERS: Final = (int, float, complex)
@@ -75,7 +76,8 @@ SCOPE: Final = "ll.device"
 
 def show(part: Part, limit: int = 60) -> str:
     """A part in at most `limit` characters."""
-    text: str = part[1] if part[0] == "text" else describe_part(part)
+    kind = part[0]
+    text: str = part[1] if kind == "text" else part[1].words if kind == "object" else describe_part(part)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -86,14 +88,18 @@ def quoted(key: Any) -> str:
 
 def sealed(change: Change) -> Change:
     """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
-    if _is_harmless(change.before) and _is_harmless(change.after):
+    path, cause, before, after, note = change
+    keep_before = before[0] == "tensor" or _is_harmless(before)
+    keep_after = after[0] == "tensor" or _is_harmless(after)
+    if keep_before and keep_after:
         return change
-    before, after = [part if _is_harmless(part) else ("text", show(part)) for part in (change.before, change.after)]
-    return change._replace(before=before, after=after)
+    before = before if keep_before else ("text", show(before))
+    return Change(path, cause, before, after if keep_after else ("text", show(after)), note)
 
 
 def _is_harmless(part: Part) -> bool:
-    return part[0] == "tensor" or (part[0] == "value" and part[1] in _PLAIN)
+    """Whether a part that is no tensor's holds nothing but a number or a short string."""
+    return part[0] == "value" and (part[1] in _PLAIN or (part[1] is str and len(part[2]) <= LONG))
 
 
 def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
@@ -168,9 +174,12 @@ class _Node(NamedTuple):
     structure: Structure
     start: int
 
-    def children(self) -> list[tuple[Any, Structure, int]]:
+    def children(self) -> Sequence[tuple[Any, Structure, int]]:
         """The key, the structure and the first leaf of each child."""
-        found, start = [], self.start
+        structure, start = self.structure, self.start
+        if structure.is_flat:
+            return tuple(zip(structure.keys, structure.children, itertools.count(start), strict=False))
+        found = []
         for key, child in zip(self.structure.keys, self.structure.children, strict=True):
             found.append((key, child, start))
             start += 1 if child is nest.LEAF else child.n_leaves
@@ -242,6 +251,13 @@ class _Comparison:
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
             self.changes.append(Change(path, cause, before.outline(), after.outline(), note))
         old, new = self.old.parts, self.new.parts
+        if before.structure.is_flat and after.structure.is_flat:  # the common case, without a node for each leaf
+            places = dict(zip(before.structure.keys, itertools.count(before.start), strict=False))
+            for j, key in enumerate(after.structure.keys, after.start):
+                at = places.get(key)
+                if at is not None and old[at] != new[j]:
+                    self._leaf(name(key), at, j)
+            return
         known = {key: (child, i) for key, child, i in before.children()}
         for key, child, j in after.children():
             was, i = known.get(key, (None, 0))
@@ -285,14 +301,15 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
 
 
 def _note(cause: Cause, before: Part, after: Part) -> str:
+    if cause is Cause.TYPE:
+        kinds = before[0] == after[0] == "value"
+        return f"{before[1].__name__} -> {after[1].__name__}" if kinds else ""
     if cause is Cause.FUNCTION:
         return "a new function object"
     if cause is Cause.REDEFINED:
         return "defined again: the same name, another object"
     if cause is Cause.OBJECT and before[1].label == after[1].label:
         return "another instance" if isinstance(after[1], Bound) else "another object"
-    if cause is Cause.TYPE and before[0] == after[0] == "value":
-        return f"{before[1].__name__} -> {after[1].__name__}"
     return ""
 
 

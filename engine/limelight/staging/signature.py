@@ -32,7 +32,7 @@ from limelight.variables import Variable
 
 _BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
 _NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
-_LONG: Final = 60
+LONG: Final = 60
 _PLAIN_DEFAULTS: Final = _BY_VALUE | {float, complex}
 """Types of defaults that are the same at each call (no default is the type `type`: `inspect.Parameter.empty`)."""
 _UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
@@ -73,8 +73,14 @@ class Identity:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def words(self) -> str:
+        """The label, and whether the object has been deleted."""
+        label = self._label or self.label
+        return label if self.ref() is not None else f"{label} (deleted)"
+
     def __repr__(self) -> str:
-        return self.label if self.ref() is not None else f"{self.label} (deleted)"
+        return self.words
 
 
 class Bound(Identity):
@@ -305,10 +311,11 @@ def describe_object(x: Any) -> str:
 
     Runs no code of the user's.
     """
-    called = _own(x).get("__limelight_name__")
+    own = _own(x)
+    called = own.get("__limelight_name__") if own else None
     if isinstance(called, str):
         return called
-    name = x.__qualname__ if isinstance(x, _NAMED) else _own(x).get("__qualname__")
+    name = x.__qualname__ if isinstance(x, _NAMED) else own.get("__qualname__") if own else None
     return f"{type(x).__name__} {name}" if isinstance(name, str) else f"{type(x).__name__} object"
 
 
@@ -346,8 +353,8 @@ def describe(paths: Sequence[str], key: Key) -> str:
 
 def _said(value: Any) -> str:
     """`repr` of a plain value, short, and sure to return something."""
-    if isinstance(value, (str, bytes)) and len(value) > _LONG:
-        return f"{value[:_LONG]!r}..."
+    if isinstance(value, (str, bytes)) and len(value) > LONG:
+        return f"{value[:LONG]!r}..."
     try:
         return repr(value)
     except Exception:  # noqa: BLE001  # an enumeration's repr may be the user's, and an explanation must not raise
