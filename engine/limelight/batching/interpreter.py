@@ -9,7 +9,7 @@ from typing import Any
 from limelight import dispatch
 from limelight.batching.batched import Batched, BatchedObject, batched
 from limelight.batching.rules import Shared, Site, loop, rule_for
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, LimelightError
 from limelight.registry import Op
 from limelight.tensor import Tensor
 
@@ -64,7 +64,11 @@ class Batcher(dispatch.Interpreter):
     def _result(self, site: Site) -> Any:
         rule = rule_for(site.op)
         if rule is not None and list not in map(type, site.inputs):
-            result = rule(site)
+            try:
+                result = rule(site)
+            except LimelightError:
+                site.op.infer(*site.specs(), *site.attrs)  # its own words, for one example, are better
+                raise
             if result is not NotImplemented:
                 return result
         self.looped[site.op.name] = self.looped.get(site.op.name, 0) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.batching.rules import Site, rule
+from limelight.batching.rules import Site, front, rule
 from limelight.tensor import Tensor
 
 
@@ -45,11 +45,38 @@ def spread(site: Site) -> Any:
 
 @rule("conv", "conv_transpose")
 def convolved(site: Site) -> Any:
-    """With filters for all examples. Where each has its own they are convolved one by one."""
-    x, filters = site.inputs
-    if site.mask[1] or not _known(site):
+    """With filters for all examples; or, where each has its own, with each example as a group of channels."""
+    if not _known(site):
         return NotImplemented
-    attrs = list(site.attrs)
-    if site.op == "conv_transpose":
-        attrs[-1] = _for_all(site, attrs[-1])
-    return _apart(site.run((_merged(x), filters), *attrs), site.size)
+    stride, padding, dilation, groups, *shape = site.attrs
+    if not site.mask[1]:
+        given = [_merged(site.inputs[0]), site.inputs[1]]
+        return _apart(
+            site.run(given, stride, padding, dilation, groups, *[_for_all(site, n) for n in shape]), site.size
+        )
+    given = [_beside(site.lead(0)), _beside(site.lead(1))]
+    wider = [(*n[:-1], None if n[-1] is None else site.size * n[-1]) for n in shape]
+    return _one_by_one(site.run(given, stride, padding, dilation, site.size * groups, *wider), site.size)
+
+
+@rule("conv_filter_gradient")
+def filters(site: Site) -> Any:
+    """One gradient for each example, which is a group of channels."""
+    if not _known(site):
+        return NotImplemented
+    stride, padding, dilation, groups, shape = site.attrs
+    given = [_beside(site.lead(0)), _beside(site.lead(1))]
+    wider = (*shape[:-1], None if shape[-1] is None else site.size * shape[-1])
+    return _one_by_one(site.run(given, stride, padding, dilation, site.size * groups, wider), site.size)
+
+
+def _beside(x: Tensor) -> Tensor:
+    """(n, ..., channels) -> (..., n * channels)."""
+    moved = x.transpose((*range(1, x.ndim - 1), 0, x.ndim - 1))
+    return moved.reshape((*moved.shape[:-2], -1))
+
+
+def _one_by_one(x: Tensor, size: int) -> Tensor:
+    """(..., n * channels) -> (n, ..., channels)."""
+    apart = x.reshape((*x.shape[:-1], size, -1))
+    return front(apart, apart.ndim - 2)
