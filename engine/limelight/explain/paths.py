@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from limelight.explain.history import Step
+from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.registry import Op
 from limelight.source import Source
@@ -21,6 +22,7 @@ class Cut(NamedTuple):
     integer: bool  # whether it ends there because the result is no floating number
     inside: str  # the staged function that it is in
     outputs: tuple[int, ...]
+    beside: tuple[int, ...] = ()  # the other outputs of that function, which have nothing to do with it
 
 
 class Reach(NamedTuple):
@@ -47,7 +49,7 @@ def forwards(tape: GradientTape, start: int) -> Reach:
             _follow(edge, reach)
     for note in tape._notes:
         if reach.uids.intersection(note.inputs):
-            reach.cuts.append(_cut_of(note, reach.uids))
+            reach.cuts.extend(_cuts_of(note, reach.uids))
     return reach
 
 
@@ -57,13 +59,10 @@ def _follow(edge: Edge, reach: Reach) -> None:
     if graph is None:
         reach.uids.update(uid for uid in edge.outputs if uid)
         return
-    given = [i for i, uid in enumerate(edge.inputs) if uid in reach.uids]
-    outputs, cut = through(graph, given)
+    outputs, cuts = through(graph, [i for i, uid in enumerate(edge.inputs) if uid in reach.uids])
     reach.uids.update(edge.outputs[i] for i in outputs if edge.outputs[i])
     reach.uids.update(uid for uid in edge.outputs[len(graph.outputs) :] if uid)
-    if cut is not None:
-        hidden = tuple(uid for i, uid in enumerate(edge.outputs[: len(graph.outputs)]) if i not in outputs)
-        reach.cuts.append(_cut_in(cut, graph.name, hidden))
+    reach.cuts.extend([_cut_in(cut, graph.name, edge.outputs) for cut in cuts])
 
 
 def _graph_of(saved: Any) -> Graph | None:
@@ -73,46 +72,77 @@ def _graph_of(saved: Any) -> Graph | None:
     return found if isinstance(found, Graph) else None
 
 
-def _cut_of(note: Note, reached: set[int]) -> Cut:
-    """A note as a cut: for a call, the node inside it."""
-    integer = bool(note.dtypes) and all(dtype not in INEXACT for dtype in note.dtypes)
+def _cuts_of(note: Note, reached: set[int]) -> list[Cut]:
+    """A note as cuts: for a call, the nodes inside it."""
     for function in note.attrs:
         graph = getattr(function, "graph", None)
         if isinstance(graph, Graph):
             first = len(note.inputs) - len(graph.inputs)
-            _, cut = through(graph, [i for i in range(len(graph.inputs)) if note.inputs[first + i] in reached])
-            if cut is not None:
-                return _cut_in(cut, graph.name, note.outputs)
-    return Cut(note.op, note.source, integer, "", note.outputs)
+            _, cuts = through(graph, [i for i in range(len(graph.inputs)) if note.inputs[first + i] in reached])
+            if cuts:
+                return [_cut_in(cut, graph.name, note.outputs) for cut in cuts]
+    integer = bool(note.dtypes) and all(dtype not in INEXACT for dtype in note.dtypes)
+    return [Cut(note.op, note.source, integer, "", note.outputs)]
 
 
-def _cut_in(node: Node, name: str, outputs: tuple[int, ...]) -> Cut:
+class End(NamedTuple):
+    """A node at which a path ends, and the outputs of its graph that come of it all the same."""
+
+    node: Node
+    outputs: set[int]
+
+
+def _cut_in(end: End, name: str, outputs: Sequence[int]) -> Cut:
+    node = end.node
     integer = all(getattr(value.spec, "dtype", None) not in INEXACT for value in node.outputs)
-    return Cut(node.op, node.stack[0] if node.stack else None, integer, name, outputs)
+    found = tuple([uid for i, uid in enumerate(outputs) if i in end.outputs])
+    others = tuple([uid for i, uid in enumerate(outputs) if i not in end.outputs])
+    return Cut(node.op, node.stack[0] if node.stack else None, integer, name, found, others)
 
 
-def through(graph: Graph, given: Iterable[int]) -> tuple[set[int], Node | None]:
-    """Which outputs of a graph depend, differentiably, on the inputs `given`; and the first node where a path ends."""
+def through(graph: Graph, given: Iterable[int]) -> tuple[set[int], list[End]]:
+    """Which outputs of a graph depend, differentiably, on the inputs `given`; and the nodes where paths end."""
     reached: set[Value] = {graph.inputs[i] for i in given}
-    first: Node | None = None
-    for node in graph.nodes:
+    ends: list[End] = []
+    for place, node in enumerate(graph.nodes):
         inputs = [i for i, value in enumerate(node.inputs) if value in reached]
         if not inputs:
             continue
-        outputs, cut = _through_node(node, inputs)
+        outputs, inner = _through_node(node, inputs)
         reached.update(outputs)
-        first = first or cut
-    return {i for i, value in enumerate(graph.outputs) if value in reached}, first
+        ends += [End(cut, _come_of(graph, place)) for cut in inner]
+    return {i for i, value in enumerate(graph.outputs) if value in reached}, ends
 
 
-def _through_node(node: Node, inputs: Sequence[int]) -> tuple[list[Value], Node | None]:
+def _through_node(node: Node, inputs: Sequence[int]) -> tuple[list[Value], list[Node]]:
     outputs = [value for value in node.outputs if getattr(value.spec, "dtype", None) in INEXACT]
     if node.op.vjp is None or not outputs:
-        return [], node
-    if node.op == "call":
-        inner, cut = through(node.functions[0].graph, inputs)
-        return [node.outputs[i] for i in inner], cut
-    return outputs, None
+        return [], [node]
+    if node.op not in ("call", "cond"):
+        return outputs, []
+    indices: set[int] = set()
+    cuts: list[Node] = []
+    for function in node.functions:
+        graph: Any = function.graph
+        first = len(node.inputs) - len(graph.inputs)
+        inner, ends = through(graph, [i - first for i in inputs if i >= first])
+        indices |= inner
+        cuts += [end.node for end in ends]
+    return [node.outputs[i] for i in sorted(indices)], cuts
+
+
+def _come_of(graph: Graph, place: int) -> set[int]:
+    """The outputs of a graph that come of its node at `place` in any way, also by way of a variable."""
+    node = graph.nodes[place]
+    touched = {*node.outputs, *_written(node)}
+    for later in graph.nodes[place + 1 :]:
+        if not touched.isdisjoint(later.inputs):
+            touched.update((*later.outputs, *_written(later)))
+    return {i for i, value in enumerate(graph.outputs) if value in touched}
+
+
+def _written(node: Node) -> frozenset[Value]:
+    return effects_of(node).writes
 
 
 class Found(NamedTuple):

@@ -105,12 +105,19 @@ class _Question:
             return self._unwatched()
         reach = forwards(self.tape, self.source._uid)
         if self.target._uid and self.target._uid in reach.uids:
-            return self._say("connected", f"every op from `{self.s}` to `{self.t}` was recorded, and differentiates")
+            return self._connected(reach)
         if steps:
             return self._exactly(backwards(steps, self.target._uid, self.source._uid), reach)
         if self.tape._used and not self.tape.persistent and self.tape._outline is None:
             return self._used(reach)
         return self._by_cuts(reach)
+
+    def _connected(self, reach: Reach) -> WhyNone:
+        own = [edge for edge in reach.edges if edge.op.name in ("custom_gradient", "custom_forward")]
+        said = f"every op from `{self.s}` to `{self.t}` was recorded, and differentiates"
+        if own:
+            said += "; if the gradient is None all the same, the gradient function of a custom_gradient returns None"
+        return self._say("connected", said, line=own[0].source if own else None)
 
     def _unwatched(self) -> WhyNone:
         """The source is not watched, and nobody knows what happened outside the tape's sight."""
@@ -134,10 +141,11 @@ class _Question:
 
     def _by_cuts(self, reach: Reach) -> WhyNone:
         """From what the tape itself noted."""
-        exact = [cut for cut in reach.cuts if self.target._uid and self.target._uid in cut.outputs]
-        cuts = exact or reach.cuts
-        if cuts:
-            return self._cut(cuts[0])
+        uid = self.target._uid
+        possible = [cut for cut in reach.cuts if not uid or uid not in cut.beside]
+        cuts = [cut for cut in possible if uid and uid in cut.outputs] or possible
+        if cuts:  # what decides a branch is an integer, and hardly what was meant
+            return self._cut(next((cut for cut in cuts if not cut.integer), cuts[0]))
         if reach.edges:
             last = reach.edges[-1]
             said = f"what depends on `{self.s}` leads to {last.op}, but nothing that was recorded leads to `{self.t}`"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from limelight import dispatch, dtypes, nest, shapes
+from limelight import dispatch, nest, shapes
 from limelight.batching import Batched
-from limelight.devices import CPU0, Device
-from limelight.dtypes import DType
 from limelight.errors import ArgumentError, ControlFlowError
-from limelight.registry import Op, Taped, defop, get
-from limelight.spec import ObjectSpec, Spec, TensorSpec, known
+from limelight.registry import Op, get
+from limelight.spec import TensorSpec, known
 from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
-from limelight.staging.gradient import Pair, call, pair_of, watched_mask
-from limelight.tape import INEXACT, filled, unrecorded, zeros
+from limelight.staging.invariants import read_outside
+from limelight.staging.loop_op import while_detached, while_op
+from limelight.tape import unrecorded
 from limelight.tensor import Tensor, as_tensor
 
 
@@ -80,13 +76,14 @@ class Loop(NamedTuple):
 
     def run_detached(self, leaves: list[Tensor], limit: int | None) -> Any:
         """The same, while tapes look away."""
+        leaves = [dispatch.apply(get("stop_gradient"), (x,)) for x in leaves]  # which tapes take note of
         with unrecorded():
             result = self.run(leaves, limit)
         return nest.map_structure(lambda x: dispatch.apply(get("stop_gradient"), (x,)), result)
 
     def stage(self, leaves: list[Tensor], limit: int | None, op: Op | None = None) -> Any:
         """Makes the loop one op."""
-        (cond_fn, body_fn), captures = close(self.trace())
+        (cond_fn, body_fn), captures = read_outside(*close(self.trace()))
         results = dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
         return nest.unflatten(self.structure, results)
 
@@ -152,225 +149,3 @@ def _limit(given: Any) -> int | None:
         raise ArgumentError(f"while_loop: maximum_iterations must be a number from 0 on, or None, got {given!r}")
     limit: int = given.__index__()
     return limit
-
-
-def _infer(*given: Any) -> tuple[Spec, ...]:
-    _, body_fn, n, _ = given[-4:]
-    return tuple(value.spec for value in body_fn.graph.inputs[:n])
-
-
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, cond_fn, body_fn, n, limit = given
-    values, captures = tuple(data[:n]), tuple(data[n:])
-    done = 0
-    while (limit is None or done < limit) and bool(cond_fn.run(*values, *captures)[0]):
-        values = body_fn.run(*values, *captures)
-        done += 1
-    return values
-
-
-# Its gradient: forward stacks what each iteration's backward needs, backward is a while_loop that walks the stacks
-
-Place = tuple[str, int]
-"""("input", i) or ("output", i) of the body: something that is stacked, one row for each iteration."""
-
-
-class Record(NamedTuple):
-    """What a forward loop leaves behind: the stacks that its own outputs show, and those that its backward needs."""
-
-    pair: Pair
-    observed: tuple[Place, ...]
-    needed: tuple[Place, ...]
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        return self.observed + self.needed
-
-
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
-    cond_fn, body_fn, n, limit = attrs[:4]
-    pair = pair_of(body_fn, watched_mask(inputs))
-    if not any(pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
-        return None  # a loop variable that the body overwrites goes through untouched when there are no iterations
-    changing = tuple((where, i) for where, i in pair.sources if where == "output" or i < n)
-    observed = attrs[4].places if len(attrs) > 4 else ()
-    shown = n + 1 + len(observed) if len(attrs) > 4 else n
-    record = Record(pair, observed, changing)
-    return Taped(while_forward, (cond_fn, pair.forward, n, limit, record), lambda outputs: outputs[:shown])
-
-
-def _infer_forward(*given: Any) -> tuple[Spec, ...]:
-    _, body_fn, n, _, record = given[-5:]
-    values = {"input": body_fn.graph.inputs, "output": body_fn.graph.outputs}
-    stacks = [_stacked(values[where][i].spec) for where, i in record.places]
-    return (*[value.spec for value in body_fn.graph.inputs[:n]], known((), dtypes.int32), *stacks)
-
-
-def _stacked(row: Spec) -> Spec:
-    """The spec of a stack of rows, one for each iteration: a tensor, or a list where the rows are opaque."""
-    if isinstance(row, TensorSpec):
-        return known((None, *row.shape), row.dtype)
-    assert isinstance(row, ObjectSpec)
-    return ObjectSpec(f"list of {row.kind}")
-
-
-def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, cond_fn, body_fn, n, limit, record = given
-    values, captures = tuple(data[:n]), tuple(data[n:])
-    history: list[list[Any]] = [[] for _ in record.places]
-    done = 0
-    while (limit is None or done < limit) and bool(cond_fn.run(*values, *captures)[0]):
-        outputs = body_fn.run(*values, *captures)
-        for column, (where, i) in zip(history, record.places, strict=True):
-            column.append(values[i] if where == "input" else outputs[i])
-        values = outputs[:n]
-        done += 1
-    specs = _infer_forward(cond_fn, body_fn, n, limit, record)[n + 1 :]
-    return (*values, np.int32(done), *[_stack(xp, column, spec) for column, spec in zip(history, specs, strict=True)])
-
-
-def _stack(xp: Any, rows: list[Any], spec: Any) -> Any:
-    if not isinstance(spec, TensorSpec):
-        return rows
-    if not rows:
-        return xp.empty(tuple(m or 0 for m in spec.shape), dtype=spec.dtype)
-    try:
-        return xp.stack(rows)
-    except ValueError:
-        raise ControlFlowError(
-            f"while_loop: an intermediate of shape {rows[0].shape} changes shape between iterations, which its "
-            "gradient does not support; keep shapes fixed in the body (pad), or take the gradient of an eager loop"
-        ) from None
-
-
-def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
-    n, record = attrs[2], attrs[4]
-    invariant = tuple((i, inputs[i]) for where, i in record.pair.sources if where == "input" and i >= n)
-    sizes = tuple([_kind(x) if c else None for x, c in zip(inputs, record.pair.connected, strict=True)])
-    stacks = out[n + 1 + len(record.observed) :]
-    return (record, n, out[n], tuple(stacks), invariant, sizes, tuple(out[:n]))
-
-
-def _kind(x: Any) -> tuple[Any, DType, Device]:
-    """What zeros in the place of `x` need. Asked at once: a variable may have another size later."""
-    return x.sizes(), x.dtype, x._device
-
-
-def _loose(shape: shapes.Shape) -> shapes.Shape:
-    """`shape`, of which nothing is known where some size is not: gradients get theirs from vectors of sizes then."""
-    return shape if shapes.is_static(shape) else (None,) * len(shape)
-
-
-def _zeros(sizes: Any, dtype: DType, device: Device) -> Tensor:
-    if device is CPU0:
-        return zeros(sizes, dtype)
-    with dispatch.device(device):
-        return zeros(sizes, dtype)
-
-
-def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    record, n, count, stacks, invariant, sizes, finals = saved
-    pair: Pair = record.pair
-    carried = [i for i in range(n) if finals[i].dtype in INEXACT]
-    captured = [i for i in range(n, len(needed)) if needed[i] and pair.connected[i]]
-    seeds = [g[i] if g[i] is not None else filled(0, finals[i]) for i in carried]
-    rows = [(place, grad) for place, grad in zip(record.observed, g[n + 1 :], strict=False) if grad is not None]
-    step = Step(pair, n, stacks, dict(invariant), carried, captured, rows)
-    start = (count - 1, *seeds, *[_zeros(*sizes[i]) for i in captured])
-    end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[_loose(x.shape) for x in start])
-    results: list[Any] = [None] * len(needed)
-    for i, value in zip([*carried, *captured], end[1:], strict=True):
-        results[i] = value if needed[i] else None
-    return tuple(results)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step back: gradients after an iteration to gradients before it; captured inputs' gradients are added up."""
-
-    pair: Pair
-    n: int
-    stacks: tuple[Any, ...]
-    invariant: dict[int, Any]
-    carried: list[int]
-    captured: list[int]
-    rows: list[tuple[Place, Any]]  # gradients of stacks that the loop itself returned
-
-    def __call__(self, k: Any, *gradients: Any) -> tuple[Any, ...]:
-        after, totals = gradients[: len(self.carried)], gradients[len(self.carried) :]
-        seeds: dict[int, Any] = dict(zip(self.carried, after, strict=True))
-        extra: dict[int, Any] = {}
-        for (where, i), grad in self.rows:
-            target = seeds if where == "output" else extra
-            target[i] = target[i] + grad[k] if i in target else grad[k]
-        found = self._pull(k, seeds)
-        for i, grad in extra.items():
-            found[i] = found[i] + grad if i in found else grad
-        before = [found[i] if i in found else x * 0 for i, x in zip(self.carried, after, strict=True)]
-        sums = [t + found[i] if i in found else t for i, t in zip(self.captured, totals, strict=True)]
-        return (k - 1, *before, *sums)
-
-    def _pull(self, k: Any, seeds: dict[int, Any]) -> dict[int, Any]:
-        pair = self.pair
-        needed = tuple((i in self.carried or i in self.captured) and c for i, c in enumerate(pair.connected))
-        function, targets = pair.backward(needed, tuple(i in seeds for i in range(pair.n_outputs)))
-        if not targets:
-            return {}
-        stacked = iter([_row(stack, k) for stack in self.stacks])
-        residuals = [
-            self.invariant[i] if where == "input" and i >= self.n else next(stacked) for where, i in pair.sources
-        ]
-        values = dispatch.apply(call, (*residuals, *[seeds[i] for i in sorted(seeds)]), (function,))
-        return dict(zip(targets, values, strict=True))
-
-
-def _row(stack: Any, k: Any) -> Any:
-    """The k-th row of a stack, which may be a list of opaque values."""
-    return stack[k] if isinstance(stack, Tensor) else dispatch.apply(row_op, (stack, k))
-
-
-row_op: Op = defop(
-    "row_of_list",
-    inputs="rows:any k:any",
-    infer=lambda rows, k: ObjectSpec(rows.kind.removeprefix("list of ")),
-    kernel=lambda xp, rows, k: rows[int(k)],
-    why_no_gradient="its operand is an opaque value",
-)
-
-while_op: Op = defop(
-    "while_loop",
-    inputs="*xs:any",
-    attrs="cond body n_vars maximum_iterations",
-    infer=_infer,
-    kernel=_run,
-    multiple=True,
-    higher_order=True,
-    taped=_taped,
-    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records while_forward
-    maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
-)
-
-while_detached: Op = defop(
-    "while_detached",
-    inputs="*xs:any",
-    attrs="cond body n_vars maximum_iterations",
-    infer=_infer,
-    kernel=_run,
-    multiple=True,
-    higher_order=True,
-    why_no_gradient="the loop was asked for no gradient (back_prop=False)",
-)
-
-while_forward: Op = defop(
-    "while_forward",
-    inputs="*xs:any",
-    attrs="cond body n_vars maximum_iterations record",
-    infer=_infer_forward,
-    kernel=_run_forward,
-    multiple=True,
-    higher_order=True,
-    taped=_taped,
-    save=_save,
-    vjp={"xs": _pull},
-    maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
-)

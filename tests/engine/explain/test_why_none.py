@@ -277,3 +277,45 @@ def test_every_cause_is_known() -> None:
         "tape already used",
     }
     assert tested == set(CAUSES)
+
+
+def test_inside_a_staged_function_only_what_leads_to_the_target_counts() -> None:
+    v, x = ll.Variable(3.0, name="v"), ll.constant(2.0)
+
+    @ll.function
+    def f(a: Any) -> Any:
+        before = v.read_value()
+        v.assign(a * a)
+        return before, v.read_value()
+
+    with ll.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        before, after = f(x)
+    assert ll.explain.why_none(tape, after, x).cause == "assign"
+    assert ll.explain.why_none(tape, after, x).line.text == "v.assign(a * a)"  # type: ignore[union-attr]
+    assert ll.explain.why_none(tape, before, x).cause == "not reachable"
+    assert ll.explain.why_none(tape, before, v).cause == "connected"
+
+
+def test_a_branch_is_looked_into_and_its_condition_is_not_blamed() -> None:
+    x = ll.constant(2.0)
+    f = ll.function(lambda a: ll.cond(a > 0, lambda: ll.stop_gradient(a) * 2.0, lambda: ll.floor(a)))
+    with ll.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x) is None
+    assert ll.explain.why_none(tape, y, x).op == "stop_gradient"
+
+
+def test_a_loop_without_gradient_and_a_rule_that_gives_none() -> None:
+    x = ll.constant(2.0)
+    with ll.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = ll.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * 2.0), (0, x), back_prop=False)[1]
+    assert ll.explain.why_none(tape, y, x).cause == "stop_gradient"
+    own = ll.custom_gradient(lambda a: (a * 2.0, lambda dy: None))
+    with ll.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = own(x)
+    assert tape.gradient(y, x) is None
+    assert "custom_gradient returns None" in str(ll.explain.why_none(tape, y, x))
