@@ -1,6 +1,7 @@
 """Settings of the whole process: `ll.config`."""
 
 from limelight.devices import set_virtual_devices
+from limelight.optimise.settings import optimiser
 from limelight.staging.eagerly import run_functions_eagerly
 
-__all__ = ["run_functions_eagerly", "set_virtual_devices"]
+__all__ = ["optimiser", "run_functions_eagerly", "set_virtual_devices"]

@@ -223,7 +223,10 @@ class Scribe:
         written = [_inline(param) or self._bind(param, "p") for param in params] if params else []
         if how.kernel is None:
             return f"{words[0]}{how.middle}{', '.join([*words[1:], *written])}{how.end}"
+        if how.packed:
+            words = [f"({', '.join(words)},)"]
         arguments = [*[self._bind(x, "xp") for x in how.first], *words] if how.first else words.copy()
+        arguments += [self._bind(x, "c") for x in how.besides]
         if out is not None:
             arguments.append(f"{how.out}{out}")
         return f"{self._bind(how.kernel, node.op.name)}({', '.join(arguments + written)})"

@@ -13,12 +13,12 @@ from limelight.registry import Op
 
 
 class Formula(NamedTuple):
-    """An expression: `kernel(*first, *operands, *params)`, or without a kernel `operand middle others, params end`.
+    """`kernel(*first, *operands, *besides, *params)`, or without a kernel `operand middle others, params end`.
 
     `params` stand instead of the node's. `elementwise`: a ufunc, whose result may go into an operand's buffer, which
     is its last argument, after the word `out`.
     `fresh`: the result is a new array that shares nothing with the operands, which are not kept either.
-    `scalar`: literals are wanted as NumPy scalars rather than as 0-d arrays.
+    `scalar`: literals are wanted as NumPy scalars rather than as 0-d arrays. `packed`: operands go in as one tuple.
     """
 
     kernel: Callable[..., Any] | None = None
@@ -30,12 +30,14 @@ class Formula(NamedTuple):
     out: str = ""
     fresh: bool = False
     scalar: bool = False
+    packed: bool = False
+    besides: tuple[Any, ...] = ()
 
 
 Choice: TypeAlias = Callable[[Node], Formula | None]
 """Whether something cheaper than the op's kernel does for a node."""
 
-_NEW: Final = frozenset([np.where, np.concatenate, np.stack, np.take, np.dot])
+_NEW: Final = frozenset([np.where, np.concatenate, np.stack, np.take, np.dot, np.matmul])
 """Functions of NumPy, besides its ufuncs, that return new arrays."""
 
 _NAMED: Final = (np.maximum, np.minimum)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import getattr_static
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 from weakref import ref
 
 import numpy as np
@@ -144,16 +144,25 @@ class Node:
         return f"<node {self.op}>"
 
 
+class Group(NamedTuple):
+    """Nodes that are evaluated together, operands before users; only the last one's result is used by others."""
+
+    kind: str
+    nodes: tuple[Node, ...]
+
+
 class Graph:
     """A dataflow graph with named inputs and outputs.
 
     `inputs` are the arguments followed by `n_captures` captured values; `input_names` names them all. `nodes` are in
-    an order in which they may run. Passes never change a graph: they build another.
+    an order in which they may run; `groups` are nodes that belong together, for executors and views. Passes never
+    change a graph: they build another.
     """
 
     __slots__ = (
         "__weakref__",
         "_numbers",
+        "groups",
         "input_names",
         "inputs",
         "n_captures",
@@ -172,6 +181,7 @@ class Graph:
         *,
         input_names: Sequence[str] = (),
         n_captures: int = 0,
+        groups: Sequence[Group] = (),
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -179,6 +189,7 @@ class Graph:
         self.outputs = tuple(outputs)
         self.input_names = tuple(input_names) or tuple(f"arg{i}" for i in range(len(self.inputs)))
         self.n_captures = n_captures
+        self.groups = tuple(groups)
         self._numbers: dict[Value, int] | None = None
         self.summary: Any = None  # what limelight.graph.effects found out about this graph
 

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from limelight import events
-from limelight.errors import ArgumentError
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
 from limelight.graph.verify import verify
 from limelight.optimise.fold import fold
+from limelight.optimise.fuse import fuse
+from limelight.optimise.hoist import hoist
 from limelight.optimise.prune import prune
 from limelight.optimise.record import Pass, PassRecord
+from limelight.optimise.settings import Setting, checked, setting
 from limelight.optimise.share import share
+from limelight.optimise.simplify import simplify, simplify_exactly
+from limelight.optimise.spread import spread
+from limelight.optimise.stack import stack
 
-LEVELS: Final[tuple[tuple[Pass, ...], ...]] = ((), (prune,), (prune, fold, share, prune))
-"""The passes of each level: nothing, only what is unused, everything."""
 ROUNDS: Final = 4
-"""The passes of a level are repeated at most so often."""
+"""Passes that find work for one another are repeated at most so often."""
+_REPEATED: Final = ("prune", "fold", "simplify", "share")
+_ONCE: Final = ("hoist", "stack", "spread")
+_AFTERWARDS: Final = ("fold", "share", "prune")
+_BY_NAME: Final[Mapping[str, Pass]] = {
+    "prune": prune,
+    "fold": fold,
+    "share": share,
+    "simplify": simplify,
+    "hoist": hoist,
+    "stack": stack,
+    "spread": spread,
+    "fuse": fuse,
+}
 
 
 class Optimised(NamedTuple):
@@ -27,35 +44,49 @@ class Optimised(NamedTuple):
     records: tuple[PassRecord, ...]
 
 
-def optimise(graph: Graph, level: int = 2, *, check: bool = False) -> Optimised:
-    """Runs the passes of `level` (0 none, 1 prune, 2 all) over `graph`, again while they find something to do.
+def optimise(graph: Graph, level: int | None = None, *, check: bool = False) -> Optimised:
+    """Runs the passes of `level` over `graph`, some of them again while they find something to do.
 
-    The result computes the same outputs with the same effects in the same order. With `check` the graph is verified
-    after each pass. Raises ArgumentError for a level that does not exist.
+    0 is none, 1 only what is unused, 2 what keeps every bit of every result, 3 what may round otherwise too; without a
+    level, what `ll.config.optimiser` says. The result computes the same outputs with the same effects in the same
+    order. With `check` the graph is verified after each pass. Raises ArgumentError for a level that does not exist.
     """
-    if level not in range(len(LEVELS)):
-        raise ArgumentError(f"optimisation levels are 0 to {len(LEVELS) - 1}, got {level!r}")
+    chosen = setting.get() if level is None else checked(level)
     with collector_paused():
-        return _run(graph, LEVELS[level], check)
+        return _Run(chosen, check).all(graph)
 
 
-def _run(graph: Graph, passes: tuple[Pass, ...], check: bool) -> Optimised:
-    records: list[PassRecord] = []
-    results: dict[Pass, Graph] = {}  # passes find nothing in what they have just made
-    for _ in range(ROUNDS):
-        before = graph
-        for step in passes:
-            if results.get(step) is graph:
-                continue
-            graph, record = step(graph)
-            results[step] = graph
-            records.append(record)
-            _announce(graph, record)
-            if check:
-                verify(graph)
-        if graph is before:
-            break
-    return Optimised(graph, tuple(records))
+class _Run:
+    def __init__(self, chosen: Setting, check: bool) -> None:
+        self._chosen = chosen
+        self._names = frozenset(chosen.names())
+        self._check = check
+        self._records: list[PassRecord] = []
+        self._results: dict[str, Graph] = {}  # passes find nothing in what they have just made
+
+    def all(self, graph: Graph) -> Optimised:
+        for _ in range(ROUNDS):
+            before = graph
+            graph = self._some(_REPEATED, graph)
+            if graph is before:
+                break
+        again = self._some(_ONCE, graph)
+        if again is not graph:
+            graph = self._some(_AFTERWARDS, again)
+        return Optimised(self._some(("fuse",), graph), tuple(self._records))
+
+    def _some(self, names: Iterable[str], graph: Graph) -> Graph:
+        for name in names:
+            if name in self._names and self._results.get(name) is not graph:
+                graph = self._results[name] = self._one(name, graph)
+        return graph
+
+    def _one(self, name: str, graph: Graph) -> Graph:
+        step = simplify_exactly if name == "simplify" and not self._chosen.inexact else _BY_NAME[name]
+        graph, record = step(graph)
+        self._records.append(record)
+        _announce(graph, record)
+        return verify(graph) if self._check else graph
 
 
 def _announce(graph: Graph, record: PassRecord) -> None:

@@ -13,7 +13,8 @@ from limelight.graph.ir import Graph, Node
 class Change(NamedTuple):
     """One thing that a pass did: `new` nodes of its result stand for `old` nodes of the graph that it was given.
 
-    `rule` is a word, `reason` a sentence, `source` the user's line of the (first) old node: (file or cell, line).
+    Both may be many, or none: what is unused has no new nodes, a mark or a node that came to others no old ones. `rule`
+    is a word, `reason` a sentence, `source` the user's line of the first of these nodes: (file or cell, line).
     """
 
     rule: str
@@ -23,7 +24,8 @@ class Change(NamedTuple):
 
     @property
     def source(self) -> tuple[str, int] | None:
-        return self.old[0].source
+        nodes = self.old or self.new
+        return nodes[0].source if nodes else None
 
 
 class PassRecord(NamedTuple):
@@ -65,6 +67,11 @@ class Recorder:
         self._removed += len(old)
         self._added += added
         self.changes.append(Change(rule, reason, old, new))
+
+    def same(self, graph: Graph) -> tuple[Graph, PassRecord]:
+        """The result of a pass that changed no node: the graph, or one of the same nodes."""
+        seconds, n = time.perf_counter() - self._started, len(graph.nodes)
+        return graph, PassRecord(self._name, n, 0, 0, n, seconds, self.changes, {})
 
     def finish(self, rewriter: Rewriter) -> tuple[Graph, PassRecord]:
         """The pass's result."""

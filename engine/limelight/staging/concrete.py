@@ -40,6 +40,12 @@ class GraphFunction:
         self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
         self._placed: dict[tuple[Device, ...], Placed] = {}
 
+    def with_graph(self, graph: Graph) -> GraphFunction:
+        """A function of another graph, for passes that change what a node calls."""
+        made = GraphFunction(graph)
+        made.blanks = self.blanks
+        return made
+
     @cached_property
     def run(self) -> plan.Plan:
         """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""

@@ -24,17 +24,19 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "any": [(None, False), ((0,), True)],
     "astype": [(dtypes.float64,), (dtypes.float32,), (dtypes.bfloat16,), (dtypes.int8,)],
     "broadcast_to": [((2, 3),), ((4, 2, 1, 3),), ((70, 80, 3),)],
+    "concat": [(0,), (-1,)],
     "expand_dims": [(0,), (-1,), ((0, 2),)],
     "identity": [()],
     "matrix_transpose": [()],
     "max": [(None, False), ((0,), True), ((-1,), False)],
     "min": [(None, False), ((0,), True), ((-1,), False)],
     "prod": [(None, False), ((0,), True), ((-1,), False)],
+    "relu": [()],
     "reshape": [((-1,),), ((3, -1),)],
     "slice": [(((None, None, -1),),), ((0,),), ((None, (0, 1, None)),)],
     "squeeze": [((0,),), ((-1,),), (())],
     "stop_gradient": [()],
-    "sum": [(None, False), ((0,), True), ((-1,), False), ((0, 1), False)],
+    "sum": [(None, False), ((0,), True), ((0,), False), ((-1,), False), ((0, 1), False), ((), False)],
     "sum_to": [((3,),), ((1,),), ((1, 3),), ((2, 1),), ((1, 1),), ((2, 3),), ((),)],
     "transpose": [((1, 0),), ((0, 2, 1),)],
 }
@@ -118,6 +120,32 @@ def test_products(dtype: np.dtype) -> None:
                 agree(*found)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+def test_masks(dtype: np.dtype) -> None:
+    odd = np.array([[np.nan, np.inf, -np.inf], [0.0, -0.0, 2.0]]).astype(dtype)
+    for g in (sample((2, 3), dtype), odd, odd[::-1]):
+        with np.errstate(invalid="ignore"):
+            agree(*applied("relu_grad", [g, odd], (), [TensorSpec((2, 3), dtype)] * 2))
+
+
+def test_small_sums_are_products_and_large_ones_are_not() -> None:
+    """The order of additions differs; results agree but for rounding, and infinities and NaN stay what they are."""
+    for shape, chosen in (((30, 40), True), ((80, 80), False)):
+        array = sample(shape, dtypes.float32)
+        odd = array.copy()
+        odd[0, :2] = np.inf, np.nan
+        for params in [(None, False), ((0,), False), ((1,), False)]:
+            got, expected = applied("sum", [array], params, [TensorSpec(shape)])
+            assert got.dtype == expected.dtype
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-3)
+            got, expected = applied("sum", [odd], params, [TensorSpec(shape)])
+            assert np.array_equal(np.isnan(got), np.isnan(expected))
+            assert np.array_equal(np.isposinf(got), np.isposinf(expected))
+            node = Node(get("sum"), (Value(TensorSpec(shape)),), params, [TensorSpec(got.shape)])
+            formula = Formulas(cheaper.cheaper).of(node, "numpy")
+            assert (formula.kernel is not np.add.reduce and "dot" in f"{formula.kernel}{formula.middle}") == chosen
+
+
 def nodes_of(op: str, params: tuple[Any, ...]) -> Iterator[Node]:
     for shape in SHAPES:
         spec = TensorSpec(shape)
@@ -130,7 +158,7 @@ def nodes_of(op: str, params: tuple[Any, ...]) -> Iterator[Node]:
 
 def test_every_choice_is_made_somewhere_above() -> None:
     """An entry of the tables that no case reaches is not tested."""
-    cases = CASES | {op: [()] for op in (*OPERATORS, "matmul")}
+    cases = CASES | {op: [()] for op in (*OPERATORS, "matmul", "relu_grad")}
     chosen = {
         op
         for op, params in cases.items()
@@ -139,7 +167,7 @@ def test_every_choice_is_made_somewhere_above() -> None:
         if Formulas(cheaper.cheaper).of(node, "numpy") != Formulas(lambda *_: None).of(node, "numpy")
     }
     assert chosen == set(cases)
-    assert set(cheaper._OPS) - {"read_variable", "matmul"} == set(CASES)
+    assert set(cheaper._OPS) - {"read_variable", "matmul", "relu_grad"} == set(CASES)
     assert len(cheaper._OPERATORS) == len(OPERATORS)
 
 

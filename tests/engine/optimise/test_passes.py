@@ -375,7 +375,10 @@ def test_the_pipeline_ends_where_no_pass_finds_anything() -> None:
         assert record.changes == []
 
 
-@pytest.mark.parametrize(("level", "names"), [(0, set()), (1, {"prune"}), (2, {"prune", "fold", "share"})])
+EXACT = {"prune", "fold", "share", "simplify", "hoist", "spread", "fuse"}
+
+
+@pytest.mark.parametrize(("level", "names"), [(0, set()), (1, {"prune"}), (2, EXACT), (3, EXACT | {"stack"})])
 def test_levels(level: int, names: set[str]) -> None:
     graph = parse(MESSY)
     result, records = optimise(graph, level)
@@ -384,8 +387,8 @@ def test_levels(level: int, names: set[str]) -> None:
 
 
 def test_unknown_levels_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="levels are 0 to 2, got 3"):
-        optimise(parse(MESSY), 3)
+    with pytest.raises(ArgumentError, match="levels are 0 to 3, got 4"):
+        optimise(parse(MESSY), 4)
 
 
 def test_passes_are_announced_to_who_asks() -> None:
