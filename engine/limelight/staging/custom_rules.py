@@ -6,6 +6,7 @@ variables that the body read.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -153,6 +154,7 @@ class UserRule:
         self.packing = packing
         self._arguments = arguments._replace(leaves=[])  # nothing is kept alive but by the function itself
         self._specs = [x.spec for x in arguments.tensors]
+        self.keeps = _closed_over(fn)  # for counting bytes
         _check_takes_variables(name, fn, len(variables))
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
@@ -219,6 +221,17 @@ def _check_takes_variables(name: str, fn: Callable[..., Any], count: int) -> Non
             "lost: give its gradient function a keyword argument `variables` and return both, as in "
             "def grad(dy, variables=None): return gradients_of_arguments, gradients_of_variables"
         )
+
+
+def _closed_over(fn: Callable[..., Any]) -> tuple[Tensor, ...]:
+    """The tensors that a function closes over, by themselves or in a list or tuple."""
+    found = []
+    for cell in getattr(fn, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a cell that is still empty
+            content = cell.cell_contents
+            inside = content if isinstance(content, (tuple, list)) else (content,)
+            found += [x for x in inside if isinstance(x, Tensor)]
+    return tuple(found)
 
 
 def _takes_variables(fn: Callable[..., Any]) -> bool:
