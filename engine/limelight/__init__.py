@@ -54,8 +54,10 @@ from limelight.staging.custom import custom_gradient as custom_gradient
 from limelight.staging.escape import init_scope as init_scope
 from limelight.staging.function import function as function
 from limelight.staging.loop import while_loop as while_loop
+from limelight.staging.map_fn import map_fn as map_fn
 from limelight.staging.py_func import py_func as py_func
 from limelight.staging.recompute import recompute_grad as recompute_grad
+from limelight.staging.scan import scan as scan
 from limelight.tape import ForwardAccumulator as ForwardAccumulator
 from limelight.tape import GradientTape as GradientTape
 from limelight.tensor import API_VERSIONS

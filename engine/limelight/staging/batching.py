@@ -20,7 +20,8 @@ from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
-from limelight.staging.loop import Place, Record, while_forward
+from limelight.staging.invariants import Place
+from limelight.staging.loop_gradient import Record, while_forward
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.trace import Tracer, replay
 

@@ -8,6 +8,7 @@ function, like the forward/backward pair, and is an ordinary function, so it can
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from limelight import dispatch
@@ -16,7 +17,9 @@ from limelight.spec import TensorSpec
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_forward, cond_op
 from limelight.staging.gradient import call, call_forward
-from limelight.staging.loop import Place, Record, while_forward, while_op
+from limelight.staging.invariants import Place
+from limelight.staging.loop_gradient import Record, while_forward
+from limelight.staging.loop_op import while_op
 from limelight.staging.py_func import PythonCall, again_call, py_func_backward, py_func_forward, py_func_op
 from limelight.tape import INEXACT, ForwardAccumulator, filled
 from limelight.tensor import Tensor
@@ -32,22 +35,23 @@ class Pushed(NamedTuple):
     moving: tuple[int, ...]
 
 
-def pushed(function: Any, moving: Flags, forced: Flags = (), n: int | None = None) -> Pushed:
+def pushed(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -> Pushed:
     """`function` for inputs of which `moving` have tangents, built once.
 
-    Inputs: the first `n` (all, by default), their tangents, the others, their tangents. Outputs: the first `n`, their
-    tangents, the others, their tangents. Outputs that are `forced` have a tangent in any case.
+    Inputs: those before the first cut (all, by default), their tangents, those before the next one, their tangents, and
+    so on. Outputs: those before the first cut, their tangents, the others, their tangents. Outputs that are `forced`
+    have a tangent in any case.
     """
-    key = ("pushed", moving, forced, n)
+    key = ("pushed", moving, forced, cuts)
     found: Pushed | None = function.pairs.get(key)
     if found is None:
-        found = function.pairs[key] = _push_graph(function.graph, moving, forced, n)
+        found = function.pairs[key] = _push_graph(function.graph, moving, forced, cuts)
     return found
 
 
-def _push_graph(graph: Graph, moving: Flags, forced: Flags, n: int | None) -> Pushed:
+def _push_graph(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> Pushed:
     with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"pushed_{graph.name}") as tracer:
-        inputs, tangents = _arguments(tracer, graph, moving, len(moving) if n is None else n)
+        inputs, tangents = _arguments(tracer, graph, moving, cuts)
         with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
             outputs = replay(graph, inputs)
         found: list[Any] = []
@@ -55,17 +59,17 @@ def _push_graph(graph: Graph, moving: Flags, forced: Flags, n: int | None) -> Pu
             floating = isinstance(y, Tensor) and y.dtype in INEXACT
             t = forward.jvp(y) if floating else None
             found.append(filled(0, y) if t is None and floating and forced and forced[i] else t)
-        values = _interleaved(outputs, found, len(outputs) if n is None else n)
+        values = _interleaved(outputs, found, cuts[0] if cuts else len(outputs))
         result = tracer.finish(values)
     return Pushed(GraphFunction(result), tuple(i for i, t in enumerate(found) if t is not None))
 
 
-def _arguments(tracer: Tracer, graph: Graph, moving: Flags, n: int) -> tuple[list[Any], dict[int, Any]]:
+def _arguments(tracer: Tracer, graph: Graph, moving: Flags, cuts: tuple[int, ...]) -> tuple[list[Any], dict[int, Any]]:
     """The inputs of `graph` in a trace, and the tangents of those that move, each group of these behind its inputs."""
     inputs: list[Any] = []
     tangents: dict[int, Any] = {}
     named = list(zip(graph.inputs, graph.input_names, strict=True))
-    for first, last in ((0, n), (n, len(moving))):
+    for first, last in pairwise((0, *cuts, len(moving))):
         inputs += [tracer.add_input(value.spec, name) for value, name in named[first:last]]
         for i in range(first, last):
             if moving[i]:
@@ -83,15 +87,15 @@ def _interleaved(values: Sequence[Any], tangents: Sequence[Any], n: int) -> list
     return found
 
 
-def _flags(tangents: Sequence[Any]) -> Flags:
+def flags_of(tangents: Sequence[Any]) -> Flags:
     return tuple([t is not None for t in tangents])
 
 
-def _given(tangents: Sequence[Any]) -> list[Any]:
+def present(tangents: Sequence[Any]) -> list[Any]:
     return [t for t in tangents if t is not None]
 
 
-def _parted(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
+def parted(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
     """Results and tangents out of `n` results followed by the tangents of some."""
     tangents: list[Any] = [None] * n
     for i, t in zip(moving, results[n:], strict=True):
@@ -101,25 +105,25 @@ def _parted(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tupl
 
 def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     function = attrs[0]
-    found = pushed(function, _flags(tangents))
+    found = pushed(function, flags_of(tangents))
     n = len(function.graph.outputs)
     if not found.moving:
         return dispatch.apply(call, inputs, (function,)), [None] * n
-    return _parted(dispatch.apply(call, (*inputs, *_given(tangents)), (found.function,)), n, found.moving)
+    return parted(dispatch.apply(call, (*inputs, *present(tangents)), (found.function,)), n, found.moving)
 
 
 def _push_cond(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     """Both branches return tangents of whatever moves in one of them."""
     branches, n = attrs[:2], len(attrs[0].graph.outputs)
-    moving = _flags(tangents[1:])
+    moving = flags_of(tangents[1:])
     each = [set(pushed(branch, moving).moving) for branch in branches]
     forced = tuple([i in each[0] | each[1] for i in range(n)])
     functions = tuple([pushed(branch, moving, forced).function for branch in branches])
     places = [i for i in range(n) if forced[i]]
     for branch, wider in zip(branches, functions, strict=True):
         wider.blanks = branch.blanks | {n + k for k, i in enumerate(places) if i in branch.blanks}
-    results = dispatch.apply(cond_op, (*inputs, *_given(tangents)), functions)
-    return _parted(results, n, places)
+    results = dispatch.apply(cond_op, (*inputs, *present(tangents)), functions)
+    return parted(results, n, places)
 
 
 class _Loop(NamedTuple):
@@ -133,7 +137,7 @@ class _Loop(NamedTuple):
 
 def _pushed_loop(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> _Loop:
     condition, body, n, _ = attrs[:4]
-    flags, before = _flags(tangents), None
+    flags, before = flags_of(tangents), None
     while flags != before:  # what moves after an iteration moves before the next one
         before = flags
         reached = pushed(body, flags, (), n).moving
@@ -141,7 +145,7 @@ def _pushed_loop(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[
     n_outputs = len(body.graph.outputs)
     forced = tuple([i < n and flags[i] for i in range(n_outputs)])
     given = [filled(0, x) if m and t is None else t for x, t, m in zip(inputs, tangents, flags, strict=True)]
-    operands = (*inputs[:n], *_given(given[:n]), *inputs[n:], *_given(given[n:]))
+    operands = (*inputs[:n], *present(given[:n]), *inputs[n:], *present(given[n:]))
     moving = tuple([i for i in range(n) if flags[i]])
     return _Loop(operands, _widened(condition, flags, n), pushed(body, flags, forced, n), moving)
 
@@ -152,7 +156,7 @@ def _widened(condition: Any, moving: Flags, n: int) -> GraphFunction:
     found: GraphFunction | None = condition.pairs.get(key)
     if found is None:
         with dispatch.fresh_stack(), dispatch.device(None), Tracer(condition.graph.name) as tracer:
-            inputs, _ = _arguments(tracer, condition.graph, moving, n)
+            inputs, _ = _arguments(tracer, condition.graph, moving, (n,))
             graph = tracer.finish(replay(condition.graph, inputs))
         found = condition.pairs[key] = GraphFunction(graph)
     return found
@@ -163,7 +167,7 @@ def _push_while(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[A
     loop = _pushed_loop(inputs, tangents, attrs)
     wider = n + len(loop.moving)
     results = dispatch.apply(while_op, loop.operands, (loop.condition, loop.body.function, wider, limit))
-    return _parted(results, n, loop.moving)
+    return parted(results, n, loop.moving)
 
 
 def _push_while_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -174,10 +178,10 @@ def _push_while_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs:
     places = _Places(n, len(body.graph.outputs), loop.moving, loop.body.moving)
     kept = [places.of_value(place) for place in record.places]
     extra = [places.of_tangent(place) for place in record.places]
-    observed = (*kept, *_given(extra))
+    observed = (*kept, *present(extra))
     params = (loop.condition, loop.body.function, wider, limit, Record(record.pair, observed, ()))
     results = dispatch.apply(while_forward, loop.operands, params)
-    values, moved = _parted(results[:wider], n, loop.moving)
+    values, moved = parted(results[:wider], n, loop.moving)
     stacks = results[wider + 1 :]
     feed = iter(stacks[len(kept) :])
     of_stacks = [None if place is None else next(feed) for place in extra]
@@ -211,7 +215,7 @@ class _Places(NamedTuple):
 
 def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     (function,) = attrs
-    flags, specs = _flags(tangents), function.specs
+    flags, specs = flags_of(tangents), function.specs
     moving = tuple(i for i, spec in enumerate(specs) if spec.dtype in INEXACT)
 
     def with_tangents(*given: Any) -> tuple[Any, ...]:
@@ -223,7 +227,7 @@ def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple
 
     with_tangents.__name__ = function.name
     wider = PythonCall(with_tangents, (*specs, *[specs[i] for i in moving]), single=False)
-    return _parted(dispatch.apply(py_func_op, (*inputs, *_given(tangents)), (wider,)), len(specs), moving)
+    return parted(dispatch.apply(py_func_op, (*inputs, *present(tangents)), (wider,)), len(specs), moving)
 
 
 def _push_py_func_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -1,0 +1,133 @@
+"""What does not change from one iteration of a loop to the next: read, computed and kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from limelight import dispatch, source
+from limelight.graph.build import Rewriter
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.graph.subgraph import extract
+from limelight.optimise.prune import prune
+from limelight.registry import get
+from limelight.spec import TensorSpec, VariableSpec
+from limelight.staging.concrete import GraphFunction
+from limelight.staging.gradient import call
+
+
+def read_outside(functions: Sequence[GraphFunction], captures: Sequence[Any]) -> tuple[list[GraphFunction], list[Any]]:
+    """A loop's functions that find variables which the loop only reads as values, read once before it begins.
+
+    Else a gradient would keep the variable's value for every iteration. A loop with Python functions in it (io) is left
+    alone: these may assign variables without saying so.
+    """
+    if any("io" in function.effects.chains for function in functions):
+        return list(functions), list(captures)
+    found, kept = list(functions), list(captures)
+    for variable in captures:
+        place = next(i for i, x in enumerate(kept) if x is variable) - len(kept)
+        reads = [_reads(function, function.graph.inputs[place]) for function in found]
+        if not any(reads):
+            continue
+        node = next(node for nodes in reads for node in nodes)
+        with source.pretend(node.stack):
+            value = dispatch.apply(node.op, (variable,))
+        graphs = [_given(f.graph, nodes, node.outputs[0].spec) for f, nodes in zip(found, reads, strict=True)]
+        kept.append(value)
+        if not any(_uses(graph, graph.inputs[place - 1]) for graph in graphs):
+            graphs = [_without_input(graph, place - 1) for graph in graphs]
+            del kept[place - 1]
+        found = [GraphFunction(graph) for graph in graphs]
+    return found, kept
+
+
+def _reads(function: GraphFunction, variable: Value) -> list[Node]:
+    """The nodes that read `variable`, none where the function also writes to it."""
+    if not isinstance(variable.spec, VariableSpec) or variable in function.effects.writes:
+        return []
+    read = get("read_variable")
+    return [node for node in function.graph.nodes if node.op is read and node.inputs[0] is variable]
+
+
+def _given(graph: Graph, reads: Collection[Node], spec: Any) -> Graph:
+    """`graph` with a further capture, which stands for what `reads` return."""
+    capture = Value(spec)
+    rewriter = Rewriter(graph)
+    for node in graph.nodes:
+        if node in reads:
+            rewriter.replace(node, [capture])
+        else:
+            rewriter.keep(node)
+    return Graph(
+        graph.name,
+        [*graph.inputs, capture],
+        rewriter.nodes,
+        [rewriter.value(value) for value in graph.outputs],
+        input_names=[*graph.input_names, f"capture{graph.n_captures}"],
+        n_captures=graph.n_captures + 1,
+    )
+
+
+def _uses(graph: Graph, value: Value) -> bool:
+    return value in graph.outputs or any(value in node.inputs for node in graph.nodes)
+
+
+def _without_input(graph: Graph, place: int) -> Graph:
+    inputs, names = list(graph.inputs), list(graph.input_names)
+    del inputs[place], names[place]
+    captures = graph.n_captures - 1
+    return Graph(graph.name, inputs, graph.nodes, graph.outputs, input_names=names, n_captures=captures)
+
+
+def unchanging(graph: Graph, first: int) -> frozenset[Value]:
+    """The values of a body that depend on its inputs from number `first` on alone, and on no state."""
+    found: set[Value] = {value for value in graph.inputs[first:] if isinstance(value.spec, TensorSpec)}
+    for node in graph.nodes:
+        if all(value in found for value in node.inputs) and not effects_of(node).any:
+            found.update(value for value in node.outputs if isinstance(value.spec, TensorSpec))
+    return frozenset(found)
+
+
+Place = tuple[str, int]
+"""("input", i) or ("output", i) of a body."""
+
+SMALL = 64
+"""Bytes: what is no larger is stacked in any case, since what it comes from may be large (a shape, and its tensor)."""
+
+
+class Unchanging(NamedTuple):
+    """Intermediates that are the same in every step, and the function of captured inputs that computes them."""
+
+    places: tuple[Place, ...]
+    reads: tuple[int, ...]  # numbers of the body's inputs
+    compute: GraphFunction
+
+    def values(self, inputs: Mapping[int, Any]) -> dict[Place, Any]:
+        """The intermediates, for inputs by number."""
+        found = dispatch.apply(call, tuple([inputs[i] for i in self.reads]), (self.compute,))
+        return dict(zip(self.places, found, strict=True))
+
+
+def unchanging_of(graph: Graph, first: int, sources: Sequence[Place]) -> Unchanging | None:
+    """Those of `sources` that depend on inputs from number `first` on alone; None where there are none."""
+    values = {"input": graph.inputs, "output": graph.outputs}
+    still = unchanging(graph, first)
+    places = [(where, i) for where, i in sources if where == "output" and values[where][i] in still]
+    places = [place for place in places if not _small(graph.outputs[place[1]].spec)]
+    if not places:
+        return None
+    inputs, names = graph.inputs[first:], graph.input_names[first:]
+    nodes = [node for node in graph.nodes if node.outputs and all(value in still for value in node.outputs)]
+    wanted = [graph.outputs[i] for _, i in places]
+    found = prune(extract(f"unchanging_{graph.name}", inputs, nodes, wanted, names))[0]
+    reads = [i for i, value in enumerate(found.inputs) if _uses(found, value)]
+    arguments = [found.inputs[i] for i in reads]
+    compute = Graph(found.name, arguments, found.nodes, found.outputs, input_names=[names[i] for i in reads])
+    return Unchanging(tuple(places), tuple([first + i for i in reads]), GraphFunction(compute))
+
+
+def _small(spec: Any) -> bool:
+    nbytes = spec.nbytes
+    return nbytes is not None and nbytes <= SMALL

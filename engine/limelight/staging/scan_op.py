@@ -1,0 +1,130 @@
+"""The op behind `scan` and `map_fn`.
+
+Operands: the carry, the tensors to scan, then what the body captures. Its body gets the carry, one row of each scanned
+tensor, and the captures; it returns the next carry and rows of the results, which the op stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.errors import ControlFlowError
+from limelight.registry import Op, defop
+from limelight.spec import ObjectSpec, Spec, TensorSpec, known
+from limelight.staging.gradient import infer_outputs
+from limelight.tensor import Tensor, as_tensor
+
+
+def rows_of(spec: Any) -> Spec:
+    """The spec of one row of what is scanned."""
+    if isinstance(spec, TensorSpec):
+        return known(spec.shape[1:], spec.dtype)
+    assert isinstance(spec, ObjectSpec)
+    return ObjectSpec(spec.kind.removeprefix("list of "))
+
+
+def stack_of(row: Spec, steps: int | None) -> Spec:
+    """The spec of the rows together: a tensor, or a list of opaque values."""
+    if isinstance(row, TensorSpec):
+        return known((steps, *row.shape), row.dtype)
+    assert isinstance(row, ObjectSpec)
+    return ObjectSpec(f"list of {row.kind}")
+
+
+def passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
+    n, m = attrs[1:3]
+    return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
+
+
+def infer_scan(*given: Any) -> tuple[Spec, ...]:
+    *specs, body, n, m, length, _ = given
+    sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
+    found = {size for size in sizes if size is not None}
+    if len(found) > 1:
+        raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(found)}")
+    steps = found.pop() if found else None
+    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *passes(specs, given[-5:])[n:]])
+    return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
+
+
+def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *data, body, n, m, length, reverse = given
+    carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
+    steps = _number(xs, length)
+    columns = [_Column(xp, value.spec, steps) for value in body.graph.outputs[n:]]
+    run = body.run
+    for k in range(steps - 1, -1, -1) if reverse else range(steps):
+        outputs = run(*carry, *[x[k] for x in xs], *captures)
+        carry = outputs[:n]
+        for column, row in zip(columns, outputs[n:], strict=True):
+            column.put(k, row)
+    return (*carry, *[column.result() for column in columns])
+
+
+def _number(xs: Sequence[Any], length: int | None) -> int:
+    sizes = [len(x) for x in xs] + ([] if length is None else [length])
+    for n in sizes:
+        if n != sizes[0]:
+            raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sizes}")
+    return sizes[0]
+
+
+class _Column:
+    """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
+
+    __slots__ = ("_rows", "_spec", "_steps", "_xp", "array")
+
+    def __init__(self, xp: Any, spec: Any, steps: int) -> None:
+        self._xp = xp
+        self._spec = spec
+        self._steps = steps
+        self.array: Any = None
+        self._rows: list[Any] | None = None
+
+    def put(self, k: int, row: Any) -> None:
+        if self.array is None and self._rows is None:
+            if isinstance(self._spec, TensorSpec) and isinstance(row, (np.ndarray, np.generic)):
+                self.array = np.empty((self._steps, *row.shape), row.dtype)
+            else:
+                self._rows = [None] * self._steps
+        if self.array is None:
+            assert self._rows is not None
+            self._rows[k] = row
+        elif row.shape == self.array.shape[1:]:
+            self.array[k] = row
+        else:
+            raise ControlFlowError(
+                f"scan: a value of shape {self.array.shape[1:]} has shape {row.shape} at step {k}; what a scan returns "
+                "at each step, or keeps for its gradient, must have one shape (pad it)"
+            )
+
+    def result(self) -> Any:
+        if self.array is not None:
+            return self.array
+        if not isinstance(self._spec, TensorSpec):
+            return self._rows or []
+        if self._rows:
+            return self._xp.stack(self._rows)
+        return self._xp.empty((self._steps, *[n or 0 for n in self._spec.shape]), dtype=self._spec.dtype)
+
+
+def positions(count: Any) -> Tensor:
+    """A row for each of `count` steps, a number or an integer tensor, which takes no memory."""
+    return as_tensor(0).broadcast_to((count,) if isinstance(count, int) else count.astype("int64").reshape((1,)))
+
+
+scan_op: Op = defop(
+    "scan",
+    inputs="*xs:any",
+    attrs="body n_carry n_xs length reverse",
+    infer=infer_scan,
+    kernel=run_scan,
+    multiple=True,
+    higher_order=True,
+    passes=passes,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records scan_forward
+    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
+)

@@ -1,0 +1,33 @@
+"""What loops keep for their gradients: kinds of tensors, to make zeros of later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight import dispatch, shapes
+from limelight.devices import CPU0, Device
+from limelight.dtypes import DType
+from limelight.spec import TensorSpec, known
+from limelight.tape import zeros
+from limelight.tensor import Tensor
+
+
+def kind_of(x: Any) -> tuple[Any, DType, Device]:
+    """What zeros in the place of `x` need. Asked at once: a variable may have another size later."""
+    return x.sizes(), x.dtype, x._device
+
+
+def zeros_on(sizes: Any, dtype: DType, device: Device) -> Tensor:
+    if device is CPU0:
+        return zeros(sizes, dtype)
+    with dispatch.device(device):
+        return zeros(sizes, dtype)
+
+
+def loose(like: Any) -> TensorSpec:
+    """The spec of a gradient of `like`, a tensor or a spec: nothing is known of its sizes where one of them is not.
+
+    Gradients get their sizes from vectors of sizes then.
+    """
+    shape: shapes.Shape = like.shape
+    return known(shape if shapes.is_static(shape) else (None,) * len(shape), like.dtype)
