@@ -56,6 +56,7 @@ INDICES = [
     for shape, axis, keepdims in _INDEX_AXES
 ]
 
+
 def _sample_var(x, axis, keepdims):
     with np.errstate(all="ignore"):
         n = x.size if axis is None else int(np.prod([x.shape[a] for a in np.atleast_1d(axis)]))
