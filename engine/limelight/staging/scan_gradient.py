@@ -6,12 +6,13 @@ order of derivative comes from one rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch, dtypes
 from limelight.errors import GradientError
 from limelight.graph.ir import Graph
-from limelight.registry import Op, Taped, defop
+from limelight.registry import Op, Taped, defop, get
 from limelight.spec import Spec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import Pair, pair_of, watched_mask
@@ -23,10 +24,15 @@ from limelight.trace import Tracer, replay
 
 
 class Record(NamedTuple):
-    """What a scan that is recorded returns besides its results: stacks of `kept`."""
+    """What a scan that is recorded returns besides its results: stacks of `kept`.
+
+    `derived`: what can be had from another stack, since what a step hands on is what the next one begins with: that
+    stack, and whether a row of it is of the same step (0), of the one before (-1) or of the next one (1).
+    """
 
     pair: Pair
     kept: tuple[Place, ...]
+    derived: dict[Place, tuple[Place, int]]
     unchanging: Unchanging | None
 
 
@@ -41,10 +47,23 @@ def _recorded(body: GraphFunction, n: int, m: int, watched: tuple[bool, ...]) ->
         sources = [(where, i) for where, i in pair.sources if where == "output" or i < n]
         still = unchanging_of(graph, n + m, sources)
         elsewhere = {("output", i) for i in range(n, pair.n_outputs)} | set(still.places if still else ())
-        kept = tuple([place for place in sources if place not in elsewhere])
+        derived = _derived([place for place in sources if place not in elsewhere], graph, n, pair.n_outputs)
+        kept = tuple([place for place in sources if place not in elsewhere and place not in derived])
         outputs = [*graph.outputs[: pair.n_outputs], *[values[where][i] for where, i in kept]]
         wider = Graph(graph.name, graph.inputs, graph.nodes, outputs, input_names=graph.input_names)
-        found = body.pairs[key] = (Record(pair, kept, still), GraphFunction(wider))
+        found = body.pairs[key] = (Record(pair, kept, derived, still), GraphFunction(wider))
+    return found
+
+
+def _derived(sources: Sequence[Place], graph: Graph, n: int, n_outputs: int) -> dict[Place, tuple[Place, int]]:
+    """Which values of carries are in a result of the scan already, or in a stack of what steps begin with."""
+    twins = {i: j for i in range(n) for j in range(n, n_outputs) if graph.outputs[j] is graph.outputs[i]}
+    found: dict[Place, tuple[Place, int]] = {}
+    for where, i in sources:
+        if i < n and i in twins:
+            found[where, i] = ("output", twins[i]), 0 if where == "output" else -1
+        elif i < n and where == "output" and ("input", i) in sources:
+            found[where, i] = ("input", i), 1
     return found
 
 
@@ -63,6 +82,7 @@ class Saved(NamedTuple):
     params: tuple[Any, ...]
     operands: dict[int, Any]  # rows and captures that it reads, by the number of the input
     stacks: dict[Place, Any]
+    ends: dict[Place, Any]  # the row that a derived stack has and the other one lacks
     kinds: tuple[Any, ...]  # sizes, dtype and device of captured inputs
     carries: tuple[Any, ...]  # the same of the carry
     steps: Any  # of a scan without anything else to tell
@@ -75,13 +95,15 @@ def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...])
     needed = {i for where, i in pair.sources if where == "input" and i >= n}
     if record.unchanging is not None:
         needed.update(record.unchanging.reads)
-    stacks = {("output", i): out[i] for where, i in pair.sources if where == "output" and n <= i < pair.n_outputs}
+    read = [*pair.sources, *[place for place, _ in record.derived.values()]]
+    stacks = {("output", i): out[i] for where, i in read if where == "output" and n <= i < pair.n_outputs}
     stacks.update(zip(record.kept, out[pair.n_outputs :], strict=True))
     known_to = zip(inputs, pair.connected, strict=True)
     kinds = tuple([kind_of(x) if i >= n + m and c else None for i, (x, c) in enumerate(known_to)])
-    steps = length if length is not None else next(x for x in inputs[n : n + m] if hasattr(x, "sizes")).sizes()[0]
+    ends = {place: (inputs if step < 0 else out)[place[1]] for place, (_, step) in record.derived.items() if step}
     operands = {i: inputs[i] for i in needed}
-    return Saved(attrs, operands, stacks, kinds, tuple(map(kind_of, out[:n])), steps)
+    steps = None if _read_by(record, n + m)[0] else length if length is not None else inputs[n].sizes()[0]
+    return Saved(attrs, operands, stacks, ends, kinds, tuple(map(kind_of, out[:n])), steps)
 
 
 def _pull(g: tuple[Any, ...], saved: Saved, needed: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -108,7 +130,22 @@ def _pull(g: tuple[Any, ...], saved: Saved, needed: tuple[bool, ...]) -> tuple[A
 def _found(saved: Saved, fixed: dict[Place, Any], place: Place) -> Any:
     if place in fixed:
         return fixed[place]
-    return saved.stacks[place] if place in saved.stacks else saved.operands[place[1]]
+    if place in saved.stacks:
+        return saved.stacks[place]
+    record, reverse = saved.params[5], saved.params[4]
+    if place not in record.derived:
+        return saved.operands[place[1]]
+    other, step = record.derived[place]
+    stack = saved.stacks[other]
+    if step == 0:
+        return stack
+    end = saved.ends[place].expand_dims(0)
+    later = (step > 0) != reverse
+    return _joined(stack, end)[1:] if later else _joined(end, stack)[:-1]
+
+
+def _joined(a: Any, b: Any) -> Any:
+    return dispatch.apply(get("concat"), (a, b), (0,))
 
 
 class Backward(NamedTuple):

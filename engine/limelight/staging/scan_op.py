@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import ControlFlowError
+from limelight.graph.ir import Graph, Value
 from limelight.registry import Op, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.gradient import infer_outputs
@@ -54,6 +55,8 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     *data, body, n, m, length, reverse = given
     carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
     steps = _number(xs, length)
+    if steps == 0:
+        return (*carry, *[_empty(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
     columns = [_Column(xp, value.spec, steps) for value in body.graph.outputs[n:]]
     run = body.run
     for k in range(steps - 1, -1, -1) if reverse else range(steps):
@@ -62,6 +65,15 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
         for column, row in zip(columns, outputs[n:], strict=True):
             column.put(k, row)
     return (*carry, *[column.result() for column in columns])
+
+
+def _empty(xp: Any, graph: Graph, n: int, carry: Sequence[Any], value: Value) -> Any:
+    """A stack of no rows. Where a row is a carry its sizes are known, other sizes that are not count as 0."""
+    if not isinstance(value.spec, TensorSpec):
+        return []
+    likely = [i for i in range(n) if value in (graph.inputs[i], graph.outputs[i])]
+    sizes = carry[likely[0]].shape if likely else [size or 0 for size in value.spec.shape]
+    return xp.empty((0, *sizes), dtype=value.spec.dtype)
 
 
 def _number(xs: Sequence[Any], length: int | None) -> int:
@@ -104,11 +116,7 @@ class _Column:
     def result(self) -> Any:
         if self.array is not None:
             return self.array
-        if not isinstance(self._spec, TensorSpec):
-            return self._rows or []
-        if self._rows:
-            return self._xp.stack(self._rows)
-        return self._xp.empty((self._steps, *[n or 0 for n in self._spec.shape]), dtype=self._spec.dtype)
+        return self._xp.stack(self._rows) if isinstance(self._spec, TensorSpec) else self._rows
 
 
 def positions(count: Any) -> Tensor:
