@@ -40,9 +40,9 @@ def why_no_gpu() -> str | None:
 @pytest.fixture(autouse=True)
 def _staged_for_the_first_time() -> None:
     """A test with many parameters stages its functions again and again, which would bring the retracing warning."""
-    from limelight.staging import retracing
+    from limelight.staging import definitions
 
-    retracing.forget()
+    definitions.forget()
 
 
 @pytest.fixture(autouse=True)

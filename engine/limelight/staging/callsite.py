@@ -7,10 +7,13 @@ import itertools
 import linecache
 import sys
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from limelight import source
 from limelight.staging.signature import Signature
+
+_ASKING: Final = ("explain", "get_concrete_function")
+"""Methods that take the arguments of a call."""
 
 
 class CallSite(NamedTuple):
@@ -65,10 +68,24 @@ def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite
         call = ast.parse(_wrapped(text), mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    if not isinstance(call, ast.Call) or not _names(call.func, names, function, frame):
+    if not isinstance(call, ast.Call):
         return None
-    arguments = _bind(call, signature)
-    return None if arguments is None else CallSite(_wrapped(text), arguments)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _ASKING:  # of f.explain(x) the call is f(x)
+        wrapped = _without_attribute(_wrapped(text), call.func)
+        call = ast.parse(wrapped, mode="eval").body
+        assert isinstance(call, ast.Call)
+    else:
+        wrapped = _wrapped(text)
+    arguments = _bind(call, signature) if _names(call.func, names, function, frame) else None
+    return None if arguments is None else CallSite(wrapped, arguments)
+
+
+def _without_attribute(text: str, node: ast.Attribute) -> str:
+    """`text` with what `node` is an attribute of in its place."""
+    named, owner = ast.get_source_segment(text, node), ast.get_source_segment(text, node.value)
+    assert named is not None
+    assert owner is not None
+    return text.replace(named, owner, 1)
 
 
 def _segment(code: CodeType, instruction: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ Part = tuple[Any, ...]
 _NUMBERS: Final = (int, float, complex)
 _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
+_CLOSED_OVER: Final = "a variable that the function closes over, too"
 
 
 class Cause(enum.StrEnum):
@@ -28,6 +29,7 @@ class Cause(enum.StrEnum):
     FUNCTION = "new function object"
     REDEFINED = "redefined function"
     OBJECT = "another object"
+    DELETED = "deleted object"
     DEVICE = "device"
     DTYPE = "dtype"
     RANK = "rank"
@@ -40,6 +42,8 @@ class Cause(enum.StrEnum):
     # The rest concern the call as a whole.
     FIRST = "first call"
     REMADE = "staged anew"
+    RERUN = "definition run again"
+    EDITED = "code edited"
     CLEARED = "cleared cache"
     EVICTED = "evicted trace"
     STALE = "ended capture"
@@ -131,6 +135,11 @@ def cause_of(before: Part, after: Part) -> Cause:
             return Cause.TYPE
         return Cause.NUMBER if before[1] in _NUMBERS else Cause.VALUE
     return _identity_cause(before[1], after[1])
+
+
+def _is_exact(parts: Iterable[Part]) -> bool:
+    """Whether any of the variables is keyed as that very one, since the function closes over it as well."""
+    return any(isinstance(part[-1], Identity) for part in parts)
 
 
 def _places(part: Part) -> list[Any]:
@@ -271,9 +280,15 @@ class _Comparison:
             self.changes.append(Change(path, cause, before, after, _note(cause, before, after)))
             return
         owners = self.old.owner(i), self.new.owner(j)
-        if owners[0] != owners[1]:  # else only variables before this one are numbered differently
+        if owners[0] != owners[1]:
             own = [("text", "a variable of its own" if o == path else f"the same variable as `{o}`") for o in owners]
             self.changes.append(Change(path, cause, own[0], own[1]))
+        elif before[-1] != after[-1] and _is_exact((before, after)):
+            said = [("text", _CLOSED_OVER if _is_exact([part]) else "any other variable") for part in (before, after)]
+            if said[0] == said[1]:
+                said[1] = ("text", f"another v{_CLOSED_OVER[3:]}")
+            self.changes.append(Change(path, cause, said[0], said[1]))
+        # else only variables before this one are numbered differently
 
 
 def _tensor_cause(before: Part, after: Part) -> Cause:
@@ -294,8 +309,10 @@ def _tensor_detail(before: Part, after: Part) -> str:
 
 def _identity_cause(before: Identity, after: Identity) -> Cause:
     """A function made anew each time its line runs, one that was defined again, or an object of another kind."""
-    if not (before.is_function and after.is_function) or before.label != after.label:
+    if before.label != after.label:
         return Cause.OBJECT
+    if not (before.is_function and after.is_function):
+        return Cause.OBJECT if before.target() is not None else Cause.DELETED
     made_anew = "<lambda>" in after.label or "<locals>" in after.label
     return Cause.FUNCTION if made_anew else Cause.REDEFINED
 
@@ -308,6 +325,8 @@ def _note(cause: Cause, before: Part, after: Part) -> str:
         return "a new function object"
     if cause is Cause.REDEFINED:
         return "defined again: the same name, another object"
+    if cause is Cause.DELETED:
+        return "the former one has been deleted"
     if cause is Cause.OBJECT and before[1].label == after[1].label:
         return "another instance" if isinstance(after[1], Bound) else "another object"
     return ""

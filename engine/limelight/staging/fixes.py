@@ -14,6 +14,7 @@ from limelight.nest import Structure
 from limelight.staging.callsite import CallSite
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
 from limelight.staging.signature import Key, Signature, part_of
+from limelight.staging.uses import Obstacle, obstacle
 
 _MOST: Final = 12
 """A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
@@ -46,6 +47,7 @@ ADVICE: Final = {
     Cause.FUNCTION: "Define the function once, outside the loop, and pass that one.",
     Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
     Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
+    Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
     Cause.DEVICE: "Each device needs a trace of its own.",
     Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
     Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
@@ -65,7 +67,25 @@ class Situation(NamedTuple):
     key: Key
     paths: Sequence[str]
     site: CallSite | None
-    same_place: bool = False
+    same_place: bool
+    function: Any
+    obstacles: dict[str, Obstacle | None]
+
+    def obstacle(self, path: str) -> Obstacle | None:
+        """What keeps a number from being a tensor, looked up once."""
+        if path not in self.obstacles:
+            keywords = self.signature.keywords_name
+            hidden = keywords and _parameter(path, self.signature) not in self.signature.inspected.parameters
+            written = f"{keywords}{nest.step(dict, path)}" if hidden and path.isidentifier() else path
+            self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
+        return self.obstacles[path]
+
+
+def advice(changes: Sequence[Change], situation: Situation) -> str:
+    """Which of the numbers that differ could not be tensors, and why."""
+    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:_MOST]]
+    said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
+    return " ".join(said)
 
 
 def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
@@ -113,7 +133,7 @@ def _template(change: Change, situation: Situation) -> str | None:
     if kinds == ("tensor", "tensor"):
         return _tensor_template(before, after)
     if kinds == ("value", "value"):
-        return _number_template(before, after, situation)
+        return _number_template(change, situation)
     if set(kinds) == {"value", "tensor"}:
         tensor, value = (after, before) if kinds[0] == "value" else (before, after)
         return f'll.constant({{}}, "{tensor[1].name}")' if _fits(value, tensor) else None
@@ -122,11 +142,11 @@ def _template(change: Change, situation: Situation) -> str | None:
     return _container_template(change)
 
 
-def _number_template(before: Part, after: Part, situation: Situation) -> str | None:
-    """For Python floats, and whole numbers at the place of one."""
-    types = {before[1], after[1]}
+def _number_template(change: Change, situation: Situation) -> str | None:
+    """For Python floats, and whole numbers at the place of one, that the function only computes with."""
+    types = {change.before[1], change.after[1]}
     dtype = met_dtype(situation.key.parts)
-    if dtype is None or float not in types or not types <= set(_NUMBERS):
+    if dtype is None or float not in types or not types <= set(_NUMBERS) or situation.obstacle(change.path):
         return None
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
@@ -231,7 +251,12 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
     for change in changes:
         expression = situation.site.expression(change.path) if situation.site else None
         same_kind = change.cause is Cause.FUNCTION or change.note
-        if change.cause in (Cause.FUNCTION, Cause.OBJECT) and same_kind and expression and not _is_lasting(expression):
+        if (
+            change.cause in (Cause.FUNCTION, Cause.OBJECT, Cause.DELETED)
+            and same_kind
+            and expression
+            and not _is_lasting(expression)
+        ):
             name = change.path.split("[")[0]
             found.append((Fix(f"{name} = {expression}", "once, before the loop,", (change.path,)), name))
     return found
@@ -341,9 +366,10 @@ def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | 
     """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
     part = situation.key.parts[index]
     path = situation.paths[index]
-    if part[0] == "value" and (path in templates or part[1] is float):  # an int may be a size or a count
-        number = _number_dtype(index, situation)
-        return None if number is None else f'll.TensorSpec((), "{number.name}")'
+    number = part[0] == "value" and (path in templates or (part[1] is float and not situation.obstacle(path)))
+    if number:  # of the ints, which may be sizes or counts, only those that are known not to be
+        met = _number_dtype(index, situation)
+        return None if met is None else f'll.TensorSpec((), "{met.name}")'
     if part[0] != "tensor":
         return None
     shape, dtype = part[2], part[1]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from limelight import dispatch
 from limelight.source import Source
-from limelight.staging import callsite, changes, fixes, retracing
+from limelight.staging import callsite, changes, definitions, fixes, retracing
 from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
 from limelight.staging.history import Ghost
@@ -51,8 +51,8 @@ class Miss:
     """Why one call traced. `str()` is the whole story in a few sentences.
 
     `cause` is the slightest-to-greatest `Cause` of all `changes`, or what concerns the call as a whole. `seconds` is
-    what tracing took, None for a prediction. `note` are words about the call as a whole. `made_at` is
-    `time.perf_counter()` in seconds.
+    what tracing took, None for a prediction. `note` are words about the call as a whole, `advice` about what else could
+    be done. `made_at` is `time.perf_counter()` in seconds.
     """
 
     function: str
@@ -63,6 +63,7 @@ class Miss:
     closest: Closest | None = None
     fixes: tuple[fixes.Fix, ...] = ()
     note: str = ""
+    advice: str = ""
     inside: str = ""
     seconds: float | None = None
     created: int = 0
@@ -75,7 +76,7 @@ class Miss:
     @property
     def first(self) -> bool:
         """Whether it was the first trace of a function, rather than one that might have been spared."""
-        return self.cause in (Cause.FIRST, Cause.REMADE)
+        return self.cause in (Cause.FIRST, Cause.REMADE, Cause.RERUN, Cause.EDITED)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
@@ -120,9 +121,11 @@ class Miss:
             said.append(f"Its Python code ran twice, since it created {self.created} variable{plural}.")
         if self.seconds is not None:
             said.append(f"Cost {duration(self.seconds)}.")
+        if self.advice:
+            said.append(self.advice)
         if self.fixes:
             said.append(f"Fix: {'; '.join(map(str, self.fixes))}")
-        elif self.cause in fixes.ADVICE:
+        elif self.cause in fixes.ADVICE and not self.advice:
             said.append(fixes.ADVICE[self.cause])
         return " ".join(said)
 
@@ -152,12 +155,18 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
     if history.cleared:
         return _cleared(function, key, where)
     number = history.made + 1
-    earlier = retracing.staged_before(function)
-    if not earlier:
+    before = definitions.before(function)
+    if before is None:
         return Miss(function.name, where, Cause.FIRST, number, note="first call")
-    advice = ". Stage the function once, before the loop, and call that one" if earlier > 1 else ""
-    note = f"first call of a newly staged function; its definition ({retracing.definition(function)}) was staged"
-    return Miss(function.name, where, Cause.REMADE, number, note=f"{note} and traced {_times(earlier)} before{advice}")
+    if before.same_code:
+        advice = ". Stage the function once, before the loop, and call that one" if before.staged > 1 else ""
+        note = f"first call of a newly staged function; its definition ({before.where}) was staged"
+        note = f"{note} and traced {_times(before.staged)} before{advice}"
+        return Miss(function.name, where, Cause.REMADE, number, note=note)
+    cause = Cause.EDITED if before.edited else Cause.RERUN
+    what = "with other code" if before.edited else "unchanged"
+    note = f"first call since it was defined again, {what} (before: {before.where}), which makes an empty cache"
+    return Miss(function.name, where, cause, number, note=note)
 
 
 def _cleared(function: Any, key: Key, where: str) -> Miss:
@@ -200,11 +209,21 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     site = callsite.find(signature, names, function)
     paths = found.paths if found.key.structure == key.structure else signature.paths(key.structure, len(key.parts))
     situation = fixes.Situation(
-        function.name, signature, function._options, entries, key, paths, site, found.where == where
+        function.name,
+        signature,
+        function._options,
+        entries,
+        key,
+        paths,
+        site,
+        found.where == where,
+        function.python_function,
+        {},
     )
     mended = tuple(fixes.find(differing, situation))
+    advice = fixes.advice(differing, situation)
     sealed = tuple([changes.sealed(change) for change in differing])
-    return Miss(function.name, where, cause, number, sealed, closest_to(found), mended)
+    return Miss(function.name, where, cause, number, sealed, closest_to(found), mended, advice=advice)
 
 
 def closest_to(entry: Any) -> Closest:

@@ -233,7 +233,8 @@ def test_a_new_object_where_a_deleted_one_was():
     del config
     gc.collect()
     f(x, Config())
-    assert only(f)[1:4] == ("Config object (deleted)", "Config object", "another object")
+    assert only(f)[1:4] == ("Config object (deleted)", "Config object", "deleted object")
+    assert "(the former one has been deleted)" in str(newest(f))
 
 
 def test_the_spec_of_a_variable():

@@ -162,8 +162,8 @@ CASES = {
     ),
     "new object in a loop": Case(
         "x = ll.ones((2,))\nclass Config:\n    rate = 2.0", "x, config", "f(x, Config())", "config",
-        "Config object (deleted)", "Config object", "another object", "config = Config()\nf(x, config)",
-        detail="another object",
+        "Config object (deleted)", "Config object", "deleted object", "config = Config()\nf(x, config)",
+        detail="the former one has been deleted",
     ),
     "device scope": Case(
         "ll.config.set_virtual_devices(CPU=2)\nx = ll.ones((2,))", "x",
