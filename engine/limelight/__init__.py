@@ -58,6 +58,7 @@ from limelight.staging.map_fn import map_fn as map_fn
 from limelight.staging.py_func import py_func as py_func
 from limelight.staging.recompute import recompute_grad as recompute_grad
 from limelight.staging.scan import scan as scan
+from limelight.staging.switch import switch as switch
 from limelight.tape import ForwardAccumulator as ForwardAccumulator
 from limelight.tape import GradientTape as GradientTape
 from limelight.tensor import API_VERSIONS

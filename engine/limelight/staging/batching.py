@@ -14,14 +14,16 @@ from limelight import dispatch
 from limelight.batching import Batcher, Shared, Site, rule
 from limelight.batching.batched import batched
 from limelight.batching.rules import front, repeated
-from limelight.dtypes import int32
+from limelight.dtypes import bool_, int32
 from limelight.graph.ir import Graph
 from limelight.spec import Spec, TensorSpec, known
+from limelight.staging.branch_gradient import branches_of, with_branches
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
 from limelight.staging.invariants import Place
 from limelight.staging.loop_gradient import Record, while_forward
+from limelight.staging.switch import checked_index, switch_op
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.trace import Tracer, replay
 
@@ -120,42 +122,46 @@ def _call(site: Site) -> Any:
     return shown(dispatch.apply(call, site.inputs, (found.function,)), found.mask)
 
 
-@rule("cond", "cond_forward")
-def _cond(site: Site) -> Any:
+@rule("cond", "cond_forward", "switch", "switch_forward")
+def _branches(site: Site) -> Any:
     if not tensors_only(site):
         return NotImplemented
-    true, false = site.attrs[:2]
-    mask = site.mask[1:]
-    sides = many(count_of(site), true, mask), many(count_of(site), false, mask)
-    if sides[0] is None or sides[1] is None:
+    branches, mask, count = branches_of(site.attrs), site.mask[1:], count_of(site)
+    sides = [many(count, branch, mask) for branch in branches]
+    found = [side for side in sides if side is not None]
+    if len(found) < len(sides):
         return NotImplemented
     if site.mask[0]:
-        return _select(site, sides[0], sides[1])
-    forced = tuple([a or b for a, b in zip(sides[0].mask, sides[1].mask, strict=True)])
-    sides = many(count_of(site), true, mask, forced), many(count_of(site), false, mask, forced)
-    assert sides[0] is not None, "it could be had without forcing"
-    assert sides[1] is not None, "it could be had without forcing"
-    note(site, sides[0], sides[1])
-    return shown(dispatch.apply(cond_op, site.inputs, (sides[0].function, sides[1].function)), forced)
+        return _select(site, branches, found)
+    forced = tuple([any(flags) for flags in zip(*[side.mask for side in found], strict=True)])
+    sides = [many(count, branch, mask, forced) for branch in branches]
+    found = [side for side in sides if side is not None]
+    assert len(found) == len(sides), "they could be had without forcing"
+    note(site, *found)
+    params = with_branches(site.attrs, [side.function for side in found])
+    op = cond_op if len(params) == 2 else switch_op
+    return shown(dispatch.apply(op, site.inputs, params), forced)
 
 
-def _select(site: Site, true: Many, false: Many) -> Any:
-    """Both branches, and from each the examples that chose it. What only one of them has is taken as it is."""
-    branches = site.attrs[:2]
+def _select(site: Site, branches: Sequence[Any], sides: Sequence[Many]) -> Any:
+    """All branches, and from each the examples that chose it. What only one of them has is taken as it is."""
     if not _pure(*branches) or any(not isinstance(v.spec, TensorSpec) for b in branches for v in b.graph.outputs):
         return NotImplemented
-    note(site, true, false)
-    pred, *captures = site.inputs
-    pred = pred.reshape((-1,))
+    note(site, *sides)
+    decides, *captures = site.inputs
+    decides = decides.reshape((-1,))
+    if decides.dtype == bool_:
+        chosen = [decides, decides]
+    else:
+        decides = dispatch.apply(checked_index, (decides,), (len(branches),))
+        chosen = [decides == b for b in range(len(branches))]
     found = []
-    columns = zip(_for_all(site, true, captures), _for_all(site, false, captures), strict=True)
-    for i, (a, b) in enumerate(columns):
-        if i in branches[0].blanks:
-            found.append(b)
-        elif i in branches[1].blanks:
-            found.append(a)
-        else:
-            found.append(pred.reshape((-1,) + (1,) * (a.ndim - 1)).where(a, b))
+    for i, column in enumerate(zip(*[_for_all(site, side, captures) for side in sides], strict=True)):
+        *others, last = [b for b in range(len(branches)) if i not in branches[b].blanks] or [0]
+        y = column[last]
+        for b in reversed(others):
+            y = chosen[b].reshape((-1,) + (1,) * (y.ndim - 1)).where(column[b], y)
+        found.append(y)
     return tuple(found)
 
 

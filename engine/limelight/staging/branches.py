@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight import dispatch, dtypes
-from limelight.errors import ArgumentError
+from limelight import dispatch, dtypes, shapes
+from limelight.errors import ArgumentError, ControlFlowError
 from limelight.graph.ir import Graph, Value
-from limelight.spec import Spec, TensorSpec
+from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
+from limelight.staging.gradient import infer_outputs
 from limelight.staging.outputs import Outputs, split
 from limelight.trace import Tracer
 
@@ -70,3 +72,34 @@ def _graph(traced: Traced, union: dict[int, Any]) -> Graph:
     return Graph(
         tracer.name, [*tracer.inputs, *captured], tracer.nodes, outputs, input_names=names, n_captures=len(captured)
     )
+
+
+def agreeing(op: str, branches: Sequence[Traced]) -> None:
+    """Raises ControlFlowError, which names the output, where branches return different structures, dtypes or ranks."""
+    first = branches[0]
+    for other in branches[1:]:
+        a, b = first.tracer.name, other.tracer.name
+        if first.outputs != other.outputs:
+            raise ControlFlowError(
+                f"{op}: the branches return different structures: {a} {first.outputs.structure} with "
+                f"{list(first.outputs.static)}, {b} {other.outputs.structure} with {list(other.outputs.static)}"
+            )
+        for i, (x, y) in enumerate(zip(first.specs, other.specs, strict=True)):
+            if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and (x.dtype != y.dtype or x.rank != y.rank):
+                raise ControlFlowError(
+                    f"{op}: output {i} is {x} from {a} and {y} from {b}; dtypes and ranks must agree, "
+                    "write ll.astype or ll.reshape in one branch"
+                )
+
+
+def merge(a: Spec, b: Spec) -> Spec:
+    """The spec of a value that comes from either of two branches."""
+    if isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and a.shape != b.shape:
+        return known(shapes.generalise(a.shape, b.shape) or a.shape, a.dtype)
+    return a
+
+
+def merged(branches: Sequence[Any], captures: Sequence[Spec]) -> tuple[Spec, ...]:
+    """The specs of what any one of several graph functions returns."""
+    columns = zip(*[infer_outputs(branch.graph, captures) for branch in branches], strict=True)
+    return tuple([functools.reduce(merge, column) for column in columns])

@@ -7,20 +7,24 @@ function, like the forward/backward pair, and is an ordinary function, so it can
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from limelight import dispatch
 from limelight.graph.ir import Graph
+from limelight.registry import Op
 from limelight.spec import TensorSpec
+from limelight.staging.branch_gradient import branches_of, cond_forward, switch_forward, with_branches
 from limelight.staging.concrete import GraphFunction
-from limelight.staging.conditional import cond_forward, cond_op
+from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call, call_forward
 from limelight.staging.invariants import Place
 from limelight.staging.loop_gradient import Record, while_forward
 from limelight.staging.loop_op import while_op
 from limelight.staging.py_func import PythonCall, again_call, py_func_backward, py_func_forward, py_func_op
+from limelight.staging.switch import switch_op
 from limelight.tape import INEXACT, ForwardAccumulator, filled
 from limelight.tensor import Tensor
 from limelight.trace import Tracer, replay
@@ -112,17 +116,18 @@ def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[An
     return parted(dispatch.apply(call, (*inputs, *present(tangents)), (found.function,)), n, found.moving)
 
 
-def _push_cond(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Both branches return tangents of whatever moves in one of them."""
-    branches, n = attrs[:2], len(attrs[0].graph.outputs)
+def _push_branches(op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> Any:
+    """All branches return tangents of whatever moves in one of them."""
+    branches = branches_of(attrs)
+    n = len(branches[0].graph.outputs)
     moving = flags_of(tangents[1:])
-    each = [set(pushed(branch, moving).moving) for branch in branches]
-    forced = tuple([i in each[0] | each[1] for i in range(n)])
+    reached = {i for branch in branches for i in pushed(branch, moving).moving}
+    forced = tuple([i in reached for i in range(n)])
     functions = tuple([pushed(branch, moving, forced).function for branch in branches])
     places = [i for i in range(n) if forced[i]]
     for branch, wider in zip(branches, functions, strict=True):
         wider.blanks = branch.blanks | {n + k for k, i in enumerate(places) if i in branch.blanks}
-    results = dispatch.apply(cond_op, (*inputs, *present(tangents)), functions)
+    results = dispatch.apply(op, (*inputs, *present(tangents)), with_branches(attrs, functions))
     return parted(results, n, places)
 
 
@@ -242,7 +247,8 @@ def _push_py_func_backward(inputs: tuple[Any, ...], tangents: Sequence[Any], att
 
 
 call.jvp = call_forward.jvp = _push_call
-cond_op.jvp = cond_forward.jvp = _push_cond
+cond_op.jvp = cond_forward.jvp = functools.partial(_push_branches, cond_op)
+switch_op.jvp = switch_forward.jvp = functools.partial(_push_branches, switch_op)
 while_op.jvp = _push_while
 while_forward.jvp = _push_while_forward
 py_func_op.jvp = _push_py_func
