@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from limelight.graph.ir import Node
-from limelight.registry import Op
+from limelight.registry import Op, get
 
 
 class Formula(NamedTuple):
@@ -40,6 +40,11 @@ Choice: TypeAlias = Callable[[Node], Formula | None]
 _NEW: Final = frozenset([np.where, np.concatenate, np.stack, np.take, np.dot, np.matmul])
 """Functions of NumPy, besides its ufuncs, that return new arrays."""
 
+_NEW_BY_NAME: Final = frozenset(
+    ["matmul", "conv", "mean", "var", "softmax", "log_softmax", "logsumexp", "sigmoid", "softplus", "one_hot", "tile"]
+)
+"""Ops whose NumPy kernels are functions of ours that return new arrays."""
+
 _NAMED: Final = (np.maximum, np.minimum)
 """Ufuncs whose third operand must be named, lest it be mistaken for another number. For the others it costs 15 ns."""
 
@@ -58,7 +63,10 @@ class Formulas:
         if known is None:
             kernel = node.op.kernel_on(backend)
             choice = self._cheaper(node.op, kernel) if backend == "numpy" else None
-            known = self._known[key] = (plain(kernel), choice)
+            formula = plain(kernel)
+            if backend == "numpy" and node.op.name in _NEW_BY_NAME and get(node.op.name) is node.op:
+                formula = formula._replace(fresh=True)
+            known = self._known[key] = (formula, choice)
         formula, choice = known
         return formula if choice is None else choice(node) or formula
 

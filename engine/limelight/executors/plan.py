@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
 from limelight.devices import Device
 from limelight.executors.blame import explain
+from limelight.executors.blocks import in_blocks
+from limelight.executors.cheaper import cheaper
 from limelight.executors.emit import Part, emit
+from limelight.executors.kernels import Formulas
+from limelight.executors.memory import Peak, peak
 from limelight.executors.place import place
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
@@ -25,11 +30,12 @@ class Plan(Protocol):
     """A runnable graph: `plan(*payloads) -> tuple of payloads`.
 
     Payloads are arrays, storages of variables and opaque values, never tensors. `output_devices` says where the
-    results are; `source` is the code that runs.
+    results are; `source` is the code that runs; `memory()` estimates what it needs at most.
     """
 
     output_devices: tuple[Device, ...]
     source: str
+    memory: Callable[[], Peak]
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]: ...
 
@@ -45,7 +51,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     """
     with collector_paused():
         placed = place(graph, devices, deliver, build)
-        return _compile(placed.graph, placed.outputs)
+        return _compile(in_blocks(placed.graph, Formulas(cheaper)), placed.outputs)
 
 
 def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
@@ -56,6 +62,7 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
     run = cast(Any, namespace.pop("run"))  # or it would hold itself
     run.output_devices = output_devices
+    run.memory = functools.partial(peak, graph)
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False
