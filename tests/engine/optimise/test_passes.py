@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import limelight as ll  # noqa: F401  # registers the ops
 from limelight import events
 from limelight.errors import ArgumentError
-from limelight.graph import Graph, Node, Value, parse, verify
-from limelight.optimise import PassRecord, optimise
+from limelight.graph import Graph, Node, Value, parse
+from limelight.optimise import optimise
 from limelight.optimise.fold import LARGEST, fold
 from limelight.optimise.prune import prune
 from limelight.optimise.share import share
 from limelight.registry import get
 from limelight.spec import TensorSpec
 
+sys.path.insert(0, str(Path(__file__).parent))
 
-def run(apply: object, text: str) -> tuple[Graph, PassRecord]:
-    """Applies a pass to a graph given as text; checks what holds for every pass."""
-    graph = parse(text)
-    before = graph.text()
-    result, record = apply(graph)
-    assert graph.text() == before, "a pass leaves its graph alone"
-    verify(result)
-    assert (record.before, record.after) == (len(graph.nodes), len(result.nodes))
-    assert record.before - record.removed + record.added == record.after
-    assert record.seconds >= 0
-    old = [node for change in record.changes for node in change.old]
-    assert len(old) == len(set(old)) == record.removed
-    assert set(old) <= set(graph.nodes)
-    assert not set(old) & set(result.nodes)
-    assert all(node in result.nodes for change in record.changes for node in change.new)
-    assert set(record.rewired) <= set(graph.nodes)
-    assert set(record.rewired.values()) <= set(result.nodes)
-    return result, record
-
-
-def body(*lines: str, inputs: str = "  input %0: f32[3]  x\n") -> str:
-    return "graph g\n" + inputs + "".join(f"  {line}\n" for line in lines)
-
+from applying import body, constant, run  # beside this file
 
 # prune
 
@@ -141,10 +123,6 @@ def test_prune_looks_into_called_functions() -> None:
 
 
 # fold
-
-
-def constant(name: int, value: str, spec: str = "f32[]") -> str:
-    return f"%{name}: {spec} = constant()  {{value={spec} {value}}}"
 
 
 def test_fold_computes_what_depends_on_nothing() -> None:
