@@ -39,18 +39,20 @@ def dlpack(
     dl_device: tuple[Any, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """The data for another library, whose `from_dlpack` calls this.
+    """The data for another library, whose `from_dlpack` calls this: a copy, which that library may write to.
 
-    The memory is shared, marked as read-only, with libraries that understand the mark (`max_version` of 1 at least);
-    others get a copy. Where one of these forbids that (`copy=False`) it gets the memory, and has to leave it as it is.
-    PyTorch takes the mark without heeding it: write `torch.from_dlpack(x, copy=True)` for a tensor to write to.
+    With `copy=False` the memory is shared, marked as read-only for libraries that understand the mark (`max_version`
+    of 1 at least). PyTorch takes the mark without heeding it, so a tensor is not lent unless it is asked for.
     """
-    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
     if self._device.backend != "numpy":
-        return self._data.__dlpack__(**options)
-    if max_version is not None and max_version[0] >= 1 and KNOWS_DLPACK_1:
-        return self.numpy().__dlpack__(**options)
-    data = np.asarray(self._data) if copy is False else np.array(self._data)
+        return self._data.__dlpack__(**options, copy=copy)
+    if copy is not False:
+        data = np.array(self._data)
+    elif max_version is not None and max_version[0] >= 1 and KNOWS_DLPACK_1:
+        data = self.numpy()
+    else:
+        data = np.asarray(self._data)
     return data.__dlpack__(**options) if KNOWS_DLPACK_1 else data.__dlpack__(stream=stream)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,33 @@ def _along(name: str) -> Any:
     return infer
 
 
+@functools.lru_cache(maxsize=64)
+def _column_of_ones(size: int, dtype: Any) -> Any:
+    return np.ones((size, 1), dtype)
+
+
+def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
+    """In one buffer; for a short vector without reductions, which take three times as long as the rest."""
+    wide = _wide(x)
+    if wide.ndim == 1 and 0 < wide.size <= 256:
+        largest = wide.argmax()
+        e = wide - wide[largest : largest + 1]
+        np.exp(e, e)
+        e /= e.dot(_column_of_ones(e.size, e.dtype))
+    else:
+        e = _shifted(np, wide, axis)
+        np.exp(e, e)
+        e /= _total(np, e, axis)
+    return e.astype(x.dtype, copy=False)
+
+
 _softmax = entry(defop(
     "softmax",
     inputs="x",
     attrs="axis",
     infer=_along("softmax"),
     kernel=_softmax_kernel,
+    special={"numpy": _softmax_numpy},
     accepts="floating",
     vjp={"x": lambda g, out, axis: out * (g - (g * out).sum(axis, True))},
     maths={"x": "x̄ = y (ȳ - Σ ȳ y)"},
