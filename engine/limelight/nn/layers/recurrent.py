@@ -11,11 +11,10 @@ from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer, checked_size
-from limelight.ops.comparison import where
 from limelight.ops.creation import arange, zeros, zeros_like
 from limelight.ops.joining import concat, stack, unstack
-from limelight.staging.loop import while_loop
-from limelight.tensor import Tensor, TensorLike, as_tensor, constant
+from limelight.staging.scan import scan
+from limelight.tensor import Tensor, TensorLike, as_tensor
 from limelight.variables import Variable
 
 _SEQUENCE: Final = "(batch, time, features)"
@@ -142,8 +141,8 @@ class Recurrent(Layer):
     `return_state` the pair of that and the last state, which a later call takes as `state`.
 
     Where the number of steps is known they are unrolled: the graph of a staged call has each of them. With
-    `unroll=False`, and where it is unknown, they are an `ll.while_loop`: a small graph, slower for a few steps; with
-    `return_sequences` it also takes time in proportion to the square of the number of steps.
+    `unroll=False`, and where it is unknown, they are an `ll.scan`: a small graph for any number of steps, which is
+    traced and differentiated in no more time than one step; forward as fast, its gradient takes about twice as long.
     """
 
     form = _SEQUENCE
@@ -176,7 +175,7 @@ class Recurrent(Layer):
         x = floating(repr(self), self.ready(x)).astype(self.dtype)
         state = self.cell.first_state(x.sum(axis=1)) if state is None else self.cell.checked(state)
         if x.shape[1] is None or self.unroll is False:
-            y, state = self._loop(x, state)
+            y, state = self._scanned(x, state)
         else:
             y, state = self._unrolled(x, state)
         return (y, state) if self.return_state else y
@@ -190,18 +189,13 @@ class Recurrent(Layer):
             return _output(state), state
         return stack(outputs, axis=1) if outputs else _zeros(x, self.units, self.dtype), state
 
-    def _loop(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        steps = as_tensor(x.sizes()[1]).astype("int32") if x.shape[1] is None else x.shape[1]
-        positions = arange(steps).expand_dims(1)
+    def _scanned(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        def step(state: Any, given: Tensor) -> tuple[Any, Tensor | None]:
+            state = self.cell.step(given, state)
+            return state, _output(state) if self.return_sequences else None
 
-        def step(t: Tensor, state: Any, outputs: tuple[Tensor, ...]) -> Any:
-            state = self.cell(x[:, t], state)
-            seen = tuple([where(positions == t, _output(state).expand_dims(1), y) for y in outputs])
-            return t + 1, state, seen
-
-        outputs = (_zeros(x, self.units, self.dtype),) if self.return_sequences else ()
-        _, state, outputs = while_loop(lambda t, *_: t < steps, step, (constant(0), state, outputs))
-        return outputs[0] if outputs else _output(state), state
+        state, outputs = scan(step, state, self.cell.given(x).transpose((1, 0, 2)))
+        return _output(state) if outputs is None else outputs.transpose((1, 0, 2)), state
 
 
 class LSTM(Recurrent):
