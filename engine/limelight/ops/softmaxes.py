@@ -54,16 +54,15 @@ def _column_of_ones(size: int, dtype: Any) -> Any:
 
 def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
     """In one buffer; for a short vector without reductions, which take three times as long as the rest."""
-    wide = _wide(x)
-    if wide.ndim == 1 and 0 < wide.size <= 256:
-        largest = wide.argmax()
-        e = wide - wide[largest : largest + 1]
+    if x.ndim == 1 and -1 <= axis <= 0 and 0 < x.size <= 256 and x.dtype not in SHORT:
+        largest = x.argmax()
+        e = x - x[largest : largest + 1]
         np.exp(e, e)
-        e /= e.dot(_column_of_ones(e.size, e.dtype))
-    else:
-        e = _shifted(np, wide, axis)
-        np.exp(e, e)
-        e /= _total(np, e, axis)
+        e /= e.dot(_column_of_ones(x.size, x.dtype))
+        return e
+    e = _shifted(np, _wide(x), axis)
+    np.exp(e, e)
+    e /= _total(np, e, axis)
     return e.astype(x.dtype, copy=False)
 
 
