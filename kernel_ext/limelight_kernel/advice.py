@@ -12,7 +12,7 @@ from typing import Any
 from limelight import shapes
 from limelight.spec import TensorSpec
 from limelight.staging.changes import Cause, Change, Part
-from limelight.staging.fixes import Fix, met_dtype
+from limelight.staging.situation import Fix, met_dtype
 from limelight_kernel.options import Options
 
 

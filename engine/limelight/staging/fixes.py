@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
-from limelight import dtypes, nest, shapes
+from limelight import dtypes, shapes
 from limelight.dtypes import DType
-from limelight.errors import SignatureError
-from limelight.nest import Structure
-from limelight.staging.callsite import CallSite
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
-from limelight.staging.signature import Key, Signature, part_of
-from limelight.staging.uses import Obstacle, obstacle
+from limelight.staging.declaring import for_shapes
+from limelight.staging.situation import MOST, Fix, Situation, parameter_of
 
-_MOST: Final = 12
-"""A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
-
-
-class Fix(NamedTuple):
-    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
-
-    code: str
-    place: str
-    paths: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.place} {self.code}" if self.place else self.code
-
 
 ADVICE: Final = {
     Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
@@ -54,36 +36,9 @@ ADVICE: Final = {
 }
 
 
-class Situation(NamedTuple):
-    """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
-
-    `same_place`: whether the closest trace was made by the very line that makes this call.
-    """
-
-    name: str
-    signature: Signature
-    options: dict[str, Any]
-    entries: Sequence[Any]
-    key: Key
-    paths: Sequence[str]
-    site: CallSite | None
-    same_place: bool
-    function: Any
-    obstacles: dict[str, Obstacle | None]
-
-    def obstacle(self, path: str) -> Obstacle | None:
-        """What keeps a number from being a tensor, looked up once."""
-        if path not in self.obstacles:
-            keywords = self.signature.keywords_name
-            hidden = keywords and _parameter(path, self.signature) not in self.signature.inspected.parameters
-            written = f"{keywords}{nest.step(dict, path)}" if hidden and path.isidentifier() else path
-            self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
-        return self.obstacles[path]
-
-
 def advice(changes: Sequence[Change], situation: Situation) -> str:
     """Which of the numbers that differ could not be tensors, and why."""
-    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:_MOST]]
+    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:MOST]]
     said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
     return " ".join(said)
 
@@ -91,10 +46,10 @@ def advice(changes: Sequence[Change], situation: Situation) -> str:
 def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
     whole = (situation.signature.rest_name, situation.signature.keywords_name)
-    named = [change for change in changes[:_MOST] if change.path not in whole]
+    named = [change for change in changes[:MOST] if change.path not in whole]
     templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
     hoisted = _hoists(named, situation)
-    fixes = _for_shapes(changes, templates, situation)
+    fixes = for_shapes(changes, templates, situation)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
         numbers = [c.path for c in named if c.before[0] == "value" and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
@@ -107,19 +62,6 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
 
 
 # At the call: another expression for an argument
-
-
-def met_dtype(parts: Sequence[Part]) -> DType | None:
-    """The dtype for a Python float that becomes a tensor: that of the floating tensors beside it, if they share one.
-
-    Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
-    may be an axis, a size or a count, which no tensor can be.
-    """
-    given = {part[1].dtype if part[0] == "variable" else part[1] for part in parts if part[0] in ("tensor", "variable")}
-    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
-    if not given:
-        return dtypes.float32
-    return found.pop() if len(found) == 1 else None
 
 
 def _constant(dtype: DType) -> str:
@@ -145,7 +87,7 @@ def _template(change: Change, situation: Situation) -> str | None:
 def _number_template(change: Change, situation: Situation) -> str | None:
     """For Python floats, and whole numbers at the place of one, that the function only computes with."""
     types = {change.before[1], change.after[1]}
-    dtype = met_dtype(situation.key.parts)
+    dtype = situation.met_dtype()
     if dtype is None or float not in types or not types <= set(_NUMBERS) or situation.obstacle(change.path):
         return None
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
@@ -176,7 +118,7 @@ def _container_template(change: Change) -> str | None:
     (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
-    if old_kind is new_kind is dict and len(old_keys) <= _MOST and set(old_keys) < set(new_keys):
+    if old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys):
         return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 
@@ -194,7 +136,7 @@ def _at_the_call(
     """
     site, mended, fixes = situation.site, dict(hoisted), []
     for path, template in templates.items():
-        parameter = _parameter(path, situation.signature)
+        parameter = parameter_of(path, situation.signature)
         given = site.expression(parameter) if site else None
         if path in earlier and not (situation.same_place and given is not None and _varies(given)):
             fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
@@ -222,14 +164,6 @@ def _filled(template: str, expression: str) -> str:
     bound = "{}." in template or "{}[" in template
     loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
     return template.format(f"({expression})" if loose else expression)
-
-
-def _parameter(path: str, signature: Signature) -> str:
-    """The parameter that a path begins with: "batch", "args[1]"."""
-    ends = [i for i, c in enumerate(path) if c in ".["]
-    if not ends:
-        return path
-    return path[: path.index("]") + 1] if path[: ends[0]] == signature.rest_name else path[: ends[0]]
 
 
 def _varies(expression: str) -> bool:
@@ -262,7 +196,7 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
     return found
 
 
-# Around the call and at the definition
+# Around the call
 
 
 def _scopes(changes: Sequence[Change], situation: Situation) -> list[Fix]:
@@ -272,136 +206,3 @@ def _scopes(changes: Sequence[Change], situation: Situation) -> list[Fix]:
             call = situation.site.text if situation.site else "..."
             return [Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]
     return []
-
-
-def _for_shapes(changes: Sequence[Change], templates: dict[str, str], situation: Situation) -> list[Fix]:
-    """A signature with the sizes that vary left open, or `reduce_retracing` where a signature cannot say it."""
-    shaped = [c for c in changes if c.before[0] == c.after[0] == "tensor" and _sizes_differ(c.before[2], c.after[2])]
-    if not shaped:
-        return []
-    paths = tuple([change.path for change in shaped])
-    options = dict(situation.options)
-    signature = _signature(paths, templates, situation)
-    if signature is not None:
-        options |= {"input_signature": Code(signature), "reduce_retracing": False}
-    elif options.get("reduce_retracing") or options.get("input_signature"):
-        return []
-    else:
-        options["reduce_retracing"] = True
-    return [Fix(decorator(situation.name, options), "", paths)]
-
-
-class Code(str):
-    """Text that is code."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
-def decorator(name: str, options: dict[str, Any]) -> str:
-    """`ll.function` with those of `options` that are not left at their defaults."""
-    written = [f"{option}={value!r}" for option, value in options.items() if value]
-    target = ["fn"] if name == "<lambda>" else []
-    return f"{'' if target else '@'}ll.function({', '.join(target + written)})"
-
-
-def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:
-    return len(before) == len(after) and before != after
-
-
-def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
-    """The specs of all arguments but trailing defaults, None where these are not all tensors."""
-    if len(paths) > _MOST or len(situation.key.parts) > _MOST:
-        return None
-    arguments, keywords = _arguments(situation)
-    written: list[str | None] = []
-    while arguments and arguments[-1].is_default:
-        arguments.pop()
-    for argument in arguments:
-        specs = iter([_spec(i, templates, situation) for i in range(argument.start, argument.stop)])
-        written.append(_written(argument.structure, specs))
-    covered = [path for argument in arguments for path in argument.paths]
-    fits = None not in written and all(argument.is_default for argument in keywords) and set(paths) <= set(covered)
-    return f"[{', '.join(map(str, written))}]" if fits else None
-
-
-class _Argument(NamedTuple):
-    """One argument of the call: its structure, which leaves of the key are its, and their paths."""
-
-    structure: Structure
-    start: int
-    stop: int
-    paths: list[str]
-    is_default: bool
-
-
-def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
-    """The positional arguments and the keywords of the call."""
-    key, signature = situation.key, situation.signature
-    count = len(key.parts)
-    structure = key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
-    positional, keywords = structure.children if signature.takes_keywords else (structure, None)
-    named = [(signature.root(i), child) for i, child in enumerate(positional.children)]
-    more = list(zip(keywords.keys, keywords.children, strict=True)) if keywords else []
-    found, start = [], 0
-    for name, child in [*named, *more]:
-        stop = start + child.n_leaves
-        parameter = signature.inspected.parameters.get(name)
-        default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
-        found.append(_Argument(child, start, stop, nest.paths(child, name), default))
-        start = stop
-    return found[: len(named)], found[len(named) :]
-
-
-def _is_default(part: Part, default: Any) -> bool:
-    if part[0] != "value" or default is inspect.Parameter.empty:
-        return False
-    try:
-        return bool(part == part_of(default, {}))
-    except SignatureError:  # a default that no call could have
-        return False
-
-
-def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | None:
-    """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
-    part = situation.key.parts[index]
-    path = situation.paths[index]
-    number = part[0] == "value" and (path in templates or (part[1] is float and not situation.obstacle(path)))
-    if number:  # of the ints, which may be sizes or counts, only those that are known not to be
-        met = _number_dtype(index, situation)
-        return None if met is None else f'll.TensorSpec((), "{met.name}")'
-    if part[0] != "tensor":
-        return None
-    shape, dtype = part[2], part[1]
-    for entry in situation.entries:
-        if entry.key.structure == situation.key.structure and len(entry.key.parts) == len(situation.key.parts):
-            seen = entry.key.parts[index]
-            if seen[0] == "tensor":
-                shape = shapes.generalise(shape, seen[2]) or shape
-                dtype = seen[1] if path in templates else dtype
-    return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")'
-
-
-def _number_dtype(index: int, situation: Situation) -> DType | None:
-    """The dtype of a number as a tensor: that of the tensor which an earlier call passed, or what it meets."""
-    for entry in situation.entries:
-        seen = entry.key.parts
-        if len(seen) == len(situation.key.parts) and seen[index][0] == "tensor":
-            dtype: DType = seen[index][1]
-            return dtype
-    return met_dtype(situation.key.parts)
-
-
-def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:
-    """A nest of specs as code, None where it holds what no signature can."""
-    if structure.kind is None:
-        return next(specs)
-    inner = [_written(child, specs) for child in structure.children]
-    if None in inner or structure.kind not in (list, tuple, dict):
-        return None
-    items = [str(item) for item in inner]
-    if structure.kind is dict:
-        return "{" + ", ".join(f"{quoted(key)}: {item}" for key, item in zip(structure.keys, items, strict=True)) + "}"
-    if structure.kind is list:
-        return f"[{', '.join(items)}]"
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -19,6 +19,7 @@ from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
 from limelight.staging.history import Ghost
 from limelight.staging.signature import Key
+from limelight.staging.situation import Fix, Situation, decorator
 from limelight.trace import Tracer
 
 _SPELLED = 3
@@ -61,7 +62,7 @@ class Miss:
     number: int
     changes: tuple[Change, ...] = ()
     closest: Closest | None = None
-    fixes: tuple[fixes.Fix, ...] = ()
+    fixes: tuple[Fix, ...] = ()
     note: str = ""
     advice: str = ""
     inside: str = ""
@@ -188,8 +189,8 @@ def _lost(function: Any, lost: Ghost, where: str) -> Miss:
         return Miss(function.name, where, Cause.CLEARED, number, note=note)
     note = f"its {trace} for these arguments was evicted, since the cache holds {_traces(cache.size)} at most"
     wanted = cache.history.evicted() | {hash(entry.key) for entry in cache}
-    enough = fixes.decorator(function.name, function._options | {"cache_size": len(wanted)})
-    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(fixes.Fix(enough, "", ()),))
+    enough = decorator(function.name, function._options | {"cache_size": len(wanted)})
+    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(Fix(enough, "", ()),))
 
 
 def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found: Any) -> Miss:
@@ -208,7 +209,7 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     names = frozenset([function.name])
     site = callsite.find(signature, names, function)
     paths = found.paths if found.key.structure == key.structure else signature.paths(key.structure, len(key.parts))
-    situation = fixes.Situation(
+    situation = Situation(
         function.name,
         signature,
         function._options,

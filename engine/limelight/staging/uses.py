@@ -21,6 +21,10 @@ _DEEPEST: Final = 4
 """How many calls deep a number is followed."""
 _HARMLESS: Final = (abs, pow, print, list, tuple, dict, zip, enumerate, reversed, repr)
 """Built-in functions that take tensors as well as numbers."""
+_TAKEN: Final = ("Tensor",)
+"""How the annotation of a parameter begins whose argument may be a tensor as well as a number."""
+_COPIES: Final = ("constant", "asarray")
+"""Functions that ask a tensor for its values although they take one."""
 _UNKNOWN: Final = "?"
 _IF, _WHILE = "an `if` asks for it", "a `while` asks for it"
 _INSTEAD: Final = {_IF: "ll.cond", _WHILE: "ll.while_loop"}
@@ -87,7 +91,7 @@ class _Reading:
 
     def _stop(self, what: str, node: ast.AST) -> None:
         line = getattr(node, "lineno", None)
-        where = None if line is None else Source(self.code.co_filename, line, self.code.co_name)
+        where = None if line is None or what == _UNKNOWN else Source(self.code.co_filename, line, self.code.co_name)
         self._found.append(Obstacle(what, where))
 
     # Statements
@@ -235,6 +239,9 @@ class _Reading:
                 self._decides(test, _IF)
         return self._carries(node.elt)
 
+    def _slice(self, node: ast.Slice) -> bool:
+        return self._any([part for part in (node.lower, node.upper, node.step) if part is not None])
+
     def _named(self, node: ast.NamedExpr) -> bool:
         carried = self._carries(node.value)
         if carried:
@@ -279,7 +286,8 @@ class _Reading:
             if not any(value is one for one in given):
                 continue
             if isinstance(function, FunctionType) and source.is_library(function.__code__):
-                if "Tensor" not in str(signature.parameters[name].annotation):
+                taken = _TAKEN if not isinstance(value, ast.Lambda) else (*_TAKEN, "Callable")
+                if not str(signature.parameters[name].annotation).startswith(taken) or function.__name__ in _COPIES:
                     return False
                 continue
             found = _obstacle(function, name, self._depth + 1, self._converted)
@@ -313,6 +321,7 @@ class _Reading:
         ast.ListComp: _comprehension,
         ast.GeneratorExp: _comprehension,
         ast.NamedExpr: _named,
+        ast.Slice: _slice,
         ast.Lambda: _lambda,
         ast.JoinedStr: _text,
         ast.Call: _call,

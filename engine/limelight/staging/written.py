@@ -64,18 +64,18 @@ def _lambda(code: CodeType, lines: list[str], places: list[tuple[int, int, int, 
         return None
     first, _, begin, _ = min(places, key=lambda place: (place[0], place[2]))
     last, end = max((place[1], place[3]) for place in places)
-    rows = [line.encode() for line in lines]
-    start = rows[first - code.co_firstlineno][:begin].rfind(b"lambda")
+    rows = [line.encode() for line in lines[: last - code.co_firstlineno + 1]]
+    rows[-1] = rows[-1][:end]
+    before = b"".join(rows[: first - code.co_firstlineno]) + rows[first - code.co_firstlineno][:begin]
+    start = before.rfind(b"lambda")
     if start < 0:
         return None
-    body = rows[first - code.co_firstlineno : last - code.co_firstlineno + 1]
-    body[-1] = body[-1][:end]
-    body[0] = body[0][start:]
-    text = b"".join(body).decode(errors="replace")
+    line = code.co_firstlineno + before.count(b"\n", 0, start)
+    text = b"".join(rows)[start:].decode(errors="replace")
     for n in range(_PARENTHESES + 1):
         tree = _parsed(f"({text}{')' * n}\n)", "eval")
         if isinstance(tree, ast.Expression) and isinstance(tree.body, ast.Lambda):
-            ast.increment_lineno(tree, first - 1)
+            ast.increment_lineno(tree, line - 1)
             return tree.body
     return None
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.staging.fixes import Fix
+from limelight.staging.situation import Fix
 from limelight.staging.miss import Miss
 
 _names = itertools.count(1)

@@ -1,0 +1,102 @@
+"""What fixes are made from: the call that has no trace, the traces that there are, and how they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from limelight import dtypes, nest
+from limelight.dtypes import DType
+from limelight.staging.callsite import CallSite
+from limelight.staging.changes import Part
+from limelight.staging.signature import Key, Signature
+from limelight.staging.uses import Obstacle, obstacle
+
+MOST: Final = 12
+"""A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
+_NODES: Final = 1000
+"""Of how many nodes of a graph the dtypes are looked at."""
+
+
+class Fix(NamedTuple):
+    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
+
+    code: str
+    place: str
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.code}" if self.place else self.code
+
+
+class Situation(NamedTuple):
+    """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
+
+    `same_place`: whether the closest trace was made by the very line that makes this call.
+    """
+
+    name: str
+    signature: Signature
+    options: dict[str, Any]
+    entries: Sequence[Any]
+    key: Key
+    paths: Sequence[str]
+    site: CallSite | None
+    same_place: bool
+    function: Any
+    obstacles: dict[str, Obstacle | None]
+
+    def obstacle(self, path: str) -> Obstacle | None:
+        """What keeps a number from being a tensor, looked up once."""
+        if path not in self.obstacles:
+            keywords = self.signature.keywords_name
+            hidden = keywords and parameter_of(path, self.signature) not in self.signature.inspected.parameters
+            written = f"{keywords}{nest.step(dict, path)}" if hidden and path.isidentifier() else path
+            self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
+        return self.obstacles[path]
+
+    def met_dtype(self) -> DType | None:
+        """`met_dtype` of this call, unless the function has floating tensors of another dtype, or complex ones."""
+        dtype = met_dtype(self.key.parts)
+        if dtype is None or not self.entries:
+            return dtype
+        graph = self.entries[-1].graph
+        values = [*graph.inputs, *[value for node in islice(graph.nodes, _NODES) for value in node.outputs]]
+        met = {getattr(value.spec, "dtype", None) for value in values} - {None, dtype}
+        return None if any(dtypes.kind(other) in ("floating", "complex") for other in met if other) else dtype
+
+
+def met_dtype(parts: Sequence[Part]) -> DType | None:
+    """The dtype for a Python float that becomes a tensor: that of the floating tensors beside it, if they share one.
+
+    Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
+    may be an axis, a size or a count, which no tensor can be.
+    """
+    given = {part[1].dtype if part[0] == "variable" else part[1] for part in parts if part[0] in ("tensor", "variable")}
+    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
+    if not given:
+        return dtypes.float32
+    return found.pop() if len(found) == 1 else None
+
+
+def parameter_of(path: str, signature: Signature) -> str:
+    """The parameter that a path begins with: "batch", "args[1]"."""
+    ends = [i for i, c in enumerate(path) if c in ".["]
+    if not ends:
+        return path
+    return path[: path.index("]") + 1] if path[: ends[0]] == signature.rest_name else path[: ends[0]]
+
+
+class Code(str):
+    """Text that is code."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def decorator(name: str, options: dict[str, Any]) -> str:
+    """`ll.function` with those of `options` that are not left at their defaults."""
+    written = [f"{option}={value!r}" for option, value in options.items() if value]
+    target = ["fn"] if name == "<lambda>" else []
+    return f"{'' if target else '@'}ll.function({', '.join(target + written)})"
