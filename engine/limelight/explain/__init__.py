@@ -3,6 +3,8 @@
 The magics print these answers, the views draw them, scripts call them.
 """
 
+from limelight.explain.baked import BakedIn as BakedIn
+from limelight.explain.baked import baked as baked
 from limelight.explain.history import History as History
 from limelight.explain.holders import Holder as Holder
 from limelight.explain.holders import Holders as Holders

@@ -49,6 +49,7 @@ class ConcreteFunction:
         self.miss: Any = None  # the full record behind `reason`
         self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
         self.fingerprint: Any = None  # see `closest`
+        self.baked: Any = {}  # what its Python code read of the world, see `baked`
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()

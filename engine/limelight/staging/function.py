@@ -14,7 +14,7 @@ from limelight import events, source
 from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging import budget, declared, eagerly, miss, outputs
+from limelight.staging import baked, budget, declared, eagerly, miss, outputs
 from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
@@ -264,13 +264,16 @@ class Function:
             for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
+        read = baked.take(self.python_function, paths, call.key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
         with on_create.override(creation.note), lift.override(lifter), tracer:
             result = self.python_function(*args, **kwargs)
             tensors, shape = outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
-        return ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
+        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
+        entry.baked = read
+        return entry
 
     def _tell(self, entry: ConcreteFunction) -> None:
         stack = source.user_stack(limit=1)

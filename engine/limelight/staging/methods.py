@@ -19,6 +19,7 @@ def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., A
     def method(*args: Any, **kwargs: Any) -> Any:
         return function(reference(), *args, **kwargs)
 
+    method.__limelight_instance__ = reference  # type: ignore[attr-defined]  # for those who read its code
     full = inspect.signature(function)
     method.__signature__ = full.replace(parameters=list(full.parameters.values())[1:])  # type: ignore[attr-defined]
     return method

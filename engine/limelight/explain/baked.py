@@ -1,0 +1,130 @@
+"""What became a constant of a trace, and is it still the same?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from limelight import source
+from limelight.explain.asked import staged_functions
+from limelight.source import Source
+from limelight.staging import baked as snapshots
+from limelight.staging.entry import ConcreteFunction
+from limelight.staging.function import Function
+
+_GONE: Final = "no longer found"
+_REFERRED: Final = ("tensor", "variable", "object")
+
+
+class Value(NamedTuple):
+    """A value that a trace has taken from under a name outside its arguments.
+
+    `kind`: "constant", "function" (a helper, whose code the trace has run), or, listed only when the name now stands
+    for another one, "tensor", "variable" or "object". `then` and `now` are the values in words, `trace` the number of
+    the trace (from 1), `line` where its Python code read it, `fix` what to write instead.
+    """
+
+    name: str
+    where: str
+    kind: str
+    then: str
+    now: str
+    changed: bool
+    trace: int
+    line: Source
+    fix: str
+
+    def __str__(self) -> str:
+        at = source.at(self.line)
+        if not self.changed:
+            return f"`{self.name}` ({self.where}) is {self.then}{at}"
+        said = f"`{self.name}` ({self.where}) was {self.then} when trace #{self.trace} was made and is {self.now} now"
+        return f"{said}, which the trace does not see{at}. Fix: {self.fix}"
+
+
+@dataclass(frozen=True)
+class BakedIn:
+    """What the traces of a function have taken in: `records` are `Value` records, those that have changed first."""
+
+    function: str
+    records: tuple[Value, ...]
+
+    @property
+    def changed(self) -> tuple[Value, ...]:
+        """Those that are another value now than the trace has."""
+        return tuple([record for record in self.records if record.changed])
+
+    def __str__(self) -> str:
+        if not self.records:
+            return f"`{self.function}` has no values baked in: its traces depend on arguments, tensors and variables."
+        said = f"{len(self.records)} values are" if len(self.records) > 1 else "1 value is"
+        stale = f", {len(self.changed)} of them out of date" if self.changed else ""
+        lines = [f"{'≠' if record.changed else ' '} {record}" for record in self.records]
+        return "\n".join([f"{said} baked into `{self.function}`{stale}:", *lines])
+
+    __repr__ = __str__
+
+
+def baked(F: Function) -> BakedIn:
+    """The globals, closure values and attributes that became constants of `F`'s traces, as they were and as they are.
+
+    A trace reads such a value once, while it is made; calls that find the trace do not look again. Values that have
+    changed since are marked, with what to write instead. Tensors and variables are used by reference: they are listed
+    only when the name stands for another one now. Found by reading the code of `F` and of the user's functions that it
+    calls, so a name on a branch that was not taken is listed, too; names of installed packages are not. For a method of
+    a class, the traces of all its living instances. Raises ArgumentError for anything but a staged function.
+
+    >>> import limelight as ll
+    >>> settings = {"rate": 0.5}
+    >>> @ll.function
+    ... def step(x):
+    ...     return x * settings["rate"]
+    >>> y = step(ll.constant(2.0))
+    >>> settings["rate"] = 0.25
+    >>> [(v.name, v.then, v.now) for v in ll.explain.baked(step).changed]
+    [("settings['rate']", '0.5', '0.25')]
+    """
+    found: dict[tuple[Any, ...], Value] = {}
+    for one in staged_functions("baked", F):
+        for entry in one.trace_cache:
+            for value in _of_entry(one, entry):
+                found.setdefault((value.name, value.then, value.now, value.line), value)
+    return BakedIn(F.name, tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace))))
+
+
+def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
+    now = snapshots.take(function.python_function, entry.paths, entry.key.parts)
+    by_name = {value.name: value for value in now.values()}
+    values = []
+    for key, then in entry.baked.items():
+        current = now.get(key) or by_name.get(then.name)  # the second where the code that reads it was edited
+        changed = current is None or current.token != then.token
+        if then.kind in _REFERRED and not changed:
+            continue
+        text = _GONE if current is None else current.text
+        if changed and text == then.text:
+            text = f"another {text.removeprefix('a ')}"
+        fix = _fix(function.name, then)
+        values.append(
+            Value(then.name, then.where, then.kind, then.text, text, changed, entry.index + 1, then.line, fix)
+        )
+    return values
+
+
+def _fix(function: str, value: snapshots.Baked) -> str:
+    plain = value.name.isidentifier()
+    argument = value.name if plain else value.name.rstrip("]'\"").rpartition(".")[2].rpartition("'")[2]
+    passed = f"pass it as an argument, {function}(..., {argument})"
+    if value.kind == "function":
+        return f"{function}.clear_cache(), or {passed}"
+    if value.kind == "tensor":
+        return f"{passed}; or keep it in a variable and write `{value.name}.assign(...)`"
+    if value.kind in ("variable", "object"):
+        return f"{passed}; or {function}.clear_cache()"
+    if value.token[0] in (bool, int, float, complex, "array"):
+        return f"{passed}; or make it a variable, `{value.name} = ll.Variable({_literal(value)})`, and assign to that"
+    return f"{passed}: another value then makes another trace"
+
+
+def _literal(value: snapshots.Baked) -> str:
+    return "..." if value.token[0] == "array" else value.text

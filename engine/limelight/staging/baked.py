@@ -1,0 +1,195 @@
+"""What became a constant of a trace: the plain values that its Python code found under names of others.
+
+A snapshot is taken when a trace is made and compared when somebody asks. It holds words, numbers and weak references.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import reprlib
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.source import Source
+from limelight.spec import TensorSpec
+from limelight.staging.bytecode import Chain
+from limelight.staging.reads import MISSING, Read, is_users, reads
+from limelight.tensor import Tensor, new_uid
+from limelight.variables import Resource
+
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+_MOST: Final = 200
+_LARGE: Final = 1 << 16
+_ITEMS: Final = 32
+_DEEPEST: Final = 3
+_LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
+"""Methods of containers that tell of all their contents."""
+
+
+class Baked(NamedTuple):
+    """A value at the time of the trace: `token` compares equal while nothing has changed, `text` is for readers.
+
+    `kind`: "constant" for what is written into the graph as it is; "function" for code that was run; "tensor",
+    "variable" and "object" for what the graph uses by reference, so that only another one under that name matters.
+    """
+
+    name: str
+    where: str  # "global", "closure", "attribute" or "item"
+    kind: str
+    token: Any
+    text: str
+    line: Source
+
+
+Snapshot = dict[tuple[str, str], Baked]
+"""By the code that reads it and by name."""
+
+
+def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[tuple[Any, ...]]) -> Snapshot:
+    """The snapshot for a trace whose key has these parts, under these paths. Never fails: it is only for explanations.
+
+    Objects among the arguments are looked at like globals: the trace is made for the object, whatever its attributes.
+    """
+    named = zip(paths, parts, strict=True)
+    arguments = {path: part[1].target() for path, part in named if part[0] == "object" and path.isidentifier()}
+    try:
+        return snapshot(function, arguments)
+    except Exception:  # noqa: BLE001  # a `__repr__` or `__eq__` of the user's
+        return {}
+
+
+def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Snapshot:
+    """What `function` and the user's functions that it calls read of the world, now."""
+    found: Snapshot = {}
+    for read in reads(function, arguments):
+        if read.use.how != "read" or len(found) >= _MOST or _is_foreign(read):
+            continue
+        chain, value = _whole(read)
+        if value is MISSING or (chain.root == "local" and not chain.steps):
+            continue
+        key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
+        if key not in found:
+            printed = fingerprint(value)
+            if printed is not None:
+                found[key] = Baked(str(chain), _where(chain), *printed, read.line)
+    return found
+
+
+def _is_foreign(read: Read) -> bool:
+    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14."""
+    if not read.module:
+        return False
+    base = read.module.partition(".")[0]
+    found = sys.modules.get(read.module)
+    file = getattr(found, "__file__", None)
+    return base == "limelight" or file is None or not is_users(file)
+
+
+def _whole(read: Read) -> tuple[Chain, Any]:
+    """The chain and its value; for a method of a container, that container."""
+    chain = read.use.chain
+    if read.value is MISSING or not callable(read.value) or not chain.steps:
+        return chain, read.value
+    if isinstance(read.base, (dict, list, tuple)) and chain.steps[-1][1] in _LOOKS:
+        return chain._replace(steps=chain.steps[:-1]), read.base
+    return chain, read.value
+
+
+def _where(chain: Chain) -> str:
+    if chain.steps:
+        return "attribute" if chain.steps[-1][0] == "." else "item"
+    return "global" if chain.root == "global" else "closure"
+
+
+# Values
+
+
+def fingerprint(value: Any) -> tuple[str, Any, str] | None:
+    """Kind, token and text of a value; None for what is not worth telling, such as modules and classes."""
+    if isinstance(value, (ModuleType, type, BuiltinFunctionType, np.ufunc, property, staticmethod, classmethod)):
+        return None
+    if isinstance(value, Tensor):
+        return _of_tensor(value)
+    if isinstance(value, Resource):
+        return ("variable", ("variable", value._uid), f"variable {getattr(value, 'name', '')!r} {value.spec}")
+    if isinstance(value, FunctionType):
+        if not is_users(value.__code__.co_filename) or value.__module__.partition(".")[0] == "limelight":
+            return None
+        return ("function", value.__code__, f"function {value.__name__}, line {value.__code__.co_firstlineno}")
+    token = token_of(value)
+    if token is not None:
+        return ("constant", token, _text(value))
+    try:
+        return ("object", _Weak(value), f"a {type(value).__name__}")
+    except TypeError:
+        return None
+
+
+def _of_tensor(value: Tensor) -> tuple[str, Any, str] | None:
+    if type(value) is not Tensor:
+        return None  # it belongs to a trace, or to a vectorised call
+    if not value._uid:
+        value._uid = new_uid()
+    return ("tensor", ("tensor", value._uid), f"tensor {value.spec}")
+
+
+def token_of(value: Any, depth: int = 0) -> Any:
+    """Something that compares equal for equal plain values, arrays and small containers of them; else None."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, repr(value) if kind in (float, complex) else value)
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.str, value.shape, _digest(value)) if value.dtype != object else None
+    if isinstance(value, (np.generic, np.dtype, enum.Enum, range, slice)):
+        return (kind, repr(value))
+    if isinstance(value, TensorSpec):
+        return ("spec", str(value))
+    if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
+        return _of_container(value, depth)
+    return None
+
+
+def _of_container(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        items = [(token_of(k, depth + 1), token_of(v, depth + 1)) for k, v in list(value.items())[:_ITEMS]]
+    elif isinstance(value, (set, frozenset)):
+        items = sorted(map(repr, list(value)[:_ITEMS])) if len(value) <= _ITEMS else []
+    else:
+        items = [token_of(item, depth + 1) for item in value[:_ITEMS]]
+    return (type(value).__name__, len(value), tuple(items))
+
+
+def _digest(array: np.ndarray[Any, Any]) -> bytes:
+    """A hash of an array: of all of a small one, of even samples of a large one."""
+    if array.nbytes > _LARGE:
+        flat = array.reshape(-1) if array.flags.c_contiguous else array.flat[:: max(1, array.size // 1024)]
+        array = np.ascontiguousarray(flat[:: max(1, flat.size // 1024)])
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
+
+
+class _Weak:
+    """Equal to another one for the same living object."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, target: Any) -> None:
+        self._ref = weakref.ref(target)
+
+    def __eq__(self, other: object) -> bool:
+        target = self._ref()
+        return isinstance(other, _Weak) and target is not None and other._ref() is target
+
+    __hash__ = None  # type: ignore[assignment]  # compared, never looked up
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        small = f" {np.array2string(value, threshold=8, edgeitems=2)}" if value.size <= 8 else ""
+        return " ".join(f"array {value.dtype}{list(value.shape)}{small}".split())
+    return reprlib.repr(value)
