@@ -156,6 +156,7 @@ def token_of(value: Any, depth: int = 0) -> Any:
 
 
 def _of_container(value: Any, depth: int) -> Any:
+    items: list[Any]
     if isinstance(value, dict):
         items = [(token_of(k, depth + 1), token_of(v, depth + 1)) for k, v in list(value.items())[:_ITEMS]]
     elif isinstance(value, (set, frozenset)):

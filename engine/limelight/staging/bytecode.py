@@ -211,8 +211,9 @@ class _Walk:
         return found
 
     def store_item(self, instruction: dis.Instruction) -> None:
-        below = 2 if instruction.opname == "STORE_SLICE" else 1
-        key = [self._pop() for _ in range(below)][0][0]
+        key, _ = self._pop()
+        if instruction.opname == "STORE_SLICE":
+            key, _ = None, self._pop()
         found = self._target()
         if not instruction.opname.startswith("DELETE"):
             self._pop()
