@@ -51,10 +51,11 @@ class Identity:
     @property
     def label(self) -> str:
         """What to call the object. Found on first use, so that a cache hit does not pay for it: use it in good time."""
-        if self._label is None:
+        label = self._label
+        if label is None:
             target = self.target()
-            self._label = "object" if target is None else describe_object(target)
-        return self._label
+            label = self._label = "object" if target is None else describe_object(target)
+        return label
 
     @property
     def is_function(self) -> bool:
@@ -311,21 +312,15 @@ def describe_object(x: Any) -> str:
 
     Runs no code of the user's.
     """
-    own = _own(x)
+    try:
+        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        own = {}
     called = own.get("__limelight_name__") if own else None
     if isinstance(called, str):
         return called
     name = x.__qualname__ if isinstance(x, _NAMED) else own.get("__qualname__") if own else None
     return f"{type(x).__name__} {name}" if isinstance(name, str) else f"{type(x).__name__} object"
-
-
-def _own(x: Any) -> dict[str, Any]:
-    """The attributes of an object itself."""
-    try:
-        found: dict[str, Any] = object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return {}
-    return found
 
 
 def describe_part(part: tuple[Any, ...]) -> str:

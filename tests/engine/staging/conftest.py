@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.staging.situation import Fix
 from limelight.staging.miss import Miss
+from limelight.staging.situation import Fix
 
 _names = itertools.count(1)
 
