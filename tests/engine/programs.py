@@ -77,6 +77,17 @@ def _same(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *rest: np.asarray(f(x, *rest)).astype(x.dtype)
 
 
+def _repeated(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Five steps with one parameter, whose gradient is a sum of as many terms."""
+
+    def run(x: Any, w: Any) -> Any:
+        for _ in range(5):
+            x = step(x, w)
+        return x
+
+    return run
+
+
 MEANING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tanh": (ll.tanh, np.tanh),
     "sin": (ll.sin, np.sin),
@@ -102,8 +113,14 @@ MEANING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "concat": (lambda x, a: ll.concat([x, x * 2], axis=a), lambda x, a: np.concatenate([x, x * x.dtype.type(2)], a)),
     "cast": (ll.astype, lambda x, d: x.astype(d)),
     "stop": (ll.stop_gradient, lambda x: x),
+    "power": (lambda x, n: ll.pow(x, float(n)), lambda x, n: np.power(x, x.dtype.type(n))),
+    "quarter": (lambda x: x / 4, lambda x: x / x.dtype.type(4)),
+    "same": (lambda x: (x * 1 - 0) / 1, lambda x: x.copy()),
+    "unrolled": (_repeated(lambda x, w: ll.tanh(x * w + w)), _repeated(lambda x, w: np.tanh(x * w + w))),
+    "network": (_repeated(lambda x, w: ll.tanh(x @ w)), _repeated(lambda x, w: np.tanh(np.matmul(x, w)))),
 }
-UNARY_FLOAT = ("tanh", "sin", "root", "stop")
+UNARY_FLOAT = ("tanh", "sin", "root", "stop", "quarter", "same")
+BINARY_FLOAT = ("unrolled", "network")
 UNARY = ("negative", "absolute", "square")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "where")
 
@@ -250,12 +267,14 @@ class Drawer:
         return Instruction("negative", (i,)), specs[i]
 
     def unary(self, specs: list[Spec], i: int) -> Instruction:
-        op = self.one([*UNARY, *(UNARY_FLOAT if specs[i].floating else ()), "scaled", "shifted"])
-        return Instruction(op, (i,), (self.one([2, -1, 3]),) if op in ("scaled", "shifted") else ())
+        more = (*UNARY_FLOAT, "power") if specs[i].floating else ()
+        op = self.one([*UNARY, *more, "scaled", "shifted"])
+        return Instruction(op, (i,), (self.one([2, -1, 3]),) if op in ("scaled", "shifted", "power") else ())
 
     def binary(self, specs: list[Spec], i: int) -> Instruction:
         alike = [j for j, spec in enumerate(specs) if spec.dtype == specs[i].dtype]
-        return Instruction(self.one([*BINARY, "matmul"]), (i, self.one(alike)))
+        more = BINARY_FLOAT if specs[i].floating else ()
+        return Instruction(self.one([*BINARY, "matmul", *more]), (i, self.one(alike)))
 
     def shaped(self, specs: list[Spec], i: int) -> Instruction:
         shape, rank = specs[i].shape, len(specs[i].shape)

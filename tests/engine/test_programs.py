@@ -1,12 +1,14 @@
 """Random programs mean the same however they run: eagerly, staged, step by step, optimised or not, and in NumPy.
 
-Values, dtypes, shapes, gradients and what happens to variables are compared. The programs of
+Values, dtypes, shapes, gradients and what happens to variables are compared, at each level of the optimiser and on
+each executor. `LIMELIGHT_PROGRAMS=5000 pytest tests/engine/test_programs.py` runs thousands. The programs of
 tests/engine/executors/test_random_programs.py are graphs; these are Python programs, with control flow, functions and
 tapes inside one another.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,11 +21,18 @@ from hypothesis import HealthCheck, given, settings
 
 import limelight as ll
 from limelight.executors import plan, step
+from limelight.optimise import optimise
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs import Limelight, Numpy, Program, programs  # beside this file
 
+N = int(os.environ.get("LIMELIGHT_PROGRAMS", "250"))
+"""Programs for each of the two tests below: a few hundred as a rule, thousands when somebody asks for them."""
+EXECUTORS = {
+    "plan": lambda graph, payloads: plan.build(graph)(*payloads),
+    "step by step": lambda graph, payloads: step.run(graph, payloads).outputs,
+}
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 seen: Counter[str] = Counter()
 
@@ -92,17 +101,23 @@ class Ways:
         assert (f.trace_count, f.trace_cache[0].hits) == (1, 1)
         return Result(outputs, variables)
 
-    def executed(self, execute: Any) -> Result:
-        """The traced graph, run by an executor."""
+    def executed(self, execute: Any, level: int) -> Result:
+        """The graph, optimised at a level, run by an executor; called functions are optimised at that level, too."""
         variables, f = self.make(staged=True)
         entry = f.get_concrete_function(*self.tensors)
         assert [v.numpy().tolist() for v in variables] == [x.tolist() for x in self.program.variables], "tracing ran it"
         payloads = [x._data for x in (*self.tensors, *entry.captures)]
-        places = iter(execute(entry.graph, payloads))
+        with ll.config.optimiser(level):
+            places = iter(execute(optimise(entry.graph, check=True).graph, payloads))
         outputs = [next(places) for _ in self.program.outputs]
+        seen[f"runs at level {level}"] += 1
         return Result(outputs, variables)
 
-    def gradients(self, staged: bool) -> list[np.ndarray]:
+    def gradients(self, staged: bool, level: int = 3) -> list[np.ndarray]:
+        with ll.config.optimiser(level):
+            return self._gradients(staged)
+
+    def _gradients(self, staged: bool) -> list[np.ndarray]:
         variables, f = self.make(staged)
         floats = [x for x in (*self.tensors, *variables) if x.dtype.kind == "f"]
         with ll.GradientTape() as tape:
@@ -117,7 +132,7 @@ def note(program: Program) -> None:
     seen.update(op for op in ("cond", "while", "call", "tape", "assign") if program.holds(op))
 
 
-@settings(max_examples=500, suppress_health_check=SLOW)
+@settings(max_examples=N, suppress_health_check=SLOW)
 @given(programs())
 def test_programs_mean_the_same_however_they_run(program: Program) -> None:
     note(program)
@@ -128,11 +143,12 @@ def test_programs_mean_the_same_however_they_run(program: Program) -> None:
         ways.numpy().same_as(eager, "NumPy")
     ways.run(staged=True)[0].same_as(eager, "staged")
     ways.twice().same_as(eager, "staged, from the cache")
-    ways.executed(lambda graph, payloads: step.run(graph, payloads).outputs).same_as(eager, "step by step")
-    ways.executed(lambda graph, payloads: plan.build(graph)(*payloads)).same_as(eager, "not optimised")
+    for level in range(4):
+        for name, execute in EXECUTORS.items():
+            ways.executed(execute, level).same_as(eager, f"{name}, level {level}")
 
 
-@settings(max_examples=400, suppress_health_check=SLOW)
+@settings(max_examples=N * 4 // 5, suppress_health_check=SLOW)
 @given(programs())
 def test_gradients_are_the_same_eager_and_staged(program: Program) -> None:
     if not program.differentiable():
@@ -140,10 +156,11 @@ def test_gradients_are_the_same_eager_and_staged(program: Program) -> None:
     note(program)
     seen["differentiated"] += 1
     ways = Ways(program)
-    eager, staged = ways.gradients(staged=False), ways.gradients(staged=True)
-    for i, (mine, theirs) in enumerate(zip(staged, eager, strict=True)):
-        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
-        close(mine, theirs, f"gradient {i}")
+    eager = ways.gradients(staged=False)
+    for level in (0, 2, 3):
+        for i, (mine, theirs) in enumerate(zip(ways.gradients(staged=True, level=level), eager, strict=True)):
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            close(mine, theirs, f"gradient {i}, level {level}")
 
 
 def test_enough_programs_of_every_kind_ran(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +168,7 @@ def test_enough_programs_of_every_kind_ran(capsys: pytest.CaptureFixture[str]) -
         print("\nRandom programs:", ", ".join(f"{n} {what}" for what, n in seen.most_common()))  # noqa: T201
     if not seen:
         pytest.skip("run together with the tests above, whose programs it counts")
-    assert seen["programs"] > 400
-    assert min(seen[op] for op in ("cond", "while", "call", "tape", "assign")) > 30
-    assert seen["compared with NumPy"] > 100
-    assert seen["differentiated"] > 100
+    assert seen["programs"] > N
+    assert min(seen[op] for op in ("cond", "while", "call", "tape", "assign")) > N // 15
+    assert seen["compared with NumPy"] > N // 5
+    assert seen["differentiated"] > N // 5

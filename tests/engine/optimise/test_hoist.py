@@ -1,0 +1,121 @@
+"""What is the same in each iteration goes in front of the loop, where a loop without iterations cannot tell."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.graph import Graph, Node
+from limelight.optimise import optimise
+from limelight.optimise.hoist import hoist
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from applying import check, ops, results  # beside this file
+
+X = np.linspace(-1, 1, 3, dtype=np.float32)
+W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
+
+
+def traced(f: Any, *arrays: np.ndarray) -> Graph:
+    return ll.function(f).get_concrete_function(*map(ll.constant, arrays)).graph
+
+
+def loops(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if node.op.name.startswith("while")]
+
+
+def repeated(step: Any, n: Any = 3) -> Any:
+    def f(x: Any, w: Any) -> Any:
+        return ll.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, step(y, w)), (0, x))[1]
+
+    return f
+
+
+def test_what_depends_on_captures_alone_goes_first() -> None:
+    graph = traced(repeated(lambda y, w: ll.tanh(y @ ll.exp(w.mT) * 2.0)), X, W)
+    better, record = check(hoist, graph)
+    assert ops(better) == ["matrix_transpose", "exp", "while_loop"]
+    (loop,) = loops(better)
+    assert "exp" not in ops(loop.params[1].graph)
+    assert [change.rule for change in record.changes] == ["loop invariant"]
+    assert record.rewired[loops(graph)[0]] is loop
+    for before, after in zip(results(graph, [X, W]), results(better, [X, W]), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_the_condition_too() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return ll.while_loop(lambda y: ll.sum(y) < ll.sum(ll.exp(w)), lambda y: (y + 1.0,), (x,))[0]
+
+    graph = traced(f, X, W)
+    better, _ = check(hoist, graph)
+    assert ops(better) == ["exp", "sum", "while_loop"]
+    np.testing.assert_array_equal(results(graph, [X, W])[0], results(better, [X, W])[0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_values_and_gradients(n: int) -> None:
+    """Behind the pipeline, for loops of no, one and several iterations; gradients are loops, too."""
+
+    def g(x: Any, w: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch((x, w))
+            y = ll.sum(repeated(lambda y, w: ll.tanh(y @ ll.exp(w)), n)(x, w))
+        return [y, *tape.gradient(y, (x, w), unconnected_gradients="zero")]
+
+    x, w = ll.constant(X), ll.constant(W)
+    for level in range(4):
+        with ll.config.optimiser(level):
+            for mine, eager in zip(ll.function(g)(x, w), g(x, w), strict=True):
+                np.testing.assert_allclose(mine, eager, rtol=1e-5, atol=1e-6)
+
+
+def test_costly_work_waits_for_a_loop_that_runs() -> None:
+    large = np.ones((64, 64), np.float32)
+
+    def f(limit: Any) -> Any:
+        return lambda x, w: ll.while_loop(
+            lambda i, _: i < (w[0, 0] if limit is None else limit), lambda i, y: (i + 1.0, y @ (w @ w)), (0.0, x)
+        )[1]
+
+    assert "matmul" in ops(check(hoist, traced(f(2.0), large, large))[0])
+    assert "matmul" not in ops(check(hoist, traced(f(0.0), large, large))[0]), "it is known not to run"
+    assert "matmul" not in ops(check(hoist, traced(f(None), large, large))[0]), "nobody knows"
+
+
+def test_effects_errors_and_other_devices_stay() -> None:
+    v = ll.Variable(2.0)
+
+    def effects(y: Any, w: Any) -> Any:
+        v.assign_add(1.0)
+        return y * v.read_value()
+
+    graph = traced(repeated(effects), X, W)
+    assert check(hoist, graph)[0] is graph
+
+    def failing(y: Any, w: Any) -> Any:  # an index that is not there, and a matrix that has no inverse
+        return y + ll.linalg.inv(w * 0.0)[0] + ll.take(w[0], ll.astype(w[0, 0] * 100.0, "int32"))
+
+    graph = traced(repeated(failing, 0), X, W)
+    better, _ = check(hoist, graph)
+    assert not {"inv", "take"} & set(ops(better))
+    np.testing.assert_array_equal(results(better, [X, W])[0][0], X)
+
+    def placed(y: Any, w: Any) -> Any:
+        with ll.device("CPU:0"):
+            return y + ll.exp(w[0])
+
+    assert check(hoist, traced(repeated(placed), X, W))[1].changes == []
+
+
+def test_nested_loops_hand_out_what_is_invariant_for_both() -> None:
+    inner = repeated(lambda y, w: y @ ll.exp(w))
+    graph = traced(repeated(inner), X, W)
+    expected = results(graph, [X, W])[0][0]
+    np.testing.assert_allclose(results(optimise(graph, check=True).graph, [X, W])[0][0], expected, rtol=1e-6)
