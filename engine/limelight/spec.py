@@ -23,6 +23,8 @@ class TensorSpec:
     shape: Shape
     dtype: DType
     name: str | None
+    content: Shape | None = None
+    """Of a small vector of integers what is known of its elements (`Sizes`)."""
 
     def __init__(
         self, shape: int | Iterable[int | None] | None, dtype: DTypeLike = dtypes.float32, name: str | None = None
@@ -75,6 +77,18 @@ def known(shape: Shape, dtype: DType) -> TensorSpec:
     spec.dtype = dtype
     spec.name = None
     return spec
+
+
+class Sizes(TensorSpec):
+    """The spec of a vector of sizes, or of one size, of which some are known while tracing. Equal to one without."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, shape: Shape, dtype: DType, content: Shape) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = None
+        self.content = content
 
 
 class VariableSpec:

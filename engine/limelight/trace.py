@@ -12,6 +12,7 @@ from limelight import dispatch, dtypes, shapes, source
 from limelight.devices import CPU0
 from limelight.dtypes import DType
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
+from limelight.graph import contents
 from limelight.graph.effects import Effects, effects_of
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
@@ -125,8 +126,8 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
         f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write "
-        "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars); "
-        "for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
+        "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars), "
+        "or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source; for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
         "argument, which is known while tracing"
     )
 
@@ -236,6 +237,8 @@ class Tracer(dispatch.Interpreter):
         stack = self._walker.stack()
         found = op.infer(*[value.spec for value in values], *attrs)
         specs = found if isinstance(found, tuple) else (found,)
+        if op.name in contents.RULES:
+            specs = (contents.with_content(op, [value.spec for value in values], attrs, specs[0]),)
         device = dispatch.requested_device() if dispatch.scopes else None
         node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
@@ -263,8 +266,9 @@ class Tracer(dispatch.Interpreter):
         return made
 
     def _constant_node(self, array: Any, device: Any = None) -> Value:
-        spec = known(array.shape, dtypes.dtype(array.dtype))
-        node = Node(constant_op, (), (Literal(array),), (spec,), device=device, stack=self._walker.stack())
+        literal = Literal(array)
+        spec = contents.with_content(constant_op, (), (literal,), known(array.shape, dtypes.dtype(array.dtype)))
+        node = Node(constant_op, (), (literal,), (spec,), device=device, stack=self._walker.stack())
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -281,6 +285,19 @@ class Tracer(dispatch.Interpreter):
             input_names=[*self.input_names, *names],
             n_captures=len(captures),
         )
+
+    def take_back(self, at: int) -> bool:
+        """Drops the nodes from `at` on, unless one of them has an effect, or calls a function; whether it did.
+
+        What they read stays captured. For code that is traced just to see what comes of it.
+        """
+        dropped = self.nodes[at:]
+        if any(node.op.effect is not None or node.op.higher_order for node in dropped):
+            return False
+        gone = {value for node in dropped for value in node.outputs}
+        self._literals = {key: value for key, value in self._literals.items() if value not in gone}
+        del self.nodes[at:]
+        return True
 
     def _handle(self, value: Value) -> Any:
         if not isinstance(value.spec, TensorSpec):

@@ -38,7 +38,9 @@ def shaped(
 
     def infer_dynamic(*given: Any) -> TensorSpec:
         specs, parameters, rank = given[:n_inputs], given[n_inputs + 1 : -1], given[-1]
-        return known((None,) * rank, infer(*specs, *parameters, (None,) * rank).dtype)
+        sizes = given[n_inputs].content or (None,) * rank  # what the trace knows of the vector's elements
+        sizes = tuple([None if n is None or n < 0 else n for n in sizes])
+        return known(sizes, infer(*specs, *parameters, (None,) * rank).dtype)
 
     def kernel_dynamic(xp: Any, *given: Any) -> Any:
         arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]

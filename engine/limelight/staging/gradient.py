@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch
+from limelight.graph.contents import inferred
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.subgraph import extract
 from limelight.optimise.prune import prune
@@ -169,9 +170,18 @@ def infer_outputs(graph: Graph, specs: Sequence[Spec]) -> tuple[Spec, ...]:
         return declared
     found: dict[Value, Any] = dict(zip(graph.inputs, specs, strict=True))
     for node in graph.nodes:
-        result = node.op.infer(*[found[value] for value in node.inputs], *node.params)
-        found.update(zip(node.outputs, result if isinstance(result, tuple) else (result,), strict=True))
+        result = inferred(node.op, [found[value] for value in node.inputs], node.params)
+        found.update(zip(node.outputs, map(_sharper, result, node.outputs), strict=True))
     return tuple(found[value] for value in graph.outputs)
+
+
+def _sharper(found: Spec, value: Value) -> Spec:
+    """`found` with the sizes that it does not know and the graph does."""
+    declared = value.spec
+    if not isinstance(found, TensorSpec) or not isinstance(declared, TensorSpec) or None not in found.shape:
+        return found
+    shape = tuple([n if m is None else m for m, n in zip(found.shape, declared.shape, strict=True)])
+    return found if shape == found.shape else found.with_shape(shape)
 
 
 def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:

@@ -47,9 +47,7 @@ def while_loop(
     names = nest.paths(structure, "loop_vars")
     loop = Loop(cond, body, structure, _kept_specs(leaves, shape_invariants, names), names)
     limit = _limit(maximum_iterations)
-    if tracing() is not None:
-        return loop.stage(leaves, limit, while_op if back_prop else while_detached)
-    return loop.run(leaves, limit) if back_prop else loop.run_detached(leaves, limit)
+    return loop.repeat(leaves, limit, back_prop)
 
 
 class Loop(NamedTuple):
@@ -61,7 +59,13 @@ class Loop(NamedTuple):
     specs: list[TensorSpec]
     names: list[str]
 
-    def run(self, leaves: list[Tensor], limit: int | None) -> Any:
+    def repeat(self, leaves: Sequence[Tensor], limit: int | None = None, back_prop: bool = True) -> Any:
+        """The loop, run at once or in a trace made an op."""
+        if tracing() is not None:
+            return self.stage(leaves, limit, while_op if back_prop else while_detached)
+        return self.run(leaves, limit) if back_prop else self.run_detached(leaves, limit)
+
+    def run(self, leaves: Sequence[Tensor], limit: int | None) -> Any:
         """Runs the loop at once."""
         done = 0
         while limit is None or done < limit:
@@ -74,14 +78,14 @@ class Loop(NamedTuple):
             done += 1
         return nest.unflatten(self.structure, leaves)
 
-    def run_detached(self, leaves: list[Tensor], limit: int | None) -> Any:
+    def run_detached(self, leaves: Sequence[Tensor], limit: int | None) -> Any:
         """The same, while tapes look away."""
         leaves = [dispatch.apply(get("stop_gradient"), (x,)) for x in leaves]  # which tapes take note of
         with unrecorded():
             result = self.run(leaves, limit)
         return nest.map_structure(lambda x: dispatch.apply(get("stop_gradient"), (x,)), result)
 
-    def stage(self, leaves: list[Tensor], limit: int | None, op: Op | None = None) -> Any:
+    def stage(self, leaves: Sequence[Tensor], limit: int | None, op: Op | None = None) -> Any:
         """Makes the loop one op."""
         (cond_fn, body_fn), captures = read_outside(*close(self.trace()))
         results = dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
@@ -102,7 +106,7 @@ class Loop(NamedTuple):
     def step(self, *leaves: Tensor) -> list[Tensor]:
         """The leaves after one iteration."""
         result = self.body(*nest.unflatten(self.structure, leaves))
-        return list(map(self._checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
+        return list(map(self.checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
 
     def _leaves(self, result: Any) -> list[Any]:
         n = len(self.structure.children)
@@ -119,7 +123,7 @@ class Loop(NamedTuple):
             )
         return leaves
 
-    def _checked(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
+    def checked(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
             raise ControlFlowError(
                 f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype "

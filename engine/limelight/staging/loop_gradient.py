@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight import dispatch, dtypes
+from limelight import dispatch, dtypes, nest
 from limelight.errors import ControlFlowError
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
-from limelight.staging.loop import while_loop
+from limelight.staging.loop import Loop
 from limelight.staging.loop_op import while_op
-from limelight.staging.stacks import kind_of, loose, zeros_on
+from limelight.staging.stacks import kind_of, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.tensor import Tensor
 
@@ -114,11 +115,24 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
         same |= record.unchanging.values(invariant)
     step = Step(pair, n, dict(zip(record.needed, stacks, strict=True)), same, carried, captured, rows)
     start = (count - 1, *seeds, *[zeros_on(*sizes[i]) for i in captured])
-    end = while_loop(lambda k, *rest: k >= 0, step, start, shape_invariants=[loose(x).shape for x in start])
+    end = Backward.of(step, start).repeat(start)
     results: list[Any] = [None] * len(needed)
     for i, value in zip([*carried, *captured], end[1:], strict=True):
         results[i] = value if needed[i] else None
     return tuple(results)
+
+
+class Backward(Loop):
+    """The loop back. A trace may know less of the size of a gradient than of what it is a gradient of."""
+
+    @classmethod
+    def of(cls, step: Step, start: Sequence[Tensor]) -> Backward:
+        structure = nest.flatten(start)[1]
+        names = nest.paths(structure, "gradients")
+        return cls(lambda k, *_: k >= 0, step, structure, [x.spec for x in start], names)
+
+    def checked(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
+        return x
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import Pair, pair_of, watched_mask
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
 from limelight.staging.scan_op import infer_scan, passes, positions, run_scan, scan_op
-from limelight.staging.stacks import kind_of, loose, zeros_on
+from limelight.staging.stacks import alike, kind_of, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.trace import Tracer, replay
 
@@ -181,8 +181,8 @@ def _trace_backward(params: tuple[Any, ...], wanted: tuple[bool, ...], shown: tu
     rows, captures = _read_by(record, n + m)
     with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{graph.name}") as tracer:
         tracer.scope = "gradient/"
-        after = [tracer.add_input(loose(graph.outputs[i].spec), f"gradient{i}") for i in carried]
-        totals = [tracer.add_input(loose(graph.inputs[i].spec), f"total{i}") for i in captured]
+        after = [tracer.add_input(alike(graph.outputs[i].spec), f"gradient{i}") for i in carried]
+        totals = [tracer.add_input(alike(graph.inputs[i].spec), f"total{i}") for i in captured]
         of_rows = [tracer.add_input(graph.outputs[j].spec, f"gradient{j}") for j in shown]
         values = {place: tracer.add_input(_spec_at(pair, place), f"saved{k}") for k, place in enumerate(rows)}
         if not shown and not rows:

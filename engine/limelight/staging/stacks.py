@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight import dispatch, shapes
+from limelight import dispatch
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
 from limelight.spec import TensorSpec, known
@@ -24,10 +24,6 @@ def zeros_on(sizes: Any, dtype: DType, device: Device) -> Tensor:
         return zeros(sizes, dtype)
 
 
-def loose(like: Any) -> TensorSpec:
-    """The spec of a gradient of `like`, a tensor or a spec: nothing is known of its sizes where one of them is not.
-
-    Gradients get their sizes from vectors of sizes then.
-    """
-    shape: shapes.Shape = like.shape
-    return known(shape if shapes.is_static(shape) else (None,) * len(shape), like.dtype)
+def alike(like: Any) -> TensorSpec:
+    """The spec of a gradient of `like`, a tensor or the spec of a tensor or variable."""
+    return known(like.shape, like.dtype)
