@@ -11,5 +11,8 @@ from limelight.explain.holders import Holders as Holders
 from limelight.explain.holders import who_holds as who_holds
 from limelight.explain.retrace import Retrace as Retrace
 from limelight.explain.retrace import retrace as retrace
+from limelight.explain.side_effects import SideEffect as SideEffect
+from limelight.explain.side_effects import SideEffects as SideEffects
+from limelight.explain.side_effects import side_effects as side_effects
 from limelight.explain.why_none import WhyNone as WhyNone
 from limelight.explain.why_none import why_none as why_none

@@ -16,6 +16,7 @@ import functools
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
+_ESCAPE: Final = "py_func"
 _LONGEST: Final = 20_000
 """Instructions; longer code is not looked at beyond these."""
 
@@ -35,7 +36,8 @@ class Use(NamedTuple):
     """One mention, on a line of the code.
 
     `how` is "read", "call", "write" (of the chain itself, so of an attribute or item of what its beginning names), or
-    "target" for a thing that was looked up only to be written to.
+    "target" for a thing that was looked up only to be written to, or "escaped" for a function that is handed to
+    `py_func`, which runs it each time.
     """
 
     how: str
@@ -44,7 +46,7 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """All uses in order, and the code of functions, lambdas and comprehensions inside."""
+    """All uses in order, and the code of functions, lambdas and comprehensions inside that are not `py_func`s."""
 
     uses: tuple[Use, ...]
     inner: tuple[CodeType, ...]
@@ -54,13 +56,20 @@ class _Constant(NamedTuple):
     value: Any
 
 
+class _Made(NamedTuple):
+    """A function that the code itself makes."""
+
+    code: CodeType
+
+
 @functools.lru_cache(maxsize=4096)
 def uses_of(code: CodeType) -> Uses:
     """What `code` mentions; not what the functions inside it do."""
     walk = _Walk(code)
     for instruction in list(dis.get_instructions(code))[:_LONGEST]:
         walk.step(instruction)
-    return Uses(tuple(walk.uses), tuple([x for x in code.co_consts if isinstance(x, CodeType)]))
+    inner = [x for x in code.co_consts if isinstance(x, CodeType) and not any(x is y for y in walk.escaped)]
+    return Uses(tuple(walk.uses), tuple(inner))
 
 
 class _Walk:
@@ -68,10 +77,11 @@ class _Walk:
 
     def __init__(self, code: CodeType) -> None:
         self.uses: list[Use] = []
+        self.escaped: list[CodeType] = []
         self._stack: list[tuple[Any, int]] = []  # an operand, and the place of its use in `uses` (-1: none)
         self._line = code.co_firstlineno
         self._parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-        self._aliases: dict[str, Chain | None] = {}  # local names for chains; None where a name is something else
+        self._aliases: dict[str, Any] = {}  # what local names stand for; None where that is something else
         self._free = frozenset(code.co_freevars)
 
     def step(self, instruction: dis.Instruction) -> None:
@@ -123,8 +133,8 @@ class _Walk:
 
     def _load_local(self, name: str) -> None:
         if name in self._aliases:
-            chain = self._aliases[name]
-            self._load(chain) if chain is not None else self._push()
+            found = self._aliases[name]
+            self._load(found) if isinstance(found, Chain) else self._push(found)
         elif name in self._free:
             self._load(Chain("free", name))
         elif name in self._parameters:
@@ -140,13 +150,15 @@ class _Walk:
     def store_fast(self, instruction: dis.Instruction) -> None:
         names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
         for name in names:
-            value, _ = self._pop()
-            self._aliases[str(name)] = value if isinstance(value, Chain) else None
+            self._bind(str(name))
+
+    def _bind(self, name: str) -> None:
+        value, _ = self._pop()
+        self._aliases[name] = value if isinstance(value, (Chain, _Made)) else None
 
     def store_and_load(self, instruction: dis.Instruction) -> None:
         stored, loaded = instruction.argval
-        value, _ = self._pop()
-        self._aliases[str(stored)] = value if isinstance(value, Chain) else None
+        self._bind(str(stored))
         self._load_local(str(loaded))
 
     def store_deref(self, instruction: dis.Instruction) -> None:
@@ -229,8 +241,29 @@ class _Walk:
         for found, _ in reversed(operands[count:]):
             if isinstance(found, Chain):
                 self._note("call", found)
+                if _ESCAPE in (found.name, *[key for _, key in found.steps[-1:]]):
+                    self._escape(operands[:count])
                 break
         self._push()
+
+    def _escape(self, operands: list[tuple[Any, int]]) -> None:
+        for found, use in operands:
+            if isinstance(found, _Made):
+                self.escaped.append(found.code)
+            elif isinstance(found, Chain) and use >= 0 and self.uses[use].chain == found:
+                self.uses[use] = self.uses[use]._replace(how="escaped")
+
+    def make_function(self, instruction: dis.Instruction) -> None:
+        code, _ = self._pop()
+        for _ in range((instruction.arg or 0).bit_count()):  # its defaults, annotations and closure
+            self._pop()
+        made = isinstance(code, _Constant) and isinstance(code.value, CodeType)
+        self._push(_Made(code.value) if made else None)
+
+    def set_function_attribute(self, instruction: dis.Instruction) -> None:
+        made = self._pop()
+        self._pop()
+        self._push(*made)
 
     def load_const(self, instruction: dis.Instruction) -> None:
         self._push(_Constant(instruction.argval))
@@ -289,6 +322,8 @@ _HANDLERS: Final[dict[str, Any]] = {
     "STORE_SLICE": _Walk.store_item,
     "CALL": _Walk.call,
     "CALL_KW": _Walk.call,
+    "MAKE_FUNCTION": _Walk.make_function,
+    "SET_FUNCTION_ATTRIBUTE": _Walk.set_function_attribute,
     "LOAD_CONST": _Walk.load_const,
     "LOAD_SMALL_INT": _Walk.load_const,
     "COPY": _Walk.copy,
