@@ -69,7 +69,11 @@ def reading(x: Any) -> Any:
 
 
 CASES = {
-    "print": (lambda x: (print("tracing"), x)[1], [("print", "print(...)")], "ll.py_func(print, [x], None)"),
+    "print": (
+        lambda x: (print("tracing"), x)[1],  # noqa: T201  # what is looked for
+        [("print", "print(...)")],
+        "ll.py_func(print, [x], None)",
+    ),
     "logging": (lambda x: (LOG.debug("x"), x)[1], [("print", "LOG.debug(...)")], "ll.py_func"),
     "append": (lambda x: (SEEN.append(1), x)[1], [("mutation", "SEEN.append(...)")], "ll.py_func(SEEN.append"),
     "item": (item_write, [("mutation", "TOTALS['x'] = ...")], "return the value"),
@@ -134,7 +138,7 @@ def test_what_goes_through_py_func_is_staged() -> None:
 
         ll.py_func(keep, [x], None)
         ll.py_func(keep_inside, [x], None)
-        ll.py_func(lambda t: SEEN.append(t), [x], None)
+        ll.py_func(lambda t: SEEN.append(t + 0.0), [x], None)
         ll.py_func(SEEN.append, [x], None)
         return x
 
