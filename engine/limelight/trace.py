@@ -127,7 +127,8 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
         f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write "
         "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars), "
-        "or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source; for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
+        "or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source; "
+        "for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
         "argument, which is known while tracing"
     )
 

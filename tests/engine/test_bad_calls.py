@@ -322,10 +322,9 @@ def test_what_a_graph_cannot_return_is_named_by_its_place(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"autograph": True}, "autograph=True is not available yet; write ll.cond and ll.while_loop"),
         ({"jit_compile": True}, "jit_compile=True is not available yet: functions run on the plan executor"),
         ({"jit_compile": "banana"}, "jit_compile must be None or False, got 'banana'"),
-        ({"autograph": 1}, "autograph must be None or False, got 1"),
+        ({"autograph": 1}, "autograph must be True, False or None, got 1"),
     ],
 )
 def test_options_that_do_nothing_yet_are_refused(options, message):

@@ -15,6 +15,7 @@ from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
 from limelight.staging import baked, budget, declared, eagerly, miss, outputs
+from limelight.staging.autograph import Converted
 from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
@@ -59,6 +60,7 @@ class Function:
         refuse_unavailable(autograph, jit_compile)
         check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function
+        self._traced = Converted(python_function) if autograph else python_function
         self.name = name or str(getattr(python_function, "__name__", type(python_function).__name__))
         self.id = next(_ids)
         self.trace_count = 0
@@ -267,7 +269,7 @@ class Function:
         read = baked.take(self.python_function, paths, call.key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
         with on_create.override(creation.note), lift.override(lifter), tracer:
-            result = self.python_function(*args, **kwargs)
+            result = self._traced(*args, **kwargs)
             tensors, shape = outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
@@ -340,9 +342,12 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     call instead, for `print` and the debugger (`ll.config.run_functions_eagerly` does so for all functions).
     `cache_size`: keep so many traces, of which the one not called for longest gives way (methods: for each instance).
     `max_traces`: a call that would trace once more raises TraceBudgetError, with the reason, before anything is traced;
-    `F.clear_cache()` starts the count again. `jit_compile`, `autograph`: not available yet, so that only None and False
-    are accepted. Raises SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a
-    later call, ArgumentError for options that it cannot fulfil.
+    `F.clear_cache()` starts the count again. `autograph`: Python's `if`, `while`, `for`, `and`, `or`, `not` and
+    `assert` on tensors are staged as well, from the source of the function and of your functions that it calls; what
+    Python knows while tracing stays as it is. Without it a tensor in an `if` is an error that says what to write.
+    `jit_compile`: not available yet, so that only None and False are accepted. Raises SignatureError for arguments that
+    cannot be keyed, StateCreationError for variables made on a later call, ControlFlowError for what `autograph` cannot
+    stage, ArgumentError for options that it cannot fulfil.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -350,6 +355,14 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     ...     return 3.14159 * r * r
     >>> round(area(ll.constant(2.0)).item(), 4), area.trace_count
     (12.5664, 1)
+    >>> @ll.function(autograph=True)
+    ... def halvings(x):
+    ...     n = 0
+    ...     while x > 1:
+    ...         x, n = x / 2, n + 1
+    ...     return n
+    >>> halvings(ll.constant(40.0)).item()
+    6
     """
     if fn is None:
         return functools.partial(Function, **options)

@@ -9,11 +9,8 @@ def refuse_unavailable(autograph: object, jit_compile: object) -> None:
     """Raises ArgumentError for what is not available yet, and for values that are no such option at all."""
     for name, value in (("autograph", autograph), ("jit_compile", jit_compile)):
         if value is not None and not isinstance(value, bool):
-            raise ArgumentError(f"ll.function: {name} must be None or False, got {value!r}")
-    if autograph:
-        raise ArgumentError(
-            "ll.function: autograph=True is not available yet; write ll.cond and ll.while_loop instead of if and while"
-        )
+            allowed = "True, False or None" if name == "autograph" else "None or False"
+            raise ArgumentError(f"ll.function: {name} must be {allowed}, got {value!r}")
     if jit_compile:
         raise ArgumentError(
             "ll.function: jit_compile=True is not available yet: functions run on the plan executor; leave it out"

@@ -1,0 +1,134 @@
+"""Calls from converted code: functions of the user's are converted as they are called, the rest runs as it is."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import site
+import sysconfig
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Final
+
+from limelight import source
+from limelight.dispatch import apply
+from limelight.registry import get
+from limelight.staging.autograph import iterating, mutation
+from limelight.staging.autograph.compiling import MARK, converted
+from limelight.staging.autograph.context import here
+from limelight.staging.autograph.parsing import UnconvertibleError
+from limelight.staging.autograph.truth import and_, decides, or_
+from limelight.tensor import Tensor, as_tensor
+
+_LIBRARIES: Final = tuple(
+    {
+        os.path.join(os.path.abspath(folder), "")
+        for folder in (
+            *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+        )
+    }
+)
+_ENGINE: Final = "limelight"
+_AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompute_grad"})
+"""Functions of ours that look at a function's identity, or run it on values."""
+
+
+def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any) -> Any:
+    """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
+    kind = type(function)
+    if kind is BuiltinFunctionType or kind is type:
+        if here.blocks and kind is BuiltinFunctionType:
+            mutation.calls(function)
+        overload = _OVERLOADS.get(function)
+        if overload is not None and any(map(_concerns, args)):
+            return overload(*args, **(kwargs or {}))
+    elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
+        args = tuple([as_converted(x) if type(x) is FunctionType else x for x in args])
+    else:
+        function = as_converted(function)
+    return function(*args, **kwargs) if kwargs else function(*args)
+
+
+def as_converted(function: Any) -> Any:
+    """`function`, or its converted version where it is code of the user's that can be converted."""
+    kind = type(function)
+    if kind is FunctionType:
+        return _of_user(function)
+    if kind is MethodType and type(function.__func__) is FunctionType:
+        return MethodType(_of_user(function.__func__), function.__self__)
+    if kind is functools.partial:
+        return functools.partial(as_converted(function.func), *function.args, **function.keywords)
+    called = None if isinstance(function, type) else _call_of(kind)
+    return function if called is None else MethodType(_of_user(called), function)
+
+
+def _call_of(kind: type) -> FunctionType | None:
+    """The Python function that makes instances of `kind` callable, if there is one."""
+    found = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
+    return found if type(found) is FunctionType else None
+
+
+def _of_user(function: FunctionType) -> Callable[..., Any]:
+    if hasattr(function, MARK) or is_library(function.__code__):
+        return function
+    try:
+        return converted(function)
+    except UnconvertibleError:  # it may do without: the reason is told if a tensor decides something in it
+        return function
+
+
+def is_library(code: CodeType) -> bool:
+    """Whether `code` belongs to limelight, to Python or to an installed package."""
+    return source.is_library(code) or code.co_filename.startswith((*_LIBRARIES, "<frozen "))
+
+
+def is_ours(code: CodeType) -> bool:
+    return source.is_library(code)
+
+
+def _concerns(x: Any) -> bool:
+    return isinstance(x, iterating.Steps) or decides(x) or _has_deciding(x)
+
+
+def _has_deciding(x: Any) -> bool:
+    return isinstance(x, list | tuple) and any(map(decides, x))
+
+
+def _len(x: Any) -> Any:
+    return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else iterating.count_of(x)
+
+
+def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """`min` or `max` of several scalars, some of them tensors."""
+
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        items = args if len(args) > 1 else tuple(args[0])
+        if kwargs or not any(map(decides, items)) or any(as_tensor(x).ndim for x in items):
+            return original(*args, **kwargs)
+        return functools.reduce(lambda a, b: apply(get(sign), (a, b)), items)
+
+    return extreme
+
+
+def _all(items: Any) -> Any:
+    return functools.reduce(lambda a, b: and_(lambda: a, lambda: b), items, True)
+
+
+def _any(items: Any) -> Any:
+    return functools.reduce(lambda a, b: or_(lambda: a, lambda: b), items, False)
+
+
+_OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
+    builtins.range: iterating.range_,
+    builtins.enumerate: iterating.enumerate_,
+    builtins.zip: iterating.zip_,
+    builtins.reversed: iterating.reversed_,
+    builtins.len: _len,
+    builtins.min: _extreme("minimum", builtins.min),
+    builtins.max: _extreme("maximum", builtins.max),
+    builtins.all: _all,
+    builtins.any: _any,
+}

@@ -1,0 +1,269 @@
+"""The variables that a staged loop carries from one iteration to the next."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from limelight import dtypes, nest, shapes, source
+from limelight.errors import ControlFlowError, DTypeError
+from limelight.staging.autograph import placing
+from limelight.staging.autograph.context import staged_block
+from limelight.staging.autograph.joining import Ran, described, fits, is_value, trace_block
+from limelight.staging.autograph.mutation import reachable
+from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, shown
+from limelight.staging.branches import tracing
+from limelight.tensor import Tensor, as_tensor, constant
+
+_WEAK = (int, float, complex)
+
+
+_NAME = re.compile(r"\w+")
+
+
+class _UnsettledError(Exception):
+    """Whether the dtypes that Python numbers were given are right takes a closer look."""
+
+
+class _Slot(NamedTuple):
+    """A part of a variable, by the path to it; `at` says which tensor of the loop it is, None for a fixed value."""
+
+    path: str
+    value: Any
+    at: int | None
+
+
+class Carried:
+    """The variables `names` of a loop, whose code reads and writes them by `get_state` and `set_state`.
+
+    Tensors and numbers become tensors that the loop carries; anything else must stay what it is. A Python number
+    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        get_state: Callable[[], tuple[Any, ...]],
+        set_state: Callable[[Any], None],
+        body: Any,
+        what: str,
+        runs_always: bool = False,
+    ) -> None:
+        self._names = names
+        self._get, self._set = get_state, set_state
+        self._body, self._what = body, what
+        self._before = list(get_state())
+        self._outer = reachable(body)
+        self._assigned: set[str] = set()
+        self._settled = False
+        self._run: Callable[[], object] = lambda: None
+        self._blanks = [
+            i
+            for i, (name, x) in enumerate(zip(names, self._before, strict=True))
+            if isinstance(x, Undefined) and (is_hidden(name) or runs_always)
+        ]
+        self._spread()
+
+    def stage(self, run: Callable[[], object], build: Callable[[list[Tensor]], Sequence[Any]]) -> None:
+        """Makes the loop, by `build` from the initial tensors, and gives the variables their last values.
+
+        `run` does what the body does, for finding out what becomes of the variables.
+        """
+        self._run = run
+        if self._blanks:
+            self._settle()
+        try:
+            results = build(self.leaves)
+        except (DTypeError, _UnsettledError):
+            if self._settled or not self._weak():
+                raise
+            self._settle()
+            results = build(self.leaves)
+        self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
+
+    # Values as leaves, and back
+
+    def _spread(self) -> None:
+        """Takes the values apart into slots, and makes the initial tensors."""
+        self.leaves: list[Tensor] = []
+        self._slots: list[tuple[Any, list[_Slot]]] = []
+        for name, value in zip(self._names, self._before, strict=True):
+            if isinstance(value, Undefined):
+                self._slots.append((None, []))
+                continue
+            found, structure = nest.flatten(value)
+            paths = nest.paths(structure, name)
+            self._slots.append((structure, [self._slot(*part) for part in zip(paths, found, strict=True)]))
+
+    def _slot(self, path: str, leaf: Any) -> _Slot:
+        if not is_value(leaf):
+            return _Slot(path, leaf, None)
+        self.leaves.append(as_tensor(leaf))
+        return _Slot(path, leaf, len(self.leaves) - 1)
+
+    def _rebuilt(self, leaves: Sequence[Any]) -> list[Any]:
+        values: list[Any] = []
+        for before, (structure, slots) in zip(self._before, self._slots, strict=True):
+            if structure is None:
+                values.append(before)
+            else:
+                parts = [slot.value if slot.at is None else leaves[slot.at] for slot in slots]
+                values.append(nest.unflatten(structure, parts))
+        return values
+
+    def _last(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Undefined) or name not in self._assigned:
+            return value
+        where = placing.line_of_assignment(name, self._body)
+        return Doubtful(
+            name,
+            f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. Assign it "
+            "before the loop, with the dtype and shape that it has there",
+        )
+
+    # One iteration
+
+    @contextmanager
+    def during(self, leaves: Sequence[Any]) -> Iterator[None]:
+        """Within its block, the variables are what `leaves` say."""
+        with staged_block(self._what, self._outer):
+            self._set(tuple(map(self._first, self._names, self._rebuilt(leaves))))
+            yield
+
+    def _first(self, name: str, value: Any) -> Any:
+        if type(value) is not Undefined:
+            return value
+        why = f"{self._what} reads it before the loop assigns it. Assign it before the loop"
+        return Doubtful(name, why)
+
+    def after(self, leaves: Sequence[Any], run: Callable[[], object]) -> list[Tensor]:
+        """The leaves after an iteration, `run`, that begins with `leaves`."""
+        tracer = tracing()
+        known = len(tracer.nodes) if tracer is not None else 0
+        with self.during(leaves):
+            run()
+            after = self._get()
+        found: list[Tensor] = []
+        for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
+            if structure is None:
+                self._assigned |= set() if isinstance(value, Undefined) else {name}
+            else:
+                found += self._checked(name, value, structure, slots)
+        if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):
+            raise _UnsettledError
+        return found
+
+    def _checked(self, name: str, value: Any, structure: Any, slots: Sequence[_Slot]) -> list[Tensor]:
+        if isinstance(value, Undefined):
+            value.read()
+        parts, other = nest.flatten(value)
+        if other != structure:
+            before = nest.unflatten(structure, [slot.value for slot in slots])
+            raise self._changes(
+                name,
+                described(before),
+                described(value),
+                "keep one structure: collect results in a tensor of known size, or with ll.scan or ll.map_fn",
+            )
+        return [x for slot, part in zip(slots, parts, strict=True) for x in self._kept(slot, part)]
+
+    def _kept(self, slot: _Slot, part: Any) -> list[Tensor]:
+        if slot.at is None:
+            if part is not slot.value and part != slot.value:
+                raise self._changes(
+                    slot.path,
+                    described(slot.value),
+                    described(part),
+                    "only tensors and numbers can change in it; begin with a tensor",
+                )
+            return []
+        before = self.leaves[slot.at]
+        if not is_value(part):
+            raise self._changes(slot.path, str(before.spec), described(part), "keep it a tensor")
+        x = constant(part, before.dtype) if fits(part, before.dtype) else as_tensor(part)
+        if x.dtype != before.dtype and not self._settled and type(slot.value) in _WEAK:
+            raise _UnsettledError
+        if x.dtype != before.dtype:
+            remedy = f"begin with ll.astype({slot.path}, ll.{x.dtype.name}), or cast in the loop"
+            raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+        if not shapes.compatible(x.shape, before.shape):
+            remedy = f"begin with the shape {shapes.show(x.shape)}, or write ll.while_loop with shape_invariants"
+            raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+        return [x]
+
+    def _changes(self, path: str, before: str, after: str, remedy: str) -> ControlFlowError:
+        where = placing.line_of_assignment(_NAME.findall(path)[0], self._body)
+        return ControlFlowError(
+            f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration"
+            f"{where or source.at(source.user_line())}. A loop that a tensor decides keeps every variable's dtype and "
+            f"shape: {remedy}"
+        )
+
+    # Python numbers and missing values
+
+    def _weak(self) -> bool:
+        return any(type(slot.value) in _WEAK for _, slots in self._slots for slot in slots)
+
+    def _is_doubtful(self, nodes: Sequence[Any], leaves: Sequence[Any]) -> bool:
+        """Whether a number that became a tensor met other dtypes, which it would have adapted to."""
+        weak = [slot.at for _, slots in self._slots for slot in slots if type(slot.value) in _WEAK]
+        values = {leaves[i]._value for i in weak if i is not None and hasattr(leaves[i], "_value")}
+        cast = {x for node in nodes if node.op.name == "astype" for x in node.outputs}
+        users = [node for node in nodes if values.intersection(node.inputs)]
+        return any(node.op.name == "astype" or cast.intersection(node.inputs) for node in users)
+
+    def _settle(self) -> None:
+        """Traces an iteration in vain, with Python numbers as they are, to see what becomes of the variables."""
+        self._settled = True
+        ran = trace_block("trial", self._outer, self._trial)
+        while self._adapted(ran.values):
+            ran = trace_block("trial", self._outer, self._trial)
+        for i in self._blanks:
+            if not isinstance(ran.values[i], Undefined):
+                self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])
+        self._spread()
+
+    def _trial(self) -> tuple[Any, ...]:
+        self._set(tuple(self._before))
+        self._run()
+        return self._get()
+
+    def _adapted(self, after: Sequence[Any]) -> bool:
+        """Gives Python numbers the dtype that they have after an iteration; whether any has changed."""
+        changed = [self._adapted_one(i, x) for i, x in enumerate(after)]  # each of them, not the first
+        return any(changed)
+
+    def _adapted_one(self, i: int, after: Any) -> bool:
+        before = self._before[i]
+        if isinstance(before, Undefined) or isinstance(after, Undefined):
+            return False
+        found, structure = nest.flatten(before)
+        others, other = nest.flatten(after)
+        if structure != other:
+            return False
+        new = [_promoted(a, b) for a, b in zip(found, others, strict=True)]
+        self._before[i] = nest.unflatten(structure, new)
+        return any(a is not b for a, b in zip(found, new, strict=True))
+
+
+def _blank(ran: Ran, leaf: Any) -> Any:
+    """What stands for `leaf` before it has been assigned."""
+    return placing.blank(ran.tensor(leaf)) if is_value(leaf) else leaf
+
+
+def _promoted(before: Any, after: Any) -> Any:
+    """A Python number as a tensor of the dtype that it has later, where its kind allows that."""
+    if type(before) not in _WEAK:
+        return before
+    if isinstance(after, Tensor):
+        dtype = after.dtype
+    elif type(after) in _WEAK and type(after) is not type(before):
+        dtype = dtypes.default_for(after)
+    else:
+        return before
+    if not fits(before, dtype) or dtype == dtypes.default_for(before):
+        return before
+    return constant(before, dtype)

@@ -1,0 +1,99 @@
+"""What the operators of one thread know of each other: the blocks being staged, and the scopes of functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from limelight import source
+from limelight.errors import ControlFlowError
+from limelight.staging.autograph.undefined import Undefined
+from limelight.tensor import Tensor
+
+
+class Block(NamedTuple):
+    """A block that is being staged: what it is called, and the objects, by identity, that were there before it."""
+
+    what: str
+    outer: dict[int, Any]
+
+
+class _Context(threading.local):
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.trying = 0
+        self.swallowed: ControlFlowError | None = None
+
+
+here = _Context()
+
+
+@contextmanager
+def staged_block(what: str, outer: dict[int, Any]) -> Iterator[None]:
+    """Within its block, Python code runs once for a block that a graph may run at any time, or never."""
+    here.blocks.append(Block(what, outer))
+    try:
+        yield
+    finally:
+        here.blocks.pop()
+
+
+class trying:  # noqa: N801  # it stands in converted code like an operator
+    """Around the body of a `try` that has handlers."""
+
+    def __enter__(self) -> None:
+        here.trying += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        here.trying -= 1
+
+
+def refuse_in_try(what: str) -> None:
+    """Raises ControlFlowError where handlers would never see what the graph raises.
+
+    The handlers may well catch that error too, so it is raised again when the function ends.
+    """
+    if here.trying:
+        here.swallowed = ControlFlowError(
+            f"{what} that a tensor decides stands inside `try ... except`{source.at(source.user_line())}: the handlers "
+            "would run while tracing only, never for what the graph raises. Move the `try` around the call of the "
+            "staged function, or the code into ll.py_func(fn, inputs, output_specs)"
+        )
+        raise here.swallowed
+
+
+class FunctionScope:
+    """Around the body of each converted function."""
+
+    __slots__ = ("_name", "_outside")
+
+    def __init__(self, name: str, context_name: str, options: Any) -> None:
+        self._name = name
+
+    def __enter__(self) -> FunctionScope:
+        self._outside, here.trying = here.trying, 0
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        here.trying = self._outside
+        swallowed, here.swallowed = here.swallowed, None
+        if swallowed is not None and error is None:
+            raise swallowed
+
+    def ret(self, value: Any, returned: Any) -> Any:
+        """The result of the function: None if it never came to a `return`."""
+        if isinstance(returned, Tensor):
+            raise ControlFlowError(
+                f"{self._name} returns a value only where a tensor says so{source.at(source.user_line())}, and else "
+                "comes to its end without one. Write a `return` of the same structure at the end"
+            )
+        return None if isinstance(value, Undefined) else value
+
+
+def with_function_scope(body: Any, name: str, options: Any) -> Any:
+    """The body of a lambda."""
+    with FunctionScope("this lambda", name, options) as scope:
+        return body(scope)

@@ -1,0 +1,67 @@
+"""The way in: a staged function's Python function, converted when it is first traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from limelight import source
+from limelight.errors import ControlFlowError, SymbolicValueError
+
+
+class Converted:
+    """`function` with its control flow on tensors staged; it is converted at the first call, and cached.
+
+    What cannot be converted runs as it is: only if a tensor is asked for a decision there, ControlFlowError says why.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from limelight.staging.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
+        from limelight.staging.autograph.calls import as_converted  # noqa: PLC0415
+
+        instance = getattr(self._function, "__limelight_instance__", None)
+        if instance is None:
+            return explained(lambda: as_converted(self._function)(*args, **kwargs))
+        method = self._function.__wrapped__  # type: ignore[attr-defined]  # bound weakly, which is no code of the user's
+        return explained(lambda: as_converted(method)(instance(), *args, **kwargs))
+
+
+def explained(run: Callable[[], Any]) -> Any:
+    """The result of `run()`; a tensor's value that was asked for in unconverted code is explained by that."""
+    try:
+        return run()
+    except SymbolicValueError as error:
+        reason = _unconverted(error)
+        if reason is None:
+            raise
+        raise ControlFlowError(reason) from error
+
+
+def _unconverted(error: SymbolicValueError) -> str | None:
+    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
+    from limelight.staging.autograph.compiling import refusal  # noqa: PLC0415
+
+    tb, found = error.__traceback__, None
+    while tb is not None:
+        if not source.is_library(tb.tb_frame.f_code):
+            found = tb
+        tb = tb.tb_next
+    if found is None:
+        return None
+    code = found.tb_frame.f_code
+    place = source.at(source.Source(code.co_filename, found.tb_lineno, code.co_name))
+    refused = refusal(code)
+    if refused is not None:
+        return (
+            f"`{code.co_name}` asks a tensor for a decision{place}, and could not be converted: {refused.reason} "
+            f"({refused.place}). Or write ll.cond and ll.while_loop there"
+        )
+    if is_library(code):
+        return (
+            f"`{code.co_name}`, a function of a library, asks a tensor for a decision{place}; autograph converts your "
+            "own code only. Give it plain values, or call it from ll.py_func(fn, inputs, output_specs)"
+        )
+    return None

@@ -1,0 +1,53 @@
+"""What converted code calls, as attributes of `ag__`: the names are those that `diastatic-malt` emits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from limelight.staging.autograph.calls import converted_call
+from limelight.staging.autograph.compiling import MARK, provide
+from limelight.staging.autograph.conditionals import assert_stmt, if_exp, if_stmt
+from limelight.staging.autograph.context import FunctionScope, trying, with_function_scope
+from limelight.staging.autograph.loops import for_stmt, while_stmt
+from limelight.staging.autograph.mutation import writes
+from limelight.staging.autograph.truth import and_, compare, not_, or_
+from limelight.staging.autograph.undefined import Undefined, UndefinedReturnValue, ld, ldu
+
+__all__ = [
+    "STD",
+    "autograph_artifact",
+    "FunctionScope",
+    "Undefined",
+    "UndefinedReturnValue",
+    "and_",
+    "assert_stmt",
+    "compare",
+    "converted_call",
+    "for_stmt",
+    "if_exp",
+    "if_stmt",
+    "ld",
+    "ldu",
+    "not_",
+    "or_",
+    "trying",
+    "while_stmt",
+    "with_function_scope",
+    "writes",
+]
+
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+
+STD: Final = None
+"""The library's options, of which we use none."""
+
+
+def autograph_artifact(function: _Fn) -> _Fn:
+    """Marks a function that converted code defines: it is converted with it."""
+    setattr(function, MARK, True)
+    return function
+
+
+provide(sys.modules[__name__])

@@ -1,0 +1,204 @@
+"""What is done to a function's syntax tree before the library sees it.
+
+It refuses what cannot be rewritten, spells out what depends on a function's class, and marks what a staged block must
+not do: assign to parts of objects that outlive it, and stand inside `try ... except`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any, Final
+
+from limelight.staging.autograph.parsing import Definition, UnconvertibleError
+
+_REFUSED: Final[dict[type[ast.AST], str]] = {
+    ast.Yield: "it is a generator (`yield`), whose values a graph cannot hand out one by one; return a list or tuple",
+    ast.YieldFrom: "it is a generator (`yield from`), whose values a graph cannot hand out one by one; return a list",
+    ast.Await: "it waits (`await`), and a graph runs without an event loop",
+    ast.AsyncFunctionDef: "it has a coroutine (`async def`) in it; define that outside",
+    ast.AsyncFor: "it has an `async for`, and a graph runs without an event loop",
+    ast.AsyncWith: "it has an `async with`, and a graph runs without an event loop",
+    ast.Match: "it has a `match` statement; write if and elif",
+    ast.TryStar: "it has an `except*`; write `except`",
+}
+_LAZY: Final = (ast.BoolOp, ast.IfExp, ast.While, ast.comprehension, ast.Compare)
+_DECIDES: Final = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Assert)
+
+
+def prepare(node: Definition, file: str, owner: str | None) -> Definition:
+    """`node`, changed in place; `owner` is the name of the class that it is a method of.
+
+    Raises UnconvertibleError for what cannot be rewritten.
+    """
+    _refuse(node, file)
+    first = node.args.posonlyargs + node.args.args
+    prepared: Definition = _Preparing(owner, first[0].arg if first else None).visit(node)
+    return prepared
+
+
+def _refuse(node: ast.AST, file: str) -> None:
+    for part in ast.walk(node):
+        reason = _REFUSED.get(type(part))
+        if isinstance(part, _LAZY) and any(isinstance(x, ast.NamedExpr) for x in _lazy_parts(part)):
+            reason = "it assigns with := where Python may never get to (in a while, and, or, if-else or chain of "
+            reason += "comparisons); assign on a line of its own"
+        if reason is not None:
+            raise UnconvertibleError(reason, file, getattr(part, "lineno", getattr(node, "lineno", 1)))
+
+
+def _lazy_parts(node: ast.AST) -> list[ast.AST]:
+    parts: list[Any] = []
+    if isinstance(node, ast.While):
+        parts = [node.test]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.IfExp):
+        parts = [node.body, node.orelse]
+    elif isinstance(node, ast.comprehension):
+        parts = node.ifs
+    elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+        parts = [node.left, *node.comparators]
+    return [inner for part in parts for inner in ast.walk(part)]
+
+
+class _Preparing(ast.NodeTransformer):
+    def __init__(self, owner: str | None, first: str | None) -> None:
+        self._owner = owner.lstrip("_") if owner else None
+        self._first = first
+        self._blocks = 0  # how many statements that a tensor may decide stand around this one
+        self._depth = 0  # of functions
+
+    # Names that depend on the class
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        node.attr = self._mangled(node.attr)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._mangled(node.id)
+        return node
+
+    def _mangled(self, name: str) -> str:
+        private = self._owner and name.startswith("__") and not name.endswith("__")
+        return f"_{self._owner}{name}" if private else name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        bare = isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords
+        if bare and self._first is not None:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        return node
+
+    # Blocks
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        return self._block(node)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        return self._block(node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        return self._block(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if self._depth == 0:
+            node.decorator_list = []  # they have been applied, to what is being converted
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            argument.annotation = None
+        node.returns = None
+        outer, self._blocks = self._blocks, 0
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        self._blocks = outer
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self._owner = self._owner, node.name.lstrip("_")
+        first, self._first = self._first, None
+        self.generic_visit(node)
+        self._owner, self._first = outer, first
+        return node
+
+    def _block(self, node: ast.stmt) -> ast.AST:
+        self._blocks += 1
+        self.generic_visit(node)
+        self._blocks -= 1
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        return self._noted(node, node.targets)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        return self._noted(node, [node.target], in_place=True)
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        self.generic_visit(node)
+        return self._noted(node, node.targets)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        if node.value is None:
+            return None
+        return self._noted(ast.copy_location(ast.Assign([node.target], node.value), node), [node.target])
+
+    def _noted(self, node: ast.stmt, targets: list[ast.expr], in_place: bool = False) -> Any:
+        """`node` after notes of what it changes, if it stands in a block: a part of an object, or a container."""
+        if not self._blocks:
+            return node
+        changed = [part for target in targets for part in _changed(target, in_place)]
+        return [*[_call("writes", node, x, ast.Constant(said)) for x, said in changed], node]
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self.generic_visit(node)
+        decides = any(isinstance(x, _DECIDES) for part in node.body for x in ast.walk(part))
+        if node.handlers and decides:
+            item = ast.withitem(_operator("trying", node))
+            node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        text = ast.copy_location(ast.Lambda(nothing, node.msg or ast.Constant(None)), node)
+        return _call("assert_stmt", node, node.test, text)
+
+
+def _changed(target: ast.expr, in_place: bool) -> list[tuple[ast.expr, str]]:
+    """The objects that assigning to `target` changes, and how the assigned place is written."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [found for part in target.elts for found in _changed(part, in_place)]
+    if isinstance(target, ast.Attribute | ast.Subscript) and _is_path(target.value):
+        return [(target.value, ast.unparse(target))]
+    if isinstance(target, ast.Name) and in_place:
+        return [(target, f"{target.id}: in place")]
+    return []
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Whether `node` can be looked up once more without harm: a name, and attributes of it."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _call(operator: str, where: ast.stmt, target: ast.expr, said: ast.expr) -> ast.stmt:
+    read = copy.deepcopy(target)
+    for part in ast.walk(read):
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and part is read:
+            part.ctx = ast.Load()
+    call = _operator(operator, where, read, ast.copy_location(said, where))
+    return ast.copy_location(ast.Expr(call), where)
+
+
+def _operator(name: str, where: ast.stmt, *args: ast.expr) -> ast.Call:
+    called = ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
+    call = ast.copy_location(ast.Call(called, list(args), []), where)
+    for part in ast.walk(call):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, where)
+    return call

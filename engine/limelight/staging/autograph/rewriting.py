@@ -1,0 +1,183 @@
+"""The library's passes over one function, and where ours differ from them. The only module that imports it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import Any, Final
+
+import malt
+from malt.converters import (
+    break_statements,
+    call_trees,
+    conditional_expressions,
+    continue_statements,
+    control_flow,
+    functions,
+    logical_expressions,
+    return_statements,
+    variables,
+)
+from malt.core import converter
+from malt.pyct import anno, cfg, errors, naming, qual_names, templates, transformer
+from malt.pyct.static_analysis import activity, liveness, reaching_definitions, reaching_fndefs
+
+from limelight import source
+from limelight.staging.autograph.parsing import Definition, UnconvertibleError
+
+source.hide(os.path.dirname(malt.__file__))
+call_trees.set_trace_warned = True  # a breakpoint works in code that keeps its lines: nothing to warn of
+
+_PROGRAM: Final = converter.ProgramContext(converter.STANDARD_OPTIONS)
+
+
+def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str) -> ast.stmt:
+    """The function, lambda or cell `node` as a statement that defines `name`, its control flow turned into calls.
+
+    Raises UnconvertibleError for what the library does not know.
+    """
+    _note_positions(node)
+    for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+        _blank(node.args, default)
+    info = transformer.EntityInfo(name, "", file, (), namespace)
+    context = transformer.Context(info, naming.Namer(namespace), _PROGRAM)
+    try:
+        found = _passes(node, context)
+    except (errors.PyCTError, NotImplementedError, ValueError, AssertionError, KeyError, AttributeError) as error:
+        said = str(error).strip().splitlines()
+        reason = f"its source could not be rewritten ({said[0] if said else type(error).__name__}); write "
+        reason += "ll.cond and ll.while_loop"
+        raise UnconvertibleError(reason, file, node.lineno) from error
+    if isinstance(found, ast.Lambda):
+        made: Any = ast.Assign([ast.Name(name, ast.Store())], found)
+    else:
+        made, found.name = found, name
+    _place(made, _position(node))
+    statement: ast.stmt = made
+    return statement
+
+
+def _blank(args: ast.arguments, default: ast.expr) -> None:
+    """Defaults are known by value: evaluating them again might do something, or give another value."""
+    none = ast.copy_location(ast.Constant(None), default)
+    args.defaults = [none if x is default else x for x in args.defaults]
+    args.kw_defaults = [none if x is default else x for x in args.kw_defaults]
+
+
+def _passes(node: Any, context: Any) -> Any:
+    node = reaching_definitions.resolve(_named(node, context), context, cfg.build(node))
+    anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+    node = functions.transform(node, context)
+    node = break_statements.transform(node, context)
+    node = continue_statements.transform(node, context)
+    node = return_statements.transform(node, context)
+    node = call_trees.transform(node, context)
+    graphs = cfg.build(node)
+    node = reaching_definitions.resolve(_named(node, context), context, graphs)
+    node = reaching_fndefs.resolve(node, context, graphs)
+    node = liveness.resolve(node, context, graphs)
+    node = _ControlFlow(context).visit(node)
+    node = conditional_expressions.transform(node, context)
+    node = _LogicalExpressions(context).visit(node)
+    return variables.transform(node, context)
+
+
+def _named(node: Any, context: Any) -> Any:
+    return activity.resolve(qual_names.resolve(node), context, None)
+
+
+class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  # the library publishes no types
+    """State is simple names alone: parts of objects are refused when a block is staged (`mutation`).
+
+    Globals (in a cell every name is one) are read by whoever likes, so that each of them leaves the block.
+    """
+
+    def _get_block_vars(self, node: Any, modified: Any) -> Any:
+        live_in = anno.getanno(node, anno.Static.LIVE_VARS_IN)
+        live_out = anno.getanno(node, anno.Static.LIVE_VARS_OUT)
+        defined_in = anno.getanno(node, anno.Static.DEFINED_VARS_IN)
+        scope = self.state[control_flow._Function].scope
+        outside = scope.globals | scope.nonlocals
+        simple = {s for s in modified if not s.is_composite()}
+        kept = {s for s in simple if s in live_in or s in live_out or s in outside}
+        input_only = (kept & live_in) - live_out - outside
+        undefined = tuple(s for s in simple if s not in defined_in and s not in outside)
+        return sorted(kept, key=lambda s: (s in input_only, s)), undefined, len(kept) - len(input_only)
+
+    def _create_state_functions(self, block_vars: Any, nonlocals: Any, getter: Any, setter: Any) -> Any:
+        made = super()._create_state_functions(block_vars, nonlocals, getter, setter)
+        scope = self.state[control_flow._Function].scope
+        for s in block_vars:
+            if s in scope.globals:
+                read = templates.replace_as_expression(
+                    "ag__.ldu(lambda: var_, name)", var_=s, name=ast.Constant(str(s))
+                )
+                made[0] = _Replacing(str(s), read).visit(made[0])
+        return made
+
+
+class _Replacing(ast.NodeTransformer):
+    """Puts an expression in place of a name that is read."""
+
+    def __init__(self, name: str, expression: ast.expr) -> None:
+        self._name = name
+        self._expression = expression
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self._expression if node.id == self._name else node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node  # one that has just been put there
+
+
+class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # type: ignore[misc]  # the same
+    """Chains of comparisons evaluate each operand once, as Python does."""
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        node = self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        signs = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
+        return templates.replace_as_expression(
+            "ag__.compare(left, signs, operands)",
+            left=node.left,
+            signs=signs,
+            operands=ast.Tuple([self._as_lambda(x) for x in node.comparators], ast.Load()),
+        )
+
+
+# Positions: noted on every node of the user's before the passes, put back on every node after them
+
+_Position = tuple[int, int, int, int]
+"""First line, last line, first column, last column; no columns for what takes several lines."""
+
+
+def _position(node: Any) -> _Position:
+    whole = node.end_lineno == node.lineno
+    return (node.lineno, node.lineno, *((node.col_offset, node.end_col_offset) if whole else (0, 0)))
+
+
+def _note_positions(node: ast.AST) -> None:
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword):
+            anno.setanno(part, anno.Basic.ORIGIN, _position(part))
+
+
+def _place(node: ast.AST, around: _Position) -> None:
+    """Gives every node below `node` the position that it was written at, and what is new that of its surroundings."""
+    waiting = [(node, around)]
+    while waiting:
+        part, inherited = waiting.pop()
+        here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
+        if "lineno" in part._attributes:
+            made: Any = part
+            made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
+        waiting += [(child, here) for child in ast.iter_child_nodes(part)]
+
+
+def _first_inside(node: ast.AST) -> _Position | None:
+    """For a statement that was added around others: where they begin."""
+    if not isinstance(node, ast.stmt):
+        return None
+    found = [anno.getanno(child, anno.Basic.ORIGIN, default=None) for child in ast.walk(node)]
+    return min((x for x in found if x is not None), default=None, key=lambda x: (x[0], x[2]))

@@ -1,0 +1,107 @@
+"""What a tensor says as a condition: `and`, `or`, `not`, comparisons in a chain."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from limelight import dtypes
+from limelight.batching import Batched
+from limelight.dispatch import apply
+from limelight.errors import ControlFlowError
+from limelight.registry import get
+from limelight.staging.autograph.joining import Ran, Words, join, trace_block
+from limelight.staging.branches import close, tracing
+from limelight.tensor import Tensor, as_tensor
+from limelight.trace import SymbolicTensor, replay
+from limelight.variables import Variable
+
+
+def decides(x: Any) -> bool:
+    """Whether `x`, as a condition, is known only when the graph runs."""
+    if isinstance(x, SymbolicTensor | Batched):
+        return True
+    return isinstance(x, Variable) and tracing() is not None
+
+
+def truth(x: Any, what: str = "a condition") -> Tensor:
+    """A condition as a boolean scalar, by Python's rule: a number is true unless it is zero."""
+    found = as_tensor(x)
+    if found.spec.size not in (1, None):
+        raise ControlFlowError(
+            f"{what} must be one value, got {found.spec}; write ll.all(x) or ll.any(x) for a test of all elements, "
+            "x & y, x | y and ~x for one of each"
+        )
+    if found.dtype != dtypes.bool_:
+        found = found != 0
+    return found if found.ndim == 0 else found.reshape(())
+
+
+def not_(x: Any) -> Any:
+    """`not x`."""
+    return apply(get("logical_not"), (truth(x, "the operand of `not`"),)) if decides(x) else not x
+
+
+def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first and second`; where a tensor decides, `second` runs only if `first` is true."""
+    x = first()
+    if not decides(x):
+        return x and second()
+    return _joined("and", x, second)
+
+
+def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first or second`; where a tensor decides, `second` runs only if `first` is false."""
+    x = first()
+    if not decides(x):
+        return x or second()
+    return _joined("or", x, second)
+
+
+def _joined(word: str, x: Any, second: Callable[[], Any]) -> Any:
+    left = as_tensor(x)
+    chosen = truth(left, f"the left side of `{word}`")
+    other = trace_block(f"the right side of `{word}`", {}, lambda: (second(),))
+    if chosen is left and _is_harmless(other):
+        (function,), captures = close([other.returning([other.tensor(other.values[0])])])
+        return apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0]))
+    same = trace_block(f"the left side of `{word}`", {}, lambda: (chosen if chosen is left else left,))
+    sides = (other, same) if word == "and" else (same, other)
+    right_first = Words(f"`{word}`", f"on the right of `{word}`", f"on the left of `{word}`")
+    return join(chosen, *sides, ["the result"], right_first if word == "and" else right_first.swapped())[0]
+
+
+def _is_harmless(ran: Ran) -> bool:
+    """Whether nobody could tell if this was worked out, wanted or not: it cannot fail, and does nothing.
+
+    Then both sides are simply evaluated, which is an op in place of a branch.
+    """
+    value = ran.values[0]
+    boolean = isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == dtypes.bool_ and not value.ndim)
+    return boolean and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
+
+
+_HARMLESS: Final = frozenset(["constant", "read_variable", "identity", "stop_gradient", "shape_of", "astype"])
+
+_SIGNS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+
+
+def compare(left: Any, signs: Sequence[str], operands: Sequence[Callable[[], Any]]) -> Any:
+    """`a < b() <= c()`: each operand is worked out once, and only if those before it held."""
+    right = operands[0]()
+    first = _SIGNS[signs[0]](left, right)
+    if len(signs) == 1:
+        return first
+    return and_(lambda: first, lambda: compare(right, signs[1:], operands[1:]))
