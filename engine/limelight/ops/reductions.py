@@ -11,7 +11,16 @@ from limelight import dtypes, shapes
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.ops._infer import SHORT, TOTAL, Axis, axis_attr, reduction
-from limelight.ops._numpy import add_reduce, and_reduce, maximum_reduce, minimum_reduce, multiply_reduce, or_reduce
+from limelight.ops._numpy import (
+    QUICK,
+    add_reduce,
+    and_reduce,
+    maximum_reduce,
+    minimum_reduce,
+    multiply_reduce,
+    ones,
+    or_reduce,
+)
 from limelight.ops._rules import others_product, restore
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
@@ -23,6 +32,8 @@ __all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
 
 def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
+    if axis is None and not keepdims and dtype in QUICK and x.ndim == 1 and 0 < x.size <= 256:
+        return x.dot(ones(x.size, dtype))
     if dtype in SHORT:
         return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
@@ -75,25 +86,20 @@ def _prod_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return multiply_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
 
-def _others_by_division(x: Tensor, axis: Axis) -> Tensor:
-    """For each element the product of the others, which is not 0 only for a single zero or where there is none."""
-    zero = x == 0
-    rest = zero.where(1, x)
-    zeros = zero.astype(dtypes.int32).sum(axis, True)
-    total = rest.prod(axis, True)
-    return (zeros == 0).where(total / rest, ((zeros == 1) & zero).where(total, 0))
+def _others_of_any_number(x: Tensor, over: tuple[int, ...]) -> Tensor:
+    """For each element the product of all others over the axes: of those before it and of those after it."""
+    axis, *rest = over
+    others: Tensor = x.cumprod(axis, exclusive=True) * x.cumprod(axis, reverse=True, exclusive=True)
+    return others * _others_of_any_number(x.prod(axis, True), tuple(rest)) if rest else others
 
 
 def _prod_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    """The gradient times the product of the others, by division only where sizes are unknown.
-
-    Without it second derivatives are right at zeros too.
-    """
+    """The gradient times the product of the others, never by division: so second derivatives are right at zeros too."""
     g, shape = restore(g, axis, keepdims), x.shape
     over = shapes.axes("prod", len(shape), axis)
     n = shapes.size([shape[i] for i in over])
     if n is None:
-        return g * _others_by_division(x, axis).conj()
+        return g * _others_of_any_number(x, over).conj()
     if n <= 1:
         return g.broadcast_to(x.sizes())
     kept = [i for i in range(len(shape)) if i not in over]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import SHORT
-from limelight.ops._numpy import add_reduce, maximum_reduce
+from limelight.ops._numpy import add_reduce, maximum_reduce, ones
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -47,17 +46,12 @@ def _along(name: str) -> Any:
     return infer
 
 
-@functools.lru_cache(maxsize=64)
-def _ones(size: int, dtype: Any) -> Any:
-    return np.ones(size, dtype)
-
-
 def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
     """In one buffer; for a short vector without reductions, which take three times as long as the rest."""
     if x.ndim == 1 and -1 <= axis <= 0 and 0 < x.size <= 256 and x.dtype not in SHORT:
         e = x - x[x.argmax(), ...]  # the ellipsis makes it an array, which NumPy takes up faster than a scalar
         np.exp(e, e)
-        e /= e.dot(_ones(x.size, x.dtype), np.empty((), x.dtype))
+        e /= e.dot(ones(x.size, x.dtype), np.empty((), x.dtype))
         return e
     e = _shifted(np, _wide(x), axis)
     np.exp(e, e)
