@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from limelight.errors import ArgumentError
+from limelight.explain.asked import staged_functions
+from limelight.explain.baked import Value, baked
 from limelight.staging.function import Function
 from limelight.staging.miss import Miss, duration
 
@@ -28,11 +29,13 @@ class Group(NamedTuple):
 class Retrace:
     """Why a function traced, each time it did: `records` are `Miss` records, the newest last.
 
-    `str()` is the story of the newest, also shown as the value of a cell; `table()` is an overview of all.
+    `str()` is the story of the newest, also shown as the value of a cell; `table()` is an overview of all. `unseen` are
+    the globals, closure values and attributes that have changed since, for which no call traces (`explain.baked`).
     """
 
     function: str
     records: tuple[Miss, ...]
+    unseen: tuple[Value, ...] = ()
 
     def __repr__(self) -> str:
         return str(self)
@@ -62,10 +65,11 @@ class Retrace:
             return f"`{self.function}` has not traced yet: call it once, and the trace is explained here."
         newest = self.records[-1]
         group = next(g for g in self.groups if g.latest is newest)
-        if newest.first or group.traces == 1:
-            return str(newest)
-        about = f"`{group.argument}`, {group.cause}" if group.argument else group.cause
-        return f"{newest}\n{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all."
+        lines = [str(newest)]
+        if not newest.first and group.traces > 1:
+            about = f"`{group.argument}`, {group.cause}" if group.argument else group.cause
+            lines.append(f"{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all.")
+        return "\n".join([*lines, *[f"Changed since, without a trace: {value}" for value in self.unseen]])
 
 
 def retrace(F: Function) -> Retrace:
@@ -86,14 +90,9 @@ def retrace(F: Function) -> Retrace:
     >>> difference.fix
     '@ll.function(input_signature=[ll.TensorSpec((None,), "float32")])'
     """
-    if not isinstance(F, Function):
-        given = getattr(F, "__name__", "")
-        raise ArgumentError(
-            f"explain.retrace needs a staged function, got {type(F).__name__}{f' {given!r}' if given else ''}; "
-            "stage it first: F = ll.function(fn)"
-        )
-    records = [record for one in (F, *F.instances) for record in one.trace_cache.history.misses]
-    return Retrace(F.name, tuple(sorted(records, key=lambda record: record.made_at)))
+    functions = staged_functions("retrace", F)
+    records = [record for one in functions for record in tuple(one.trace_cache.history.misses)]
+    return Retrace(F.name, tuple(sorted(records, key=lambda record: record.made_at)), baked(F).changed)
 
 
 def _argument(miss: Miss) -> str:

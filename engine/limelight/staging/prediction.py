@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from limelight import nest, source
 from limelight.dispatch import active
 from limelight.errors import DeadVariableError, LimelightError
 from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec
-from limelight.staging import budget, eagerly
+from limelight.staging import baked, budget, eagerly
 from limelight.staging.miss import Miss, closest_to, diagnose
 from limelight.staging.signature import describe_key
+
+_SPELLED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,15 +39,14 @@ class Prediction:
         return str(self)
 
     def __str__(self) -> str:
-        return " ".join([f"`{self.function}` would {self._what()}", *self.notes])
+        return "\n".join([f"`{self.function}` would {self._what()}", *self.notes])
 
     def _what(self) -> str:
         if self.error:
             return f"raise {self.error}"
         if self.hit:
-            end = "." if self.notes else ""
-            return f"run {closest_to(self.entry)}: {self.entry.signature}{end}"
-        return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing:"
+            return f"run {closest_to(self.entry)}: {self.entry.signature}"
+        return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing."
 
 
 def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Prediction:
@@ -64,11 +65,38 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
     except (LimelightError, TypeError) as error:  # as the call itself would
         return Prediction(function.name, False, error=_said(error))
     if found is not None:
-        return Prediction(function.name, True, found)
+        return Prediction(function.name, True, found, notes=(*_unseen(function, found), *_alike(call, kwargs)))
     record = diagnose(function, call.key, source.user_stack())
     if budget.is_spent(function):
         return Prediction(function.name, False, miss=record, error=f"TraceBudgetError: {_bare(function, record)}")
     return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function, call)))
+
+
+def _unseen(function: Any, entry: Any) -> list[str]:
+    """What has changed since `entry` was traced, and is no argument: a call that finds the trace does not see it."""
+    now = baked.take(function.python_function, entry.paths, entry.key.parts)
+    said = []
+    for name, then in entry.baked.items():
+        current = now.get(name)
+        if current is not None and current.token != then.token:
+            value = current.text if current.text != then.text else f"another {current.text.removeprefix('a ')}"
+            said.append(f"It would not see that `{then.name}` ({then.where}) was {then.text} then and is {value} now.")
+    return said[:_SPELLED] + [f"And {len(said) - _SPELLED} more: ll.explain.baked."][: len(said) > _SPELLED]
+
+
+def _alike(call: Any, kwargs: dict[str, Any]) -> list[str]:
+    """Which ways of writing a call make no difference."""
+    said = []
+    if kwargs:
+        said.append("Arguments by keyword and by position, and defaults left out or given, make one call.")
+    if call.key.structure is not None and _has_dictionary(call.key.structure, bool(kwargs)):
+        said.append("The order of a dictionary's keys makes no difference.")
+    return said
+
+
+def _has_dictionary(structure: Any, keywords: bool) -> bool:
+    inner = structure.children[:1] if keywords and len(structure.children) == 2 else structure.children
+    return (structure.kind is dict and len(structure.keys) > 1) or any(_has_dictionary(x, False) for x in inner)
 
 
 def _dense(x: Any) -> Any:
@@ -84,7 +112,7 @@ def _bare(function: Any, record: Miss) -> str:
 
 
 def _why_eagerly(function: Any) -> str:
-    return "its run_eagerly is on." if function.run_eagerly else "ll.config.run_functions_eagerly is on."
+    return "Its run_eagerly is on." if function.run_eagerly else "ll.config.run_functions_eagerly is on."
 
 
 def _consequences(function: Any, call: Any) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import limelight as ll
 from limelight.staging.miss import Miss
 from limelight.staging.situation import Fix
 
+sys.path.insert(0, str(Path(__file__).parent))  # makes `retracing_causes` importable
 _names = itertools.count(1)
 
 
