@@ -23,6 +23,8 @@ _HARMLESS: Final = (abs, pow, print, list, tuple, dict, zip, enumerate, reversed
 """Built-in functions that take tensors as well as numbers."""
 _TAKEN: Final = ("Tensor",)
 """How the annotation of a parameter begins whose argument may be a tensor as well as a number."""
+_METHODS: Final = ("assign", "assign_add", "assign_sub", "gradient", "watch")
+"""Methods of variables and tapes, which are known by their names: whose they are only running the code would tell."""
 _COPIES: Final = ("constant", "asarray")
 """Functions that ask a tensor for its values although they take one."""
 _UNKNOWN: Final = "?"
@@ -266,7 +268,8 @@ class _Reading:
                 self._carries(node.func)
             return made
         called = self._resolve(node.func)
-        if any(called is one for one in _HARMLESS):
+        known = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
+        if known or any(called is one for one in _HARMLESS):
             return True
         words = ast.unparse(node.func)
         if getattr(builtins, getattr(called, "__name__", ""), None) is called and called is not None:

@@ -38,6 +38,7 @@ def deep(x, by):
 class Thing:
     factor = 1.0
 thing = Thing()
+kept = ll.Variable(1.0)
 """
 
 
@@ -80,6 +81,8 @@ FINE = {
     "an inner function": "def inner(v):\n    return v * rate\nreturn inner(x) + inner(x)",
     "a loop over something else": "for i in range(3):\n    x = x * rate + i\nreturn x",
     "a with block": "with ll.GradientTape() as tape:\n    y = x * rate\nreturn y",
+    "a method of a tape": "with ll.GradientTape() as t:\n    t.watch(x)\n    y = x * rate\nreturn t.gradient(y, x)",
+    "a variable": "kept.assign_sub(rate * kept)\nreturn x",
     "a comprehension": "return [x * rate for _ in range(2) if x.ndim]",
     "a named expression": "return (y := rate * 2.0) * x + y",
     "not used": "return x",
@@ -115,7 +118,6 @@ REFUSED = {
 DOUBTFUL = {
     "math": "return x * math.sqrt(rate)",
     "a method of something": "return x.clip(0.0, rate)",
-    "a method of a tape": "with ll.GradientTape() as t:\n    t.watch(x)\n    y = x * rate\nreturn t.gradient(y, x)",
     "made by a constructor": "return x * ll.constant(rate)",
     "a size": "return x * ll.zeros((1,)) + ll.full((1,), rate)",
     "any arguments": "return scaled(*[x, rate])",
