@@ -14,7 +14,7 @@ from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import SHORT, TOTAL
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
@@ -116,6 +116,7 @@ _cumsum: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("cumsum")
 def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
     """The running sum along `axis`, which a vector may leave out; numeric. Integers are summed in at least 32 bits.
 
@@ -183,6 +184,7 @@ _cumprod: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("cumprod")
 def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
     """The running product along `axis`, which a vector may leave out; numeric. Integers: in at least 32 bits.
 

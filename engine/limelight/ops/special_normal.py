@@ -172,13 +172,23 @@ def ndtri(p: TensorLike, /) -> Tensor:
 
 # log_ndtr
 
-_log_ndtr = entry(defop(
+
+def _log_ndtr_slope(g: Tensor, x: Tensor) -> Tensor:
+    """The gradient times density over probability, in the form that keeps its own derivatives finite on either side."""
+    above = x > 0
+    low, high = above.where(0, x), above.where(x, 0)
+    left = (2.0 / _HALF_WIDTH) / _erfcx(low * -_ROOT_HALF, 0)
+    right = (-0.5 * high * high - _log_ndtr(high)).exp() / _HALF_WIDTH
+    return g * above.where(right, left)
+
+
+_log_ndtr: Entry = entry(defop(
     "log_ndtr",
     inputs="x",
     infer=same,
     **kernels(unary, "log_ndtr"),
     accepts="floating",
-    vjp={"x": lambda g, x: g * (2.0 / _HALF_WIDTH) / _erfcx(x * -_ROOT_HALF, 0)},  # density over probability
+    vjp={"x": _log_ndtr_slope},
     maths={"x": "x̄ = ȳ exp(-x²/2) / (√2π ndtr(x))"},
 ))  # fmt: skip
 

@@ -222,3 +222,15 @@ def test_and_left_of_zero_as_well(order):
     ends = [raw("erfcx", order - 1)(ll.constant(x + sign * step)).numpy() for sign in (1, -1)]
     found = raw("erfcx", order)(ll.constant(x)).numpy()
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), rtol=1e-7)
+
+
+def test_log_ndtr_is_flat_far_above_zero_to_any_order():
+    x = ll.constant([40.0, 1000.0, 1e300], "float64")
+    with ll.GradientTape() as outer:
+        outer.watch(x)
+        with ll.GradientTape() as inner:
+            inner.watch(x)
+            y = ll.log_ndtr(x)
+        slope = inner.gradient(y, x)
+    assert slope.tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-300)
+    assert outer.gradient(slope, x).tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-300)
