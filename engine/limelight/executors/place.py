@@ -170,6 +170,11 @@ class Relocated:
         self._deliver = deliver
         self._build = build
 
+    @property
+    def where(self) -> tuple[Sequence[Device], Device | None]:
+        """The devices of its inputs, and where all outputs go, if to one place."""
+        return self._inputs, self._deliver
+
     @cached_property
     def run(self) -> Any:
         """A plan."""

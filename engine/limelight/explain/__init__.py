@@ -9,6 +9,8 @@ from limelight.explain.history import History as History
 from limelight.explain.holders import Holder as Holder
 from limelight.explain.holders import Holders as Holders
 from limelight.explain.holders import who_holds as who_holds
+from limelight.explain.nan import Nan as Nan
+from limelight.explain.nan import nan as nan
 from limelight.explain.retrace import Retrace as Retrace
 from limelight.explain.retrace import retrace as retrace
 from limelight.explain.side_effects import SideEffect as SideEffect
