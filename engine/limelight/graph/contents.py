@@ -80,6 +80,29 @@ def _sliced(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     return content[slice(*key[0])] if isinstance(key[0], tuple) else None
 
 
+def _picked(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content, at = content_of(given[0]), content_of(given[1])
+    if content is None or at is None or params[0] != ("i",) or len(given[0].shape) != 1:
+        return None
+    known = range(-len(content), len(content))
+    return tuple([content[i] if i is not None and i in known else None for i in at])
+
+
+def _scaled(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    """A product, which is 0 if one factor is, whatever the other one may be."""
+    x, y = map(content_of, given)
+    found = _elementwise(operator.mul)(given, params)
+    if found is None or x is None or y is None:
+        return None
+    zero = [0 in pair for pair in zip(*_lined_up(x, y), strict=True)]
+    return tuple([0 if z else n for z, n in zip(zero, found, strict=True)])
+
+
+def _lined_up(x: Content, y: Content) -> tuple[Content, Content]:
+    n = len(y) if len(x) == 1 else len(x)  # 0 where one of them is empty
+    return (x * n if len(x) == 1 else x), (y * n if len(y) == 1 else y)
+
+
 def _product(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     content = content_of(given[0])
     if content is None:
@@ -93,9 +116,8 @@ def _elementwise(f: Callable[[int, int], int]) -> Callable[[Sequence[Any], Seque
         x, y = map(content_of, given)
         if x is None or y is None:
             return None
-        n = max(len(x), len(y))
-        x, y = x * n if len(x) == 1 else x, y * n if len(y) == 1 else y
-        return tuple([None if a is None or b is None else f(a, b) for a, b in zip(x, y, strict=True)])
+        pairs = zip(*_lined_up(x, y), strict=True)
+        return tuple([None if a is None or b is None else f(a, b) for a, b in pairs])
 
     return rule
 
@@ -114,5 +136,7 @@ RULES: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], Content | None]]
     "prod": _product,
     "add": _elementwise(operator.add),
     "subtract": _elementwise(operator.sub),
-    "multiply": _elementwise(operator.mul),
+    "multiply": _scaled,
+    "index": _picked,
+    "pack_indices": _joined,
 }

@@ -30,6 +30,17 @@ def filled(key: Key, values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([_fill(part, feed) for part in key])
 
 
+def partly_filled(key: Key, values: Sequence[int | None] | None) -> Key:
+    """The key with those of `values` that are known at its marks in order; the others stay marks."""
+    feed = iter(values or ())
+
+    def fill(bound: Any) -> Any:
+        known = next(feed, None) if isinstance(bound, str) else bound
+        return bound if known is None else known
+
+    return tuple([tuple(map(fill, part)) if isinstance(part, tuple) else fill(part) for part in key])
+
+
 def _fill(part: Any, feed: Iterator[Any]) -> Any:
     if isinstance(part, tuple):
         return slice(*[next(feed) if isinstance(bound, str) else bound for bound in part])

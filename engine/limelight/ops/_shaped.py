@@ -7,16 +7,16 @@ an integer input `shape` and the parameter `rank`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from limelight import dispatch, shapes
 from limelight.devices import Device
 from limelight.eager import entry
 from limelight.errors import ShapeError
-from limelight.registry import defop
+from limelight.registry import defop, get
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor
+from limelight.tensor import Tensor, as_tensor
 
 
 def shaped(
@@ -73,7 +73,25 @@ def rank_of(shape: Tensor) -> int:
 
 def as_shape(like: Any) -> Shape | Tensor:
     """What a public function got as a shape: a tuple of sizes, or a tensor as it is."""
-    return like if isinstance(like, Tensor) else shapes.as_shape(like)
+    if isinstance(like, Tensor):
+        return like
+    try:
+        return shapes.as_shape(like)
+    except ShapeError:
+        found = joined(like)
+        if found is None:
+            raise
+        return found
+
+
+def joined(sizes: Any) -> Tensor | None:
+    """The vector of `sizes` among which are some of a trace, such as ll.shape_of(x)[0]; None for any others."""
+    if type(sizes) not in (tuple, list) or all(type(n) is Tensor or not isinstance(n, Tensor) for n in sizes):
+        return None
+    if any(not isinstance(n, (int, Tensor)) for n in sizes):
+        return None
+    parts = tuple([as_tensor(n).astype("int64").reshape(()) for n in sizes])
+    return cast(Tensor, dispatch.apply(get("stack"), parts, (0,)))
 
 
 def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:

@@ -12,7 +12,7 @@ from limelight.devices import CPU0
 from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
-from limelight.ops._keys import Key, array_shape, basic_shape, filled, native
+from limelight.ops._keys import Key, array_shape, basic_shape, filled, native, partly_filled
 from limelight.ops._scattered import add_rows, checked_places, refuse_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
@@ -78,7 +78,9 @@ _dynamic_slice = entry(defop(
     "dynamic_slice",
     inputs="x positions:integer",
     attrs="key",
-    infer=lambda x, positions, key: known(basic_shape("slice", x.shape, key), x.dtype),
+    infer=lambda x, positions, key: known(
+        basic_shape("slice", x.shape, partly_filled(key, positions.content)), x.dtype
+    ),
     kernel=lambda xp, x, positions, key: x[filled(key, [int(i) for i in positions])],
     vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
     linear="x",

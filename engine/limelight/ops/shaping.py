@@ -16,7 +16,7 @@ from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.ops._infer import SHORT, axis_attr
 from limelight.ops._numpy import add_reduce
-from limelight.ops._shaped import as_shape, shaped
+from limelight.ops._shaped import as_shape, joined, shaped
 from limelight.registry import defop
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
@@ -92,7 +92,10 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *, copy: bool
                 return wrap(data)
         except (TypeError, ValueError):
             pass  # the long way round says what is wrong
-    return _reshape((x,), shape if isinstance(shape, Tensor) else _sizes(shape))
+    if isinstance(shape, Tensor):
+        return _reshape((x,), shape)
+    vector = joined(shape)
+    return _reshape((x,), _sizes(shape) if vector is None else vector)
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
