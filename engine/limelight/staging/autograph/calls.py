@@ -43,7 +43,7 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         if here.blocks and kind is BuiltinFunctionType:
             mutation.calls(function)
         overload = _OVERLOADS.get(function)
-        if overload is not None and any(map(_concerns, args)):
+        if overload is not None and (function in _ITERATE or any(map(_concerns, args))):
             return overload(*args, **(kwargs or {}))
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
         args = tuple([as_converted(x) if type(x) is FunctionType else x for x in args])
@@ -113,13 +113,34 @@ def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return extreme
 
 
+def _given(x: Any) -> Callable[[], Any]:
+    return lambda: x
+
+
 def _all(items: Any) -> Any:
-    return functools.reduce(lambda a, b: and_(lambda: a, lambda: b), items, True)
+    """`all`, of which Python sees to what it knows: it stops at the first item that is false."""
+    undecided: Any = True
+    for x in items:
+        if decides(x):
+            undecided = and_(_given(undecided), _given(x))
+        elif not x:
+            return False
+    return undecided
 
 
 def _any(items: Any) -> Any:
-    return functools.reduce(lambda a, b: or_(lambda: a, lambda: b), items, False)
+    """`any`; the same the other way round."""
+    undecided: Any = False
+    for x in items:
+        if decides(x):
+            undecided = or_(_given(undecided), _given(x))
+        elif x:
+            return True
+    return undecided
 
+
+_ITERATE: Final = (builtins.all, builtins.any)
+"""What they go over may be a generator: only going over it shows whether tensors are in it."""
 
 _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.range: iterating.range_,

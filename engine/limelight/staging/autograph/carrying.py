@@ -75,14 +75,20 @@ class Carried:
         self._run = run
         if self._blanks:
             self._settle()
-        try:
-            results = build(self.leaves)
-        except (DTypeError, _UnsettledError):
-            if self._settled or not self._weak():
-                raise
+        results = self._attempt(build)
+        if results is None:
             self._settle()
             results = build(self.leaves)
         self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
+
+    def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
+        """What `build` makes; None where Python numbers may have been given a wrong dtype."""
+        try:
+            return build(self.leaves)
+        except (DTypeError, _UnsettledError):
+            if self._settled or not self._weak():
+                raise
+            return None
 
     # Values as leaves, and back
 
@@ -218,9 +224,9 @@ class Carried:
     def _settle(self) -> None:
         """Traces an iteration in vain, with Python numbers as they are, to see what becomes of the variables."""
         self._settled = True
-        ran = trace_block("trial", self._outer, self._trial)
+        ran = trace_block("trial", self._what, self._outer, self._trial)
         while self._adapted(ran.values):
-            ran = trace_block("trial", self._outer, self._trial)
+            ran = trace_block("trial", self._what, self._outer, self._trial)
         for i in self._blanks:
             if not isinstance(ran.values[i], Undefined):
                 self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])

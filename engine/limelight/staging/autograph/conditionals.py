@@ -66,7 +66,7 @@ def choose_block(
             guarded(block, words.whole)
             return get_state()
 
-        return trace_block(_graph_name(words, outcome), outer, values)
+        return trace_block(_graph_name(words, outcome), words.whole, outer, values)
 
     true, false = run(body, True), run(orelse, False)
     set_state(before)
@@ -122,8 +122,8 @@ def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], s
     pred = truth(test, f"the condition `{said}`")
     outer = reachable(if_true, if_false)
     words = Words(f"`... if {said} else ...`", "before `if`", "after `else`")
-    true = trace_block("if_expression", outer, lambda: (if_true(),))
-    false = trace_block("else_expression", outer, lambda: (if_false(),))
+    true = trace_block("if_expression", words.whole, outer, lambda: (if_true(),))
+    false = trace_block("else_expression", words.whole, outer, lambda: (if_false(),))
     return join(pred, true, false, ["the value"], words)[0]
 
 

@@ -111,5 +111,5 @@ def reversed_(iterable: Any) -> Any:
     if inner.rows is not None and not isinstance(inner.rows, Tensor):
         raise ControlFlowError("reversed() of a zip: reverse its parts, zip(reversed(x), reversed(y))")
     last = inner.count - 1
-    rows = None if inner.rows is None else apply(get("flip"), (inner.rows,), (0,))
+    rows = None if inner.rows is None else apply(get("flip"), (inner.rows,), ((0,),))
     return Steps(inner.count, rows, lambda k, row: inner.value(last - k, row))

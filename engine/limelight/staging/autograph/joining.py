@@ -66,9 +66,12 @@ def is_value(leaf: Any) -> bool:
     return isinstance(leaf, (Tensor, *_NUMBERS)) or hasattr(leaf, "__as_tensor__")
 
 
-def trace_block(what: str, outer: dict[int, Any], run: Callable[[], Sequence[Any]]) -> Ran:
-    """Runs `run`, which returns the values of the variables, in a trace of its own."""
-    with Tracer(what) as tracer, staged_block(what, outer):
+def trace_block(name: str, what: str, outer: dict[int, Any], run: Callable[[], Sequence[Any]]) -> Ran:
+    """Runs `run`, which returns the values of the variables, in a trace of its own.
+
+    `name` is that of the graph, `what` is what messages call the statement, `outer` the objects that were there before.
+    """
+    with Tracer(name) as tracer, staged_block(what, outer):
         values = tuple(run())
         leaves = [leaf for value in values if not isinstance(value, Undefined) for leaf in nest.leaves_of(value)]
         reads = {id(x): as_tensor(x) for x in leaves if hasattr(x, "__as_tensor__") and not isinstance(x, Tensor)}
@@ -159,17 +162,20 @@ class _Joining(NamedTuple):
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:
-            raise self._differ(str(x.spec), str(y.spec), f"write ll.astype(..., ll.{x.dtype.name}) in one", path)
+            raise self._differ(
+                str(x.spec), str(y.spec), f"write ll.astype(..., ll.{x.dtype.name}) in one of them", path
+            )
         if x.ndim != y.ndim:
-            raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one", path)
+            raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
         self.outputs.append(_Pair(x, y))
         return _Mark(len(self.outputs) - 1)
 
     def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
-        name = shown(path or self.name)
+        places = [placing.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
+        here = "" if any(places) else source.at(source.user_line())
         return ControlFlowError(
-            f"{name} is {a} {self.words.true} and {b} {self.words.false}{source.at(source.user_line())}; a tensor "
-            f"decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"
+            f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
+            f"{here}; a tensor decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"
         )
 
 

@@ -34,7 +34,7 @@ def prepare(node: Definition, file: str, owner: str | None) -> Definition:
     _refuse(node, file)
     first = node.args.posonlyargs + node.args.args
     prepared: Definition = _Preparing(owner, first[0].arg if first else None).visit(node)
-    return prepared
+    return ast.fix_missing_locations(prepared)
 
 
 def _refuse(node: ast.AST, file: str) -> None:

@@ -62,11 +62,11 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
 def _joined(word: str, x: Any, second: Callable[[], Any]) -> Any:
     left = as_tensor(x)
     chosen = truth(left, f"the left side of `{word}`")
-    other = trace_block(f"the right side of `{word}`", {}, lambda: (second(),))
+    other = trace_block(f"{word}_right", f"`{word}`", {}, lambda: (second(),))
     if chosen is left and _is_harmless(other):
         (function,), captures = close([other.returning([other.tensor(other.values[0])])])
         return apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0]))
-    same = trace_block(f"the left side of `{word}`", {}, lambda: (chosen if chosen is left else left,))
+    same = trace_block(f"{word}_left", f"`{word}`", {}, lambda: (chosen if chosen is left else left,))
     sides = (other, same) if word == "and" else (same, other)
     right_first = Words(f"`{word}`", f"on the right of `{word}`", f"on the left of `{word}`")
     return join(chosen, *sides, ["the result"], right_first if word == "and" else right_first.swapped())[0]
