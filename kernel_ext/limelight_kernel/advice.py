@@ -10,6 +10,7 @@ from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 from limelight import shapes
+from limelight.errors import TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.changes import Cause, Change, Part
 from limelight.staging.situation import Fix, met_dtype
@@ -18,14 +19,26 @@ from limelight_kernel.options import Options
 
 def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
     """Puts the fix for a staged cell into the explanation of a new trace, the last of `misses`."""
-    specs = {change.path: spec for change in entry.miss.changes if (spec := _spec(change, entry.key.parts)) is not None}
+    entry.miss = misses[-1] = advised(entry.miss, entry.key.parts, options)
+    entry.reason = str(entry.miss)
+
+
+def advised(miss: Any, parts: Sequence[Part], options: Options) -> Any:
+    """`miss`, of a call whose key has these `parts`, with the fix for a staged cell instead of that for a function."""
+    specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
         fixes = (Fix(options.line({**given, **specs}), "", tuple(specs)),)
-    entry.miss = dataclasses.replace(entry.miss, fixes=fixes)
-    misses[-1] = entry.miss
-    entry.reason = str(entry.miss)
+    return dataclasses.replace(miss, fixes=fixes)
+
+
+def budget_error(error: TraceBudgetError, name: str, parts: Sequence[Part], options: Options) -> TraceBudgetError:
+    """The error of a staged cell that may not trace again, with the flag that says so."""
+    miss = advised(error.miss, parts, options)
+    traces = f"its {options.max_traces} trace{'s' if options.max_traces != 1 else ''} (--max-traces)"
+    allowed = "one trace (--strict)" if options.max_traces is None else traces
+    return TraceBudgetError(f"`{name}` has {allowed}, and the call at {miss.where} needs another: {miss.story}", miss)
 
 
 def _spec(change: Change, parts: Sequence[Part]) -> str | None:

@@ -2,25 +2,31 @@
 
 A line's mark follows from the graph alone: which nodes carry that line in their stack, whether their values reach an
 output or an effect, whether they depend on anything but literals, and whether they are still there after optimisation.
+What happened to each node on the way is told by the records of the passes.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from limelight.graph.text import describe
+from limelight_kernel.story import NodeStory, shared_line
+from limelight_widgets.folds.fates import Fate, fates
 
 if TYPE_CHECKING:
     from limelight.graph import Graph, Node
     from limelight_kernel.cell import Cell
 
-STAGED, CONSTANT, DEAD, MERGED, TRACE_TIME = "staged", "constant", "dead", "merged", "trace-time only"
+STAGED, FUSED, CONSTANT, DEAD, MERGED = "staged", "fused", "constant", "dead", "merged"
+TRACE_TIME = "trace-time only"
 
-GLYPHS = {STAGED: "●", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", "": " "}
+GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", "": " "}
 MEANING = {
     STAGED: "runs in the graph on every call",
+    FUSED: "runs in the graph, evaluated in one go with the other ops of its group",
     CONSTANT: "computed once, its value is part of the graph",
     DEAD: "nothing uses what it computes, so it was dropped",
     MERGED: "another line computes the same, or it was simplified away",
@@ -34,48 +40,105 @@ class Line:
 
     `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
     together have the graph's ops, but for those that no line of the cell made; ops of called functions do not count.
+    `note` says more about the mark in a word or two, "group 1" or "line 3"; `story` tells of each of these ops.
     """
 
     number: int
     text: str
     mark: str
     nodes: int
+    note: str = ""
+    story: tuple[NodeStory, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def words(self) -> str:
+        """The mark with its note."""
+        return f"{self.mark}, {self.note}" if self.note else self.mark
 
     def to_dict(self) -> dict[str, Any]:
-        return {"number": self.number, "text": self.text, "mark": self.mark, "nodes": self.nodes}
+        said = {"number": self.number, "text": self.text, "mark": self.mark, "note": self.note, "nodes": self.nodes}
+        return {**said, "story": [told.to_dict() for told in self.story]}
 
 
-def annotate(cell: Cell, traced: Graph | None, optimised: Graph | None) -> tuple[Line, ...]:
+def annotate(
+    cell: Cell, traced: Graph | None, optimised: Graph | None, records: Sequence[Any] = ()
+) -> tuple[Line, ...]:
     """The lines of `cell`, each with its mark; without a graph every statement is trace-time only."""
     made = _by_line(traced, cell.filename)
     kept = _by_line(optimised, cell.filename)
     live = _live(traced) if traced is not None else set()
     fixed = _constant(traced) if traced is not None else set()
-    counts = _counts(traced, cell.filename)
-    marks = {line: _mark(nodes, kept.get(line, []), live, fixed) for line, nodes in made.items()}
+    known = fates(traced, optimised, records) if traced is not None and optimised is not None else {}
+    marks = {line: _mark(nodes, kept.get(line, []), live, fixed, known) for line, nodes in made.items()}
     for first, last in _statements(cell.tree.body):
         if not any(line in marks for line in range(first, last + 1)):
-            marks[first] = TRACE_TIME
+            marks[first] = (TRACE_TIME, "")
+    own = _innermost(traced, cell.filename)
     return tuple(
-        Line(number, text, marks.get(number, ""), counts[number])
+        Line(
+            number,
+            text,
+            *_counted(marks.get(number, ("", "")), own.get(number, [])),
+            _told(own.get(number, []), traced, optimised, known),
+        )
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )
 
 
-def _counts(graph: Graph | None, filename: str) -> Counter[int]:
-    """How many nodes of `graph` itself each line made."""
-    nodes = [] if graph is None else graph.nodes
-    lines = (next((source.line for source in node.stack if source.file == filename), None) for node in nodes)
-    return Counter(line for line in lines if line is not None)
+def _counted(mark: tuple[str, str], nodes: Sequence[Node]) -> tuple[str, int, str]:
+    return mark[0], len(nodes), mark[1]
 
 
-def _mark(made: list[Node], kept: list[Node], live: set[Node], fixed: set[Node]) -> str:
+def _told(
+    nodes: Sequence[Node], traced: Graph | None, optimised: Graph | None, known: Mapping[Node, Fate]
+) -> tuple[NodeStory, ...]:
+    """What became of the nodes of a line; nothing where that is not known."""
+    if traced is None or optimised is None:
+        return ()
+    return tuple(
+        NodeStory(
+            describe(traced, node),
+            known[node].words,
+            tuple(describe(optimised, one) for one in known[node].after),
+            known[node].groups,
+        )
+        for node in nodes
+        if node in known
+    )
+
+
+def _innermost(graph: Graph | None, filename: str) -> dict[int, list[Node]]:
+    """The nodes of `graph` itself, each under the innermost line of the cell that made it."""
+    found: dict[int, list[Node]] = {}
+    for node in [] if graph is None else graph.nodes:
+        line = next((source.line for source in node.stack if source.file == filename), None)
+        if line is not None:
+            found.setdefault(line, []).append(node)
+    return found
+
+
+def _mark(
+    made: list[Node], kept: list[Node], live: set[Node], fixed: set[Node], known: Mapping[Node, Fate]
+) -> tuple[str, str]:
+    """The mark of a line, and the note to it."""
     ops = [node for node in made if _is_op(node)]
     if all(node in fixed for node in ops):
-        return CONSTANT
+        return CONSTANT, ""
     if any(_is_op(node) for node in kept):
-        return STAGED
-    return MERGED if any(node in live for node in ops) else DEAD
+        return _staged(ops, known)
+    if any(node in live for node in ops):
+        line = shared_line([known[node] for node in ops if node in known])
+        return MERGED, f"line {line}" if line else ""
+    return DEAD, ""
+
+
+def _staged(ops: Sequence[Node], known: Mapping[Node, Fate]) -> tuple[str, str]:
+    """Fused where every op that is left of a line belongs to a group."""
+    left = [known[node] for node in ops if node in known and any(map(_is_op, known[node].after))]
+    if not left or not all(fate.groups for fate in left):
+        return STAGED, ""
+    groups = sorted({number for fate in left for number in fate.groups})
+    return FUSED, f"group {groups[0]}" if len(groups) == 1 else f"{len(groups)} groups"
 
 
 def _by_line(graph: Graph | None, filename: str) -> dict[int, list[Node]]:

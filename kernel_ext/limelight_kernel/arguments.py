@@ -83,6 +83,13 @@ def device(name: str | None, where: str) -> str | None:
     return name
 
 
+def positive(number: int | None, where: str, least: int = 1) -> int | None:
+    """`number`, if it is at least `least`; raises UsageError otherwise."""
+    if number is not None and number < least:
+        raise UsageError(f"{where}: {number} is too few; write {least} or more")
+    return number
+
+
 def names(text: str | None, where: str) -> tuple[str, ...] | None:
     """The names in "a, b,c"."""
     if text is None:

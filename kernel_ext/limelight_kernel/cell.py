@@ -101,13 +101,13 @@ def show_as_typed(shell: InteractiveShell) -> None:
         linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
 
 
-def lines_above(shell: InteractiveShell, line: str, text: str) -> list[str]:
+def lines_above(shell: InteractiveShell, line: str, text: str, magic: str = "stage") -> list[str]:
     """The lines of the running notebook cell above `text`, the body of its innermost cell magic."""
     history = shell.history_manager
     raw = history.input_hist_raw[-1] if history is not None and history.input_hist_raw else ""
     if raw.rstrip().endswith(text.rstrip()) and text.strip():
         return raw.rstrip()[: -len(text.rstrip())].splitlines()
-    return [f"%%stage {line}".rstrip()]
+    return [f"%%{magic} {line}".rstrip()]
 
 
 def _dedented(text: str) -> str:

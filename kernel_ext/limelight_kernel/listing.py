@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from limelight_kernel.annotate import GLYPHS, MEANING, Line
+from limelight_kernel.story import NodeStory
 from limelight_widgets.units import counted
 
 WIDTH = 80
@@ -19,28 +20,63 @@ COUNTS = (
 )
 
 
-def text_listing(lines: Sequence[Line], width: int = WIDTH) -> str:
-    """Number, glyph, word and code of each line, in `width` columns.
+def text_listing(lines: Sequence[Line], width: int = WIDTH, detailed: bool = False) -> str:
+    """Number, glyph, words and code of each line, in `width` columns; `detailed`: with what became of each op.
 
     >>> print(text_listing([Line(2, "y = x @ w", "staged", 1), Line(3, "# done", "", 0)]))
       2 ● staged           y = x @ w
       3                    # done
     """
     number = max([3, *(len(str(line.number)) for line in lines)])
-    rows = (f"{line.number:>{number}} {GLYPHS[line.mark]} {line.mark:<{WORD}}  {line.text}".rstrip() for line in lines)
+    word = max([WORD, *(len(line.words) for line in lines)])
+    rows: list[str] = []
+    for line in lines:
+        rows.append(f"{line.number:>{number}} {GLYPHS[line.mark]} {line.words:<{word}}  {line.text}".rstrip())
+        rows += [" " * (number + 3) + row for told in line.story for row in _told(told)] if detailed else []
     return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
 
 
-def html_listing(lines: Iterable[Line]) -> str:
-    """A table with a row for each line; leading blanks survive as no-break spaces."""
+def _told(told: NodeStory) -> list[str]:
+    """What became of one op, as it was traced and as it runs, on lines of text."""
+    after = [f"  runs as  {text}" for text in told.optimised] if told.optimised else []
+    return [f"· {told.traced}", *(f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()), *after]
+
+
+def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False, stories: bool = True) -> str:
+    """A table with a row for each line; leading blanks survive as no-break spaces.
+
+    `stories`: a line unfolds to what became of each of its ops; `detailed`: they are unfolded. `label` is the cell's
+    name, by which a graph view finds the rows of its lines.
+    """
+    source = f'data-ll-source="{escape(label, quote=True)}"'
     rows = "".join(
-        f'<tr><td align="right">{line.number}{GAP}</td><td align="left">{_mark(line)}{GAP}</td>'
-        f'<td align="left"><code>{_code(line.text)}</code></td></tr>'
+        f'<tr {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
+        f'<td align="left">{_mark(line)}{GAP}</td>'
+        f'<td align="left">{_code_cell(line, detailed) if stories else _code(line.text)}</td></tr>'
         for line in lines
     )
     titles = (f'<th align="left">{title}</th>' for title in (f"line{GAP}", f"what became of it{GAP}", "code"))
     head = f"<tr>{''.join(titles)}</tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _code_cell(line: Line, detailed: bool) -> str:
+    if not line.story:
+        return _code(line.text)
+    told = "".join(
+        f"<tr>{_cell(_code(one.traced))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>" for one in line.story
+    )
+    titles = "".join(f'<th align="left">{title}</th>' for title in ("as traced", "what happened", "as it runs"))
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>"
+    return f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
+
+
+def _runs_as(told: NodeStory) -> str:
+    return "<br>".join(map(_code, told.optimised)) or "–"
+
+
+def _cell(html: str) -> str:
+    return f'<td align="left">{html}</td>'
 
 
 def html_legend(lines: Sequence[Line]) -> str:
@@ -55,13 +91,13 @@ def _mark(line: Line) -> str:
     if not line.mark:
         return ""
     count = f", {counted(line.nodes, 'op')}" if line.nodes else ""
-    return f"{GLYPHS[line.mark]} {line.mark}{count}"
+    return f"{GLYPHS[line.mark]} {line.words}{count}"
 
 
 def _code(text: str) -> str:
     body = text.lstrip()
     indent = len(text.expandtabs(4)) - len(body.expandtabs(4))
-    return INDENT * indent + escape(body)
+    return f"<code>{INDENT * indent}{escape(body)}</code>"
 
 
 def wrapped(text: str, width: int = WIDTH) -> str:

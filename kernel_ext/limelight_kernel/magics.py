@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import REMAINDER, Namespace
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -14,11 +14,11 @@ from IPython.display import display
 import limelight_widgets as views
 from limelight import explain
 from limelight.errors import ArgumentError
-from limelight_kernel import arguments
+from limelight_kernel import arguments, cache_magic
 from limelight_kernel.arguments import form_arguments, keep_argument
 from limelight_kernel.cell import cell_number
 from limelight_kernel.inputs import specs_from
-from limelight_kernel.options import Options
+from limelight_kernel.options import Options, Shown
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
 from limelight_kernel.session import Session, position
@@ -42,6 +42,20 @@ class LimelightMagics(Magics):
     )
     @argument("-s", "--spec", metavar="x=SPEC", action="append", default=[], help="trace for this spec of an input")
     @argument("-d", "--device", metavar="DEVICE", help="run on this device")
+    @argument("--relax", action="store_true", help="after a second size, trace for unknown sizes")
+    @argument(
+        "--max-traces", type=int, metavar="N", help="a call that would make more traces is an error, and says why"
+    )
+    @argument(
+        "--strict", action="store_true", help="a second trace is an error, so is what Python does while tracing alone"
+    )
+    @argument("--autograph", action="store_true", help="stage Python's if, while and for where tensors decide")
+    @argument(
+        "-g", "--grad", action="store_true", help="show the gradients of the result, and the graph that makes them"
+    )
+    @argument("-a", "--annotate", action="store_true", help="under each line, what became of each of its ops")
+    @argument("-t", "--time", action="store_true", help="time tracing, passes, planning, cached calls and eager runs")
+    @argument("-f", "--force", action="store_true", help="forget earlier traces of this cell, and trace afresh")
     @argument("--no-run", action="store_true", help="trace and show, but neither run nor assign")
     @argument("-q", "--quiet", action="store_true", help="show nothing but the result")
     @keep_argument
@@ -55,7 +69,10 @@ class LimelightMagics(Magics):
         Names that the cell reads before it assigns them are the graph's inputs: tensors and arrays by type, plain
         Python values by value, variables by reference, everything else by identity. Names that it assigns are
         written back, and its last expression is its result. What is no tensor is made once, while tracing.
-        Shows the cell, line by line: staged, constant, dead, or run by Python while tracing only.
+        Shows the cell, line by line: staged, fused, constant, dead, or run by Python while tracing only. A line unfolds
+        to its ops, as traced and as they run, and what each pass did to them.
+
+        --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
 
         %stage lists the staged cells; %stage NAME shows one.
 
@@ -74,8 +91,13 @@ class LimelightMagics(Magics):
             arguments.names(given.inputs, "%%stage -i"),
             specs_from(self.shell, given.spec),
             arguments.device(given.device, "%%stage -d"),
+            given.relax,
+            arguments.positive(given.max_traces, "%%stage --max-traces"),
+            given.autograph,
+            given.strict,
         )
-        result = run_cell(self.session, cell, line, options, not given.no_run, given.output)
+        shown = Shown(given.annotate, given.grad, given.time, given.force)
+        result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
         self._keep(given, result)
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):
             # %%timeit runs a cell many times, and shows it once
@@ -109,30 +131,46 @@ class LimelightMagics(Magics):
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a staged function; default: all that are alive")
-    @argument("--why", action="store_true", help="say why it was traced again")
+    @argument("--why", action="store_true", help="say why it was traced, each time")
+    @argument(
+        "--would", nargs=REMAINDER, metavar="CALL", help="say whether this call would hit or miss; the rest of the line"
+    )
+    @argument("--diff", nargs=2, type=int, metavar=("I", "J"), help="what distinguishes traces #I and #J")
     @argument("--clear", action="store_true", help="forget its traces")
+    @argument("--expect", type=int, metavar="N", help="as %%%%trace_cache: the cell must make exactly so many traces")
+    @argument("--max", type=int, metavar="N", help="as %%%%trace_cache: the cell may make so many traces at most")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
-    @line_magic
-    def trace_cache(self, line: str) -> Any:
+    @no_var_expand
+    @line_cell_magic
+    def trace_cache(self, line: str, cell: str | None = None) -> Any:
         """Show the traces of a staged function: for what arguments, how often used, and why there is more than one.
 
             %trace_cache double --why
+            %trace_cache --would double(x=x[:1])
 
-        From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double)
+        --diff 1 2 shows what distinguishes traces #1 and #2: their signatures, and the nodes of their graphs.
+        As %%trace_cache it runs a cell, reports the traces that it makes, and fails where they are too many:
+
+            %%trace_cache double --max 1
+            double(x=x + 1)
+
+        From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1])
         """
         given = arguments.parse(self.trace_cache, line)
-        if given.name is None and not (given.why or given.clear):
+        cache_magic.check(given, cell)
+        if cell is not None:
+            value, traces = cache_magic.expecting(self.session, given, line, cell)
+            display(self._keep(given, PlainText(traces)))
+            return value
+        if given.name is None and cache_magic.shows_all(given):
             return self._show(given, views.trace_cache())
-        function = self.session.function(given.name)
-        if function is None:
+        function = cache_magic.function(self.session, given)
+        if function is None and given.would is None:
             return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
-        if given.clear:
-            function.clear_cache()
-        if given.why:
-            return self._keep(given, PlainText(explain.retrace(function)))
-        return self._show(given, views.trace_cache(function))
+        answer = cache_magic.answer(self.session, function, given, line)
+        return self._show(given, views.trace_cache(function)) if answer is None else self._keep(given, answer)
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")

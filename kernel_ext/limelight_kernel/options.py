@@ -17,12 +17,25 @@ class Options:
         inputs: the graph's arguments; None for every tensor that the cell reads.
         specs: the specs that inputs are traced for.
         device: the device to run on.
+        relax: whether to trace for unknown sizes once a second size comes.
+        max_traces: more traces than so many are an error; None for no bound.
+        autograph: whether Python's `if`, `while` and `for` on tensors are staged.
+        strict: whether a second trace is an error, and whatever Python does at trace time alone.
     """
 
     name: str | None = None
     inputs: tuple[str, ...] | None = None
     specs: tuple[tuple[str, TensorSpec], ...] = ()
     device: str | None = None
+    relax: bool = False
+    max_traces: int | None = None
+    autograph: bool = False
+    strict: bool = False
+
+    @property
+    def traces(self) -> int | None:
+        """How many traces there may be."""
+        return 1 if self.strict and self.max_traces is None else self.max_traces
 
     def line(self, specs: Mapping[str, str]) -> str:
         """The line that asks for these options, with these specs, as code, instead of its own."""
@@ -31,4 +44,19 @@ class Options:
         words += [] if self.inputs is None else ["-i", ",".join(self.inputs)]
         words += [word for name, spec in specs.items() for word in ("-s", f'"{name}={spec}"')]
         words += [] if self.device is None else ["-d", self.device]
+        words += [] if self.max_traces is None else ["--max-traces", str(self.max_traces)]
+        words += [f"--{flag}" for flag in ("relax", "autograph", "strict") if getattr(self, flag)]
         return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What `%%stage` shows besides the cell: which version of the annotation, the gradient, the times.
+
+    `force` is no matter of showing but of the run: what was traced before is forgotten.
+    """
+
+    annotate: bool = False
+    grad: bool = False
+    time: bool = False
+    force: bool = False

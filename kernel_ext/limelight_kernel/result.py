@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any
 
 import limelight_widgets as views
+from limelight.source import Source
 from limelight_kernel.annotate import Line, annotate
 from limelight_kernel.beside import widget_bundle
+from limelight_kernel.grad import Gradients
 from limelight_kernel.listing import html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.staged import StagedCell
+from limelight_kernel.times import Times
+from limelight_widgets.figures.static import html_table
+from limelight_widgets.folds.fates import group_texts
+from limelight_widgets.units import counted
 
 MOST_BYTES = 50_000  # of HTML: a notebook keeps every output
 
@@ -30,6 +37,9 @@ class StageResult:
         seconds: wall time, of tracing (nothing on a hit) and running together.
         entry: the trace, an entry of the cell's trace cache.
         staged: the staged cell.
+        detailed: whether the story of each line's ops is shown, rather than folded away.
+        times: what the cell costs, with `--time`.
+        gradients: those of the result, with `--grad`.
     """
 
     name: str
@@ -41,11 +51,15 @@ class StageResult:
     seconds: float
     entry: Any = field(repr=False)
     staged: StagedCell = field(repr=False)
+    detailed: bool = field(default=False, repr=False)
+    times: Times | None = field(default=None, repr=False)
+    gradients: Gradients | None = field(default=None, repr=False)
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The cell line by line, each with its mark."""
-        return annotate(self.staged.cell, self.entry.graph, self.entry.optimised)
+        optimised = self.entry.function.optimised
+        return annotate(self.staged.cell, self.entry.graph, optimised.graph, optimised.records)
 
     @cached_property
     def graph(self) -> views.GraphView:
@@ -70,23 +84,53 @@ class StageResult:
             "seconds": self.seconds,
             "trace": self.entry.index + 1,
             "lines": [line.to_dict() for line in self.lines],
+            "groups": group_texts(self.entry.optimised),
+            "times": None if self.times is None else self.times.to_dict(),
+            "gradients": None if self.gradients is None else self.gradients.to_dict(),
         }
+
+    @cached_property
+    def gradient_graph(self) -> views.GraphView | None:
+        """The view of the graph that computes the gradients, where there is one."""
+        function = None if self.gradients is None else self.gradients.function
+        return None if function is None else views.graph(function)
 
     def static(self) -> StaticResult:
         """The result as it is now, without a widget: a picture, tables and text."""
-        figure = self.graph.static()
-        text = "\n\n".join([wrapped(self.headline), text_listing(self.lines), figure.text])
-        head = self._head()
-        for graph in (figure.html, figure.html.partition("<details>")[0]):  # with its table, else the picture alone
-            if len(head) + len(graph) < MOST_BYTES:
-                return StaticResult(text, head + graph)
-        return StaticResult(text, f"{head}<p>Its graph is large: <code>%graph {self.name}</code> draws it.</p>")
+        figures = [self.graph.static()] + ([self.gradient_graph.static()] if self.gradient_graph is not None else [])
+        listing = text_listing(self.lines, detailed=self.detailed)
+        groups = "\n".join(group_texts(self.entry.optimised)) if self.detailed else ""
+        more = [part.text() for part in (self.times, self.gradients) if part is not None]
+        parts = [wrapped(self.headline), listing, groups, *more, *(figure.text for figure in figures)]
+        text = "\n\n".join(part for part in parts if part)
+        return StaticResult(text, self._html([figure.html for figure in figures]))
 
-    def _head(self) -> str:
-        return f"<p>{escape(self.headline)}</p>{html_listing(self.lines)}{html_legend(self.lines)}"
+    def _html(self, figures: Sequence[str]) -> str:
+        """As much as fits: everything, the pictures without their tables, the lines without their stories."""
+        pictures = [html.partition("<details>")[0] for html in figures]
+        for stories, shown in ((True, figures), (True, pictures), (False, figures), (False, pictures)):
+            html = "".join([self._head(stories), *shown])
+            if len(html) < MOST_BYTES:
+                return html
+        return f"{self._head(False)}<p>Its graph is large: <code>%graph {self.name}</code> draws it.</p>"
+
+    def _head(self, stories: bool = True) -> str:
+        label = Source(self.staged.cell.filename, 0, "").label
+        groups = group_texts(self.entry.optimised)
+        listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
+        fused = f"<details><summary>{counted(len(groups), 'group')} of fused ops</summary><ul>{listed}</ul></details>"
+        parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.detailed, stories)]
+        parts += [html_legend(self.lines), fused if groups else ""]
+        if self.times is not None:
+            parts.append(html_table(self.times.table()))
+        if self.gradients is not None:
+            parts.append(f"<p>{escape(self.gradients.sentence)}</p>")
+            parts += [html_table(self.gradients.table())] if self.gradients.found else []
+        return "".join(parts)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {**self.static().bundle(), **widget_bundle(self._head(), self.graph)}
+        graphs = [self.graph] + ([self.gradient_graph] if self.gradient_graph is not None else [])
+        return {**self.static().bundle(), **widget_bundle(self._head(), graphs)}
 
     def __str__(self) -> str:
         return self.static().text

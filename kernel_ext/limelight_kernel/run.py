@@ -6,37 +6,61 @@ from collections.abc import Iterable
 from typing import Any
 
 from limelight_kernel.binding import check_bindings
-from limelight_kernel.options import Options
+from limelight_kernel.grad import Gradients, Recording
+from limelight_kernel.options import Options, Shown
 from limelight_kernel.result import StageResult
 from limelight_kernel.session import Session
 from limelight_kernel.staged import Run, StagedCell
+from limelight_kernel.times import Times, measure
 from limelight_kernel.tracebacks import trim
 from limelight_widgets.figures.static import Table, text_table
 from limelight_widgets.units import counted, seconds_text
 
+NOTHING = Shown()
+
 
 def run_cell(
-    session: Session, text: str, line: str, options: Options, run: bool = True, output: str | None = None
+    session: Session,
+    text: str,
+    line: str,
+    options: Options,
+    run: bool = True,
+    output: str | None = None,
+    shown: Shown = NOTHING,
 ) -> StageResult:
     """Stages `text`, the body of a notebook cell, and runs it on the notebook's values.
 
     The names that it assigns are written back, and `options.name` is bound to the staged cell, once all has gone well;
-    until then the notebook is as it was. `output` is the name that the result will be kept under, None for none.
-    Errors show the user's frames only. Raises UsageError where a name to bind is in use.
+    until then the notebook is as it was. `output` is the name that the result will be kept under, None for none;
+    `shown` is what is wanted besides. Errors show the user's frames only. Raises UsageError where a name to bind is in
+    use.
     """
     staged = None
     try:
         staged, known = session.cell(text, line, options)
         check_bindings(staged, output, session.shell.user_ns)
-        done = staged.call({}, run)
+        if shown.force:
+            staged.clear_cache()
+        done, recording = _run(staged, run, shown)
     except BaseException as error:
         trim(session.shell, error, None if staged is None else staged.cell.filename)
         raise
     finally:
         if staged is not None and len(staged.trace_cache):
             session.keep(text, options, staged)
+    times = measure(staged, done.entry) if shown.time else None  # before the notebook's names change
     _write_back(session, staged, done)
-    return _result(staged, done, known)
+    gradients = recording.finish(done, session.shell.user_ns) if recording is not None else None
+    return _result(staged, done, known and not shown.force, shown, times, gradients)
+
+
+def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | None]:
+    __tracebackhide__ = True
+    if not (shown.grad and run):
+        return staged.call({}, run), None
+    recording = Recording(staged)
+    with recording.running():
+        return staged.call(recording.overrides), recording
 
 
 def _write_back(session: Session, staged: StagedCell, done: Run) -> None:
@@ -49,8 +73,12 @@ def _write_back(session: Session, staged: StagedCell, done: Run) -> None:
         shell.push({staged.options.name: staged})
 
 
-def _result(staged: StagedCell, done: Run, known: bool) -> StageResult:
+def _result(
+    staged: StagedCell, done: Run, known: bool, shown: Shown, times: Times | None, gradients: Gradients | None
+) -> StageResult:
     made = done.made
+    if shown.grad and gradients is None:
+        gradients = Gradients("No gradient: the cell did not run.")
     return StageResult(
         name=staged.name,
         headline=headline(staged, done, known),
@@ -61,6 +89,9 @@ def _result(staged: StagedCell, done: Run, known: bool) -> StageResult:
         seconds=done.seconds,
         entry=done.entry,
         staged=staged,
+        detailed=shown.annotate,
+        times=times,
+        gradients=gradients,
     )
 
 

@@ -113,7 +113,7 @@ def is_function(value: object) -> bool:
     return hasattr(type(value), "trace_cache")
 
 
-def position(function: Any, number: int) -> int:
+def position(function: Any, number: int, flag: str = "%graph --trace") -> int:
     """Where trace #`number` stands in the function's cache; a negative number counts from the end.
 
     Raises UsageError when it is not there (any more).
@@ -123,5 +123,5 @@ def position(function: Any, number: int) -> int:
         return number + len(numbers)
     if number not in numbers:
         there = ", ".join(f"#{known}" for known in numbers) or "none"
-        raise UsageError(f"%graph --trace {number}: {function.name} has no trace #{number}; its traces: {there}")
+        raise UsageError(f"{flag} {number}: {function.name} has no trace #{number}; its traces: {there}")
     return numbers.index(number)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import dispatch
-from limelight.errors import SignatureError
+from limelight.errors import SignatureError, TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.function import Function
 from limelight.tensor import Tensor, as_tensor
-from limelight_kernel.advice import advise
+from limelight_kernel.advice import advise, advised, budget_error
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
 from limelight_kernel.execution import Made
@@ -60,7 +61,12 @@ class StagedCell(Function):
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
         self._moulds: weakref.WeakKeyDictionary[Any, Mould] = weakref.WeakKeyDictionary()
-        super().__init__(self._body, name=options.name or f"cell_{cell_number(shell)}")
+        super().__init__(
+            self._body,
+            name=options.name or f"cell_{cell_number(shell)}",
+            reduce_retracing=options.relax,
+            max_traces=options.traces,
+        )
         self.__doc__ = f"The staged cell {self.name}.\n\n{type(self).__doc__}"
 
     def __call__(self, *args: Any, **inputs: Any) -> tuple[dict[str, Any], Any]:
@@ -73,7 +79,12 @@ class StagedCell(Function):
 
     def explain(self, *args: Any, **inputs: Any) -> Any:
         """Whether such a call would hit or miss, and why, without tracing or running anything."""
-        return super().explain(*args, **self._sent(self._values(self._names(), inputs)))
+        sent = self._sent(self._values(self._names(), inputs))
+        found = super().explain(*args, **sent)
+        if found.miss is None:
+            return found
+        miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options)
+        return dataclasses.replace(found, miss=miss)
 
     def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
         """Traces if need be, and runs unless told otherwise."""
@@ -106,6 +117,33 @@ class StagedCell(Function):
         """For each output of a trace's graph the name that the cell gives it; empty where that is not known."""
         mould = self._moulds.get(entry)
         return [] if mould is None else mould.names
+
+    # For measurements and gradients
+
+    def inputs(self) -> dict[str, Any]:
+        """What each input means in the notebook now."""
+        return self._values(self._names(), {})
+
+    def tensors(self, overrides: Mapping[str, Any]) -> list[Any]:
+        """What a call hands to its graph besides captures: tensors, arrays, variables, in the order of the graph."""
+        call = self._call((), self._sent(self._values(self._names(), overrides)))
+        return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part[0] in ("tensor", "variable")]
+
+    def cached(self) -> Callable[[], Any]:
+        """A function that calls the engine as a cached call does, and is counted nowhere."""
+        sent = self._sent(self._values(self._names(), {}))
+
+        def run() -> Any:
+            call = self._call((), sent)
+            return self._find(call.key).call_leaves(call.leaves)
+
+        return run
+
+    def eagerly(self) -> Callable[[], Any]:
+        """A function that runs the cell's code by Python, op by op; the notebook's names stay as they are."""
+        self._body.originals = values = self._values(self._names(), {})
+        sent = self._sent(values)
+        return lambda: self._body(**sent)
 
     # Inputs
 
@@ -172,7 +210,12 @@ class StagedCell(Function):
         sent = self._sent(values)
         start = time.perf_counter()
         with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
-            entry, hit, tensors = self._use(sent, run)
+            try:
+                entry, hit, tensors = self._use(sent, run)
+            except TraceBudgetError as error:
+                raise budget_error(
+                    error, self.name, self._call((), sent, abstract=True).key.parts, self.options
+                ) from None
         made = self._moulds[entry].filled(tensors) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 

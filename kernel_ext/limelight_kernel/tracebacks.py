@@ -22,7 +22,9 @@ from limelight.errors import LimelightError
 from limelight_kernel.cell import StagedSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
-_RUN = os.path.join(os.path.dirname(__file__), "run.py")  # the frame that every staged cell runs under
+_RUNNERS = tuple(  # the frames that the body of a cell magic runs under
+    os.path.join(os.path.dirname(__file__), name) for name in ("run.py", "expect.py")
+)
 MOST_CAUSES = 20
 HANDLED: tuple[type[BaseException], ...] = (LimelightError, StagedSyntaxError)
 
@@ -32,7 +34,7 @@ def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType
     kept: list[TracebackType] = []
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
-        if staged and file == _RUN:
+        if staged and file in _RUNNERS:
             kept.clear()
         elif not source.is_library(tb.tb_frame.f_code) and not file.startswith(_IPYTHON):
             kept.append(tb)

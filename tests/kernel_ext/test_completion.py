@@ -9,6 +9,8 @@ import limelight as ll
 from limelight_kernel.magics import LimelightMagics
 
 FLAGS = {"-d", "--device", "-i", "--inputs", "--no-run", "-o", "--output", "-q", "--quiet", "-s", "--spec", "--static"}
+FLAGS |= {"--relax", "--max-traces", "--strict", "--autograph", "-g", "--grad", "-a", "--annotate", "-t", "--time"}
+FLAGS |= {"-f", "--force"}
 
 
 @pytest.fixture
@@ -57,4 +59,4 @@ def test_the_matcher_is_ours_alone(shell, run):
     run("%load_ext limelight")
     (matcher,) = shell.Completer.custom_matchers
     assert matcher.matcher_api_version == 2
-    assert set(LimelightMagics.magics["cell"]) == {"stage"}
+    assert set(LimelightMagics.magics["cell"]) == {"stage", "trace_cache"}

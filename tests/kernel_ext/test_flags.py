@@ -247,7 +247,7 @@ def test_the_output_of_a_long_cell_stays_small(notebook):
     body = "\n".join(f"v{i} = x * {i}.5 + v{i - 1}" if i else "v0 = x" for i in range(50))
     html = notebook(f"%%stage long\n{body}").shown[0].data["text/html"]
     assert len(html) < 50_000
-    assert html.count("● staged, 3 ops") + html.count("● staged, 2 ops") == 49
+    assert html.count("◉ fused, group ") == 49
     assert "<img" in html or "<code>%graph long</code> draws it" in html
 
 

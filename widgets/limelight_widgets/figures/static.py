@@ -72,7 +72,7 @@ def figure(heading: str, summary: str, picture: str | None, table: Table | None,
 
 
 def _size(drawn: str, table: Table) -> int:
-    return len(drawn.encode()) * 7 // 3 + len(_html_table(table).encode())
+    return len(drawn.encode()) * 7 // 3 + len(html_table(table).encode())
 
 
 def _text(heading: str, summary: str, table: Table | None) -> str:
@@ -116,11 +116,12 @@ def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
     image = f'<img src="data:image/svg+xml;base64,{data}" alt="{alternative}" width="{width:.0f}">'
     if table is None or not table.rows:
         return f"<figure>{image}<figcaption>{escape(summary)}</figcaption></figure>"
-    details = f"<details><summary>{escape(heading)} as a table</summary>{_html_table(table)}</details>"
+    details = f"<details><summary>{escape(heading)} as a table</summary>{html_table(table)}</details>"
     return f"<figure>{image}</figure>{details}"
 
 
-def _html_table(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """The table as HTML that any reader shows."""
     head = "".join(f'<th align="{_align(table, name)}">{escape(name)}</th>' for name in table.columns)
     rows = "".join(
         "<tr>"

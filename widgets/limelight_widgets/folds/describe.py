@@ -95,7 +95,11 @@ class Describer:
         # From the outside in, so that the function's own file is the first to be shown.
         outer = [[*self._excerpts.at(source), source.function] for source in reversed(_within(node.stack, function))]
         called = node.functions
-        attributes = [(name, value) for name, value in node.attrs.items() if not any(value is f or (type(value) is tuple and f in value) for f in called)]
+        attributes = [
+            (name, value)
+            for name, value in node.attrs.items()
+            if not any(value is f or (type(value) is tuple and f in value) for f in called)
+        ]
         full = {
             "op": op,
             "kind": _kind(node),

@@ -1,0 +1,158 @@
+"""`%%stage --grad`: the gradients of a cell's result, and the graph that computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from limelight import dtypes, explain, nest
+from limelight.staging.function import Function
+from limelight.tape import GradientTape
+from limelight.tensor import Tensor, as_tensor, constant
+from limelight.variables import Variable
+from limelight_kernel.listing import wrapped
+from limelight_kernel.staged import Run, StagedCell
+from limelight_widgets.figures.static import Table, text_table
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient of a cell's result for one of its inputs; where it is None, `why` says so."""
+
+    name: str
+    value: Any = field(repr=False)
+    why: str = ""
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """Name, type, and what it amounts to."""
+        if self.value is None:
+            return self.name, "None", self.why.partition("\n")[0]
+        found = as_tensor(self.value).numpy().astype("float64", copy=False)
+        size = f"{found.item():.6g}" if found.size == 1 else f"norm {np.linalg.norm(found):.4g}"
+        return self.name, str(as_tensor(self.value).spec), size
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients of a cell's result, and the function whose graph computes them: forward, then backward.
+
+    `sentence` says what was differentiated, or why nothing was; then there is no `function`.
+    """
+
+    sentence: str
+    found: tuple[Gradient, ...] = ()
+    function: Any = field(default=None, repr=False)
+
+    def table(self) -> Table:
+        return Table(("input", "gradient", "value"), [one.row for one in self.found])
+
+    def text(self) -> str:
+        """The table as text, with the reasons of those that are None."""
+        if not self.found:
+            return wrapped(self.sentence)
+        reasons = [wrapped(one.why) for one in self.found if one.value is None]
+        return "\n\n".join([self.sentence, text_table(self.table()), *reasons])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"sentence": self.sentence, "gradients": [list(one.row) for one in self.found]}
+
+
+class GradientFunction(Function):
+    """A function of a staged cell's inputs that returns gradients; its graph calls the cell's, forward and backward."""
+
+    def __init__(self, entry: Any, position: int, names: tuple[str, ...]) -> None:
+        def gradient(**inputs: Any) -> list[Any]:
+            sources = [x for x in inputs.values() if isinstance(x, Tensor) and _differentiable(x)]
+            with GradientTape() as tape:
+                tape.watch(sources)
+                result = entry(*inputs.values())[position]
+            found = tape.gradient(result, [*sources, *tape.watched_variables()])
+            return [g for g in found if g is not None]
+
+        self._names = names
+        super().__init__(gradient, name=f"gradient_of_{entry.name}")
+
+    def output_names(self, _entry: Any) -> list[str]:
+        """What a graph view writes on the outputs."""
+        return list(self._names)
+
+
+class Recording:
+    """One run of a staged cell under a tape."""
+
+    def __init__(self, staged: StagedCell) -> None:
+        self._staged = staged
+        self._tape = GradientTape(persistent=True)
+        values = staged.inputs()
+        self.overrides = {name: _as_tensors(value) for name, value in values.items() if _has_array(value)}
+        self._sources = dict(_sources({**values, **self.overrides}))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Within it, the cell is run, with `overrides` for inputs that are arrays."""
+        with self._tape:
+            self._tape.watch(list(self._sources.values()))
+            yield
+
+    def finish(self, done: Run, scope: Mapping[str, Any]) -> Gradients:
+        """The gradients; `scope` has the names that reasons use."""
+        result = None if done.made is None else done.made.result
+        if not isinstance(result, Tensor) or not _differentiable(result):
+            return Gradients(
+                f"No gradient: {_said(result)}, and a gradient is that of a floating tensor. "
+                "End the cell with the loss, as an expression by itself."
+            )
+        variables = {variable.name: variable for variable in self._tape.watched_variables()}
+        sources: dict[str, Any] = {**self._sources, **variables}
+        values = self._tape.gradient(result, list(sources.values()))
+        found = tuple(
+            Gradient(name, value, "" if value is not None else self._why(result, source, name, scope))
+            for (name, source), value in zip(sources.items(), values, strict=True)
+        )
+        what = f"the result {result.spec}" if result.ndim == 0 else f"the sum of the result {result.spec}"
+        return Gradients(f"Gradients of {what}:", found, self._function(done.entry, found))
+
+    def _why(self, result: Tensor, source: Any, name: str, scope: Mapping[str, Any]) -> str:
+        return str(explain.why_none(self._tape, result, source, scope={**scope, "result": result, name: source}))
+
+    def _function(self, entry: Any, found: tuple[Gradient, ...]) -> GradientFunction | None:
+        outputs = self._staged.output_names(entry)
+        if "result" not in outputs:
+            return None
+        names = tuple(f"gradient of {one.name}" for one in found if one.value is not None)
+        made = GradientFunction(entry, outputs.index("result"), names)
+        inputs = self._staged.tensors(self.overrides)
+        made.get_concrete_function(**dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True)))
+        return made
+
+
+def _said(result: object) -> str:
+    if result is None:
+        return "the cell has no result"
+    return f"the cell's result is {result.spec if isinstance(result, Tensor) else type(result).__name__}"
+
+
+def _differentiable(x: Tensor | Variable) -> bool:
+    return dtypes.is_floating(x.dtype) or dtypes.kind(x.dtype) == "complex"
+
+
+def _has_array(value: object) -> bool:
+    return any(isinstance(leaf, np.ndarray) for leaf in nest.leaves_of(value))
+
+
+def _as_tensors(value: object) -> object:
+    return nest.map_structure(lambda leaf: constant(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+
+
+def _sources(values: Mapping[str, object]) -> Iterator[tuple[str, Tensor]]:
+    """The floating tensors among the inputs, each with its path."""
+    for name, value in values.items():
+        leaves, structure = nest.flatten(value)
+        for path, leaf in zip(nest.paths(structure, name), leaves, strict=True):
+            if isinstance(leaf, Tensor) and _differentiable(leaf):
+                yield path, leaf

@@ -1,0 +1,144 @@
+"""`%trace_cache`: predictions, comparisons; `%%trace_cache`: cells that may trace so often and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.constant([[1.0, 2.0]])")
+    run("@ll.function\ndef step(t, rate=0.5):\n    return ll.tanh(t) * rate\nstep(x)")
+    return run
+
+
+def test_would_predicts_without_running(notebook):
+    hit = repr(notebook("%trace_cache --would step(x + 1)").value)
+    assert hit.startswith("`step` would run trace #1 (In[3] line 4")
+    miss = repr(notebook("%trace_cache --would step(x[:, :1], rate=0.25)").value)
+    assert "`step` would trace: argument `t` f32[1,2] -> f32[1,1]" in miss
+    assert "`rate` 0.5 -> 0.25" in miss
+    assert notebook("step.trace_count, step.trace_cache[0].hits").value == (1, 0)
+    assert repr(notebook('%trace_cache step --would "step(x)"').value) == repr(
+        notebook("%trace_cache --would step(x)").value
+    )
+    assert notebook("%trace_cache --would step(x);").value is None
+
+
+def test_would_of_a_staged_cell_offers_a_fix_for_the_cell(notebook):
+    notebook("%%stage -q double\ny = x + x")
+    said = repr(notebook("%trace_cache --would double(x=ll.ones([3, 2]))").value)
+    assert 'Fix: %%stage double -s "x=ll.TensorSpec([None, 2])"' in said
+
+
+def test_would_takes_braces_and_dollars_as_code(notebook):
+    assert "would run" in repr(notebook("%trace_cache --would step(*[{'x': x}['x']])").value)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--would stpe(x)", "NameError: name 'stpe' is not defined"),
+        ("--would step", "'step' is no call; write one, as in --would step(x[:3], 0.1)"),
+        ("--would", "write a call"),
+        ("--would len(x)", "'len' is a builtin_function_or_method, not a staged function"),
+        ("--would step(x, y)", "NameError: name 'y' is not defined"),
+        ("--would step(x, 1, 2)", "too many positional arguments"),
+        ("--diff 1", "expected 2 arguments"),
+        ("step --diff 1 2", "step has no trace #2; its traces: #1"),
+        ("step --expect 1", "--expect counts the traces of a cell"),
+        ("step --whyy", "did you mean '--why'?"),
+    ],
+)
+def test_usage_errors_are_one_line(notebook, line, words):
+    ran = notebook(f"%trace_cache {line}", fails=None)
+    said = ran.err or repr(ran.value)
+    assert words in said
+    assert said.rstrip().count("\n") == 0
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_diff_of_two_traces(notebook):
+    notebook("step(x[:, :1], 3)")
+    found = notebook("%trace_cache step --diff 1 2 -o kept").value
+    text = repr(found)
+    assert text.startswith("step: the signatures of traces #1 and #2 differ in 2 parts, their graphs (")
+    assert re.search(r"^t +f32\[1,2\] +f32\[1,1\] +axis 1: 2 -> 1$", text, re.MULTILINE)
+    assert re.search(r"^rate +0\.5 +3 ", text, re.MULTILINE)
+    assert re.search(r"^In\[3\]:3 +tanh +f32\[1,2\] +f32\[1,1\]$", text, re.MULTILINE)
+    assert max(map(len, text.splitlines()[1:])) <= 80
+    assert json.loads(json.dumps(notebook("kept.to_dict()").value))["traces"] == [1, 2]
+    assert "<h4>Graphs</h4><table>" in found._repr_html_()
+    same = repr(notebook("%trace_cache step --diff 2 2").value)
+    assert same == "step: traces #2 and #2 have the same signature and the same graph."
+
+
+def test_diff_names_ops_that_only_one_trace_has(notebook):
+    notebook(
+        "@ll.function\ndef f(t, deep=False):\n    y = t + 1\n    if deep:\n        y = ll.exp(y)\n    return y * 2"
+    )
+    notebook("f(x)\nf(x, deep=True)")
+    text = repr(notebook("%trace_cache f --diff 1 2").value)
+    assert re.search(r"^In\[4\]:5 +exp +– +f32\[1,2\]$", text, re.MULTILINE)
+    assert "add" not in text
+    assert re.search(r"^deep +False +True", text, re.MULTILINE)
+
+
+def test_clear(notebook):
+    notebook("%trace_cache step --clear ;")
+    assert notebook("len(step.trace_cache)").value == 0
+
+
+# --- %%trace_cache
+
+
+def test_a_cell_that_keeps_its_promise(notebook):
+    ran = notebook(
+        "%%trace_cache step --expect 1 --max 2\nstep(ll.ones([3]))\nresult = step(ll.ones([3]))\nresult.shape"
+    )
+    assert ran.value == (3,)
+    assert ran.text.startswith("The cell made 1 trace:\n- trace #2: `step` traced again at In[4] line 2")
+    assert notebook("result.shape").value == (3,)
+    assert notebook("%%trace_cache --expect 0\nstep(x)").text == "The cell made no trace."
+
+
+def test_too_many_traces_are_explained(notebook):
+    ran = notebook("%%trace_cache step --max 1\nfor n in (2, 3, 4):\n    step(ll.ones([n]))", fails=True)
+    assert "TraceCountError: the cell made 3 traces of step, and at most 1 trace was expected. Too many:" in ran.out
+    assert ran.out.count("- trace #") == 2
+    assert "argument `t` f32[3] -> f32[4]" in ran.out
+    assert "Traceback" not in ran.out
+
+
+def test_too_few_traces(notebook):
+    ran = notebook("%%trace_cache step --expect 2\nstep(x)", fails=True)
+    assert "the cell made 0 traces of step, and exactly 2 traces were expected: the other calls found" in ran.out
+
+
+def test_it_counts_a_function_that_the_cell_makes_and_all_without_a_name(notebook):
+    notebook("%%trace_cache g --expect 1\ng = ll.function(lambda t: t)\ng(x)\nstep(ll.ones([5]))")
+    assert notebook("%%trace_cache\ng(ll.ones([6]))\nstep(ll.ones([6]))").text.startswith("The cell made 2 traces:")
+
+
+def test_above_a_staged_cell_and_below_another_magic(notebook):
+    cell = "%%time\n%%trace_cache --expect {}\n%%stage inner\ny = x * 2\ny"
+    assert notebook(cell.format(1)).value.numpy().tolist() == [[2.0, 4.0]]
+    assert "4 ● staged" in notebook(cell.format(0)).text
+    assert notebook("inner.trace_count").value == 1
+
+
+def test_errors_point_at_the_cells_line(notebook):
+    ran = notebook("%%trace_cache --expect 0\nn = 1\nn / 0", fails=True)
+    assert "----> 3 n / 0" in ran.out
+    assert "limelight_kernel" not in ran.out
+    assert "SyntaxError" in notebook("%%trace_cache --expect 0\nn = = 1", fails=True).out
+
+
+def test_flags_of_the_line_magic_do_not_stand_on_a_cell(notebook):
+    err = notebook("%%trace_cache step --clear\nx", fails=True).err
+    assert err == "UsageError: %%trace_cache: --clear asks about no cell; write %trace_cache on a line of its own\n"
+    assert "-1 is too few" in notebook("%%trace_cache --max -1\nx", fails=True).err
