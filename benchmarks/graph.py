@@ -1,11 +1,12 @@
 """What a graph costs on its way from Python to its first run, in microseconds a node, and what a cached call costs.
 
-    python benchmarks/graph.py [nodes ...]
+    python benchmarks/graph.py [nodes ...] [--levels]
 
 The graph is a training step in the large: layers of products, biases, tanh and means, with repeated, dead and constant
 parts among them, and small arrays, so that the kernels do not hide what is around them. Bars: tracing 8, all passes 30,
 building the plan 15 microseconds a node. Each figure is processor time, the best of several runs, because other work
-on the machine can only add to it.
+on the machine can only add to it. `--levels` adds what each level of the optimiser makes of a training step of L2HMC
+(see `sampler.py`): kernels, of which kinds, and milliseconds a step.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 import timeit
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -107,7 +109,41 @@ def calls() -> dict[str, float]:
     }
 
 
-def main(sizes: list[int]) -> None:
+def levels() -> None:
+    """Prints nodes and time of the L2HMC step at each level of the optimiser."""
+    import sampler
+
+    data = [ll.constant(array) for array in sampler.batch(10)]
+    print(f"\n{'L2HMC, level':14s}{'first call, ms':>16s}{'step, ms':>10s}{'nodes':>8s}  most frequent")
+    for level in range(4):
+        with ll.config.optimiser(level):
+            step = sampler_step(sampler)
+            start = time.process_time()
+            step(*data)
+            first = time.process_time() - start
+            seconds = min(timeit.repeat(lambda f=step: f(*data), timer=time.process_time, number=20, repeat=5)) / 20
+        nodes = step.trace_cache[0].optimised.nodes
+        kinds = ", ".join(f"{n} {op}" for op, n in Counter(node.op.name for node in nodes).most_common(6))
+        print(f"{level:<14d}{1e3 * first:16.0f}{1e3 * seconds:10.2f}{len(nodes):8d}  {kinds}")
+
+
+def sampler_step(sampler: Any) -> Any:
+    """A fresh staged training step of L2HMC."""
+    xp = sampler.Operations(ll.exp, ll.tanh, ll.nn.relu, ll.sum, ll.mean, ll.minimum, *sampler.constants(ll.constant))
+    variables = [ll.Variable(p) for p in sampler.parameters()]
+
+    @ll.function
+    def step(*batch: Any) -> Any:
+        with ll.GradientTape() as tape:
+            loss = sampler.loss(xp, [v.read_value() for v in variables], batch)
+        for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+            variable.assign_sub(1e-5 * gradient)
+        return loss
+
+    return step
+
+
+def main(sizes: list[int], with_levels: bool) -> None:
     columns = [stages(n) for n in sizes]
     print(f"{'us a node':18s}" + "".join(f"{n:>12,}" for n in sizes) + f"{'bar':>8s}")
     for name in columns[0]:
@@ -117,7 +153,10 @@ def main(sizes: list[int]) -> None:
     print(f"\n{'x + 1, us a call':18s}")
     for name, value in found.items():
         print(f"{name:18s}{value:12.2f}{value / found['NumPy']:8.1f} x NumPy")
+    if with_levels:
+        levels()
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000])
+    words = sys.argv[1:]
+    main([int(word) for word in words if word.isdigit()] or [1_000, 10_000, 100_000], "--levels" in words)

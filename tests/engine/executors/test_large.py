@@ -13,6 +13,7 @@ from limelight.graph import Graph, Literal, Node, Value, parse, to_dot, verify
 from limelight.optimise import optimise
 from limelight.registry import get
 from limelight.spec import TensorSpec
+from limelight.trace import EffectOrder, Tracer
 
 N = 100_000
 F3 = TensorSpec((3,))
@@ -82,9 +83,23 @@ def test_everything_takes_a_hundred_thousand_nodes(shallow: None) -> None:
     del graph, better, records, run  # freeing is not recursive either
 
 
-def test_a_long_chain_of_effects(shallow: None) -> None:
-    from limelight.trace import EffectOrder
+def test_tracing_a_hundred_thousand_nodes(shallow: None) -> None:
+    with Tracer("steps") as tracer:
+        x = y = tracer.add_input(F3)
+        for _ in range(N // 2):
+            y = ll.tanh(y + x)
+        graph = tracer.finish([y])
+    assert len(graph.nodes) == N
+    better = optimise(graph).graph
+    assert len(better.groups) > N // 100
+    data = np.array([0.1, 0.2, 0.3], dtype=np.float32)
+    run = plan.build(better)
+    np.testing.assert_array_equal(run(data)[0], reference(graph, data))
+    assert run.memory().nbytes == 12
+    assert better.text().count("\n") == N + 3
 
+
+def test_a_long_chain_of_effects(shallow: None) -> None:
     v = Value(ll.Variable(0.0).spec)
     x = Value(TensorSpec(()))
     order = EffectOrder()
