@@ -109,12 +109,22 @@ def _make(function: FunctionType) -> Factory:
     node = prepare(node, code.co_filename, owner)
     known = {**vars(builtins), **function.__globals__, **dict.fromkeys(code.co_freevars)}
     name = "lambda_" if isinstance(node, ast.Lambda) else node.name
-    written = {part.name for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+    written = functions_in(node)
     statement = rewrite(node, name, known, code.co_filename)
     return assemble(statement, name, code, written)
 
 
-def assemble(statement: ast.stmt, name: str, code: CodeType, written: set[str]) -> Factory:
+_Written = set[tuple[str, int]]
+
+
+def functions_in(node: ast.AST) -> _Written:
+    """The functions that the user wrote in `node`: by name, lambdas by line and number of parameters."""
+    found = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+    lambdas = [part for part in ast.walk(node) if isinstance(part, ast.Lambda)]
+    return found | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
+
+
+def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) -> Factory:
     """Compiles `statement` within functions that provide the cells of `code`, and the operators."""
     operators = ast.arguments([], [ast.arg("ag__")], None, [], [], None, [])
     nothing = ast.arguments([], [], None, [], [], None, [])
@@ -128,19 +138,20 @@ def assemble(statement: ast.stmt, name: str, code: CodeType, written: set[str]) 
     flags = code.co_flags & _FLAGS
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     factory = _code_named("factory", _code_named("cells", compiled))
-    return Factory(_renamed(factory, written | {name, "factory"}, code.co_name, code.co_qualname), name)
+    return Factory(_renamed(factory, written | {(name, 0)}, code.co_name, code.co_qualname), name)
 
 
 def _code_named(name: str, inside: CodeType) -> CodeType:
     return next(x for x in inside.co_consts if isinstance(x, CodeType) and x.co_name == name)
 
 
-def _renamed(code: CodeType, written: set[str], name: str, qualname: str) -> CodeType:
+def _renamed(code: CodeType, written: _Written, name: str, qualname: str) -> CodeType:
     """`code`, in which functions that were added bear the name of the one whose lines they hold."""
-    own = code.co_name in written
-    if own and code.co_name != "factory":
-        name, qualname = code.co_name, qualname if code.co_name == name else f"{qualname}.<locals>.{code.co_name}"
+    is_lambda = code.co_name == "<lambda>"
+    key = (f"<lambda {code.co_firstlineno}>", code.co_argcount) if is_lambda else (code.co_name, 0)
+    if key in written and code.co_name != name:
+        name, qualname = code.co_name, f"{qualname}.<locals>.{code.co_name}"
     constants = tuple(_renamed(x, written, name, qualname) if isinstance(x, CodeType) else x for x in code.co_consts)
-    if code.co_name.startswith("<") or code.co_name == "factory":
+    if code.co_name.startswith("<") and not is_lambda:  # comprehensions
         return code.replace(co_consts=constants)
     return code.replace(co_consts=constants, co_name=name, co_qualname=qualname)

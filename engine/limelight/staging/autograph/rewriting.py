@@ -71,6 +71,7 @@ def _passes(node: Any, context: Any) -> Any:
     node = break_statements.transform(node, context)
     node = continue_statements.transform(node, context)
     node = return_statements.transform(node, context)
+    _place_guards(node)
     node = call_trees.transform(node, context)
     graphs = cfg.build(node)
     node = reaching_definitions.resolve(_named(node, context), context, graphs)
@@ -163,13 +164,23 @@ def _note_positions(node: ast.AST) -> None:
             anno.setanno(part, anno.Basic.ORIGIN, _position(part))
 
 
+def _place_guards(node: ast.AST) -> None:
+    """Statements that were put around others (`if not break_:`) stand where these begin."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt) and not anno.hasanno(part, anno.Basic.ORIGIN):
+            inside = _first_inside(part)
+            if inside is not None:
+                anno.setanno(part, anno.Basic.ORIGIN, inside)
+
+
 def _place(node: ast.AST, around: _Position) -> None:
     """Gives every node below `node` the position that it was written at, and what is new that of its surroundings."""
     waiting = [(node, around)]
     while waiting:
         part, inherited = waiting.pop()
-        here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
+        here = inherited
         if "lineno" in part._attributes:
+            here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
             made: Any = part
             made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
         waiting += [(child, here) for child in ast.iter_child_nodes(part)]
@@ -179,5 +190,6 @@ def _first_inside(node: ast.AST) -> _Position | None:
     """For a statement that was added around others: where they begin."""
     if not isinstance(node, ast.stmt):
         return None
-    found = [anno.getanno(child, anno.Basic.ORIGIN, default=None) for child in ast.walk(node)]
+    parts = [x for x in ast.walk(node) if isinstance(x, ast.stmt | ast.expr)]  # `Load()` is one object for all trees
+    found = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
     return min((x for x in found if x is not None), default=None, key=lambda x: (x[0], x[2]))

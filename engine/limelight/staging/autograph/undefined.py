@@ -68,4 +68,6 @@ def is_hidden(name: str) -> bool:
 
 def shown(name: str) -> str:
     """What to call a variable in a message."""
-    return "the value returned" if name.startswith("retval_") else f"`{name}`"
+    if name.startswith("retval_"):
+        return "the value returned"
+    return name if " " in name else f"`{name}`"
