@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import linecache
 import sys
-from types import CodeType, FrameType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from limelight import source
@@ -14,13 +15,18 @@ from limelight.staging.signature import Signature
 
 _ASKING: Final = ("explain", "get_concrete_function")
 """Methods that take the arguments of a call."""
+_STEADY: Final = (FunctionType, BuiltinFunctionType, ModuleType, type)
 
 
 class CallSite(NamedTuple):
-    """A call expression: its text in parentheses, and the expression given for each parameter ("x", "args[1]")."""
+    """A call expression: its text in parentheses, and the expression given for each parameter ("x", "args[1]").
+
+    `steady` are the names in it that stand for functions, classes and modules, which are hardly ever given new values.
+    """
 
     wrapped: str
     arguments: dict[str, ast.expr]
+    steady: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -30,6 +36,12 @@ class CallSite(NamedTuple):
         """What the user wrote for `parameter`, None when it was left to its default."""
         node = self.arguments.get(parameter)
         return None if node is None else ast.get_source_segment(self.wrapped, node)
+
+    def is_steady(self, parameter: str) -> bool:
+        """Whether what was written for `parameter` means the same wherever it stands: no number of a loop is in it."""
+        nodes = list(ast.walk(self.arguments[parameter]))
+        own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        return {node.id for node in nodes if isinstance(node, ast.Name)} <= self.steady | own
 
     def mended(self, replacements: dict[str, str]) -> str:
         """The call with other expressions for some parameters."""
@@ -77,7 +89,7 @@ def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite
     else:
         wrapped = _wrapped(text)
     arguments = _bind(call, signature) if _names(call.func, names, function, frame) else None
-    return None if arguments is None else CallSite(wrapped, arguments)
+    return None if arguments is None else CallSite(wrapped, arguments, _steady(call, frame))
 
 
 def _without_attribute(text: str, node: ast.Attribute) -> str:
@@ -113,9 +125,18 @@ def _names(node: ast.expr, names: frozenset[str], function: Any, frame: FrameTyp
         return node.attr in names
     if not isinstance(node, ast.Name):
         return False
-    code = frame.f_code
-    local = node.id in code.co_varnames or node.id in code.co_freevars or node.id in code.co_cellvars
-    return node.id in names or local or frame.f_globals.get(node.id) is function
+    return node.id in names or _is_local(node.id, frame.f_code) or frame.f_globals.get(node.id) is function
+
+
+def _steady(call: ast.Call, frame: FrameType) -> frozenset[str]:
+    """The names in a call that are globals for functions, classes and modules."""
+    names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name) and not _is_local(node.id, frame.f_code)}
+    found = {name: frame.f_globals.get(name, getattr(builtins, name, None)) for name in names}
+    return frozenset([name for name, value in found.items() if isinstance(value, _STEADY)])
+
+
+def _is_local(name: str, code: CodeType) -> bool:
+    return name in code.co_varnames or name in code.co_freevars or name in code.co_cellvars
 
 
 def _bind(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | None:

@@ -250,15 +250,21 @@ class _Comparison:
         elif kind is None or before.structure.kind is not kind:
             summaries = before.summary(self.old.parts), after.summary(self.new.parts)
             self.changes.append(Change(path, Cause.CONTAINER, *summaries))
+            if {kind, before.structure.kind} == {list, tuple}:
+                self._shared(lambda key: path + nest.step(list, key), before, after)
         else:
             self._children(lambda key: path + nest.step(kind, key), path, before, after)
 
     def _children(self, name: Callable[[Any], str], path: str, before: _Node, after: _Node) -> None:
-        """Two containers of one kind: their keys, and what is under the keys that both have."""
+        """Two containers of one kind: their keys, and what is under them."""
         if before.structure.keys != after.structure.keys:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
             self.changes.append(Change(path, cause, before.outline(), after.outline(), note))
+        self._shared(name, before, after)
+
+    def _shared(self, name: Callable[[Any], str], before: _Node, after: _Node) -> None:
+        """What is under the keys that two containers share."""
         old, new = self.old.parts, self.new.parts
         if before.structure.is_flat and after.structure.is_flat:  # the common case, without a node for each leaf
             places = dict(zip(before.structure.keys, itertools.count(before.start), strict=False))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from limelight import nest, shapes
-from limelight.dtypes import DType
 from limelight.errors import SignatureError
 from limelight.nest import Structure
 from limelight.staging.changes import Change, Part, quoted
@@ -38,7 +37,9 @@ def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...])
 
 def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
     """The specs of all arguments but trailing defaults, None where these are not all tensors."""
-    if len(paths) > MOST or len(situation.key.parts) > MOST:
+    key = situation.key
+    alike = [(len(e.key.parts), e.key.structure) == (len(key.parts), key.structure) for e in situation.entries]
+    if len(paths) > MOST or len(key.parts) > MOST or not all(alike):
         return None
     arguments, keywords = _arguments(situation)
     written: list[str | None] = []
@@ -53,7 +54,7 @@ def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situa
 
 
 class _Argument(NamedTuple):
-    """One argument of the call: its structure, which leaves of the key are its, and their paths."""
+    """One argument: its structure, which leaves of the key are its, their paths; whether all calls left it out."""
 
     structure: Structure
     start: int
@@ -75,6 +76,7 @@ def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
         stop = start + child.n_leaves
         parameter = signature.inspected.parameters.get(name)
         default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
+        default = default and all(entry.key.parts[start] == key.parts[start] for entry in situation.entries)
         found.append(_Argument(child, start, stop, nest.paths(child, name), default))
         start = stop
     return found[: len(named)], found[len(named) :]
@@ -90,33 +92,38 @@ def _is_default(part: Part, default: Any) -> bool:
 
 
 def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | None:
-    """One leaf as a TensorSpec: sizes that the traces of this rank and structure do not share are None."""
-    part = situation.key.parts[index]
-    path = situation.paths[index]
-    number = part[0] == "value" and (path in templates or (part[1] is float and not situation.obstacle(path)))
-    if number:  # of the ints, which may be sizes or counts, only those that are known not to be
-        met = _number_dtype(index, situation)
-        return None if met is None else f'll.TensorSpec((), "{met.name}")'
+    """One leaf as a TensorSpec that takes what every trace was made for: sizes that they do not share are None."""
+    part, path = situation.key.parts[index], situation.paths[index]
+    seen = [entry.key.parts[index] for entry in situation.entries]
+    if part[0] == "value":
+        return _number_spec(index, path in templates, situation) if all(map(_is_scalar, seen)) else None
     if part[0] != "tensor":
         return None
-    shape, dtype = part[2], part[1]
-    for entry in situation.entries:
-        if entry.key.structure == situation.key.structure and len(entry.key.parts) == len(situation.key.parts):
-            seen = entry.key.parts[index]
-            if seen[0] == "tensor":
-                shape = shapes.generalise(shape, seen[2]) or shape
-                dtype = seen[1] if path in templates else dtype
-    return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")'
+    shape, dtypes_seen = part[2], set()
+    for other in seen:
+        if other[0] == "tensor":
+            dtypes_seen.add(other[1])
+            shape = shapes.generalise(shape, other[2])
+        elif not (path in templates and _is_scalar(other)):
+            shape = None
+        if shape is None:
+            return None
+    dtype = next(iter(dtypes_seen)) if path in templates and dtypes_seen else part[1]
+    return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")' if dtypes_seen <= {dtype} else None
 
 
-def _number_dtype(index: int, situation: Situation) -> DType | None:
-    """The dtype of a number as a tensor: that of the tensor which an earlier call passed, or what it meets."""
-    for entry in situation.entries:
-        seen = entry.key.parts
-        if len(seen) == len(situation.key.parts) and seen[index][0] == "tensor":
-            dtype: DType = seen[index][1]
-            return dtype
-    return situation.met_dtype()
+def _is_scalar(part: Part) -> bool:
+    """Whether a part is a number, or a tensor that a number could be."""
+    return part[1] in (int, float) if part[0] == "value" else part[0] == "tensor" and part[2] == ()
+
+
+def _number_spec(index: int, is_mended: bool, situation: Situation) -> str | None:
+    """A number as a tensor. Of the ints, which may be sizes or counts, only those that are known not to be."""
+    if not is_mended and (situation.key.parts[index][1] is not float or situation.obstacle(situation.paths[index])):
+        return None
+    tensors = {seen[1] for entry in situation.entries if (seen := entry.key.parts[index])[0] == "tensor"}
+    dtype = (tensors.pop() if len(tensors) == 1 else None) if tensors else situation.met_dtype()
+    return None if dtype is None else f'll.TensorSpec((), "{dtype.name}")'
 
 
 def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:

@@ -101,8 +101,9 @@ def _fits(value: Part, tensor: Part) -> bool:
 
 def _tensor_template(before: Part, after: Part) -> str | None:
     text = "{}"
-    other_rank = len(before[2]) != len(after[2])
-    if other_rank and shapes.is_static(before[2]) and _without_ones(before[2]) == _without_ones(after[2]):
+    if len(before[2]) != len(after[2]):
+        if not shapes.is_static(before[2]) or _without_ones(before[2]) != _without_ones(after[2]):
+            return None  # another dtype or device would not spare the trace
         text = f"ll.reshape({text}, {shapes.show(before[2])})"
     if before[1] != after[1]:
         text = f'll.astype({text}, "{before[1].name}")'
@@ -181,16 +182,11 @@ def _is_lasting(expression: str) -> bool:
 
 def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, str]]:
     """For an object written in the call itself: an assignment to make once, and the name to pass."""
-    found = []
+    found, site = [], situation.site
     for change in changes:
-        expression = situation.site.expression(change.path) if situation.site else None
-        same_kind = change.cause is Cause.FUNCTION or change.note
-        if (
-            change.cause in (Cause.FUNCTION, Cause.OBJECT, Cause.DELETED)
-            and same_kind
-            and expression
-            and not _is_lasting(expression)
-        ):
+        expression = site.expression(change.path) if site else None
+        same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
+        if site and expression and same_kind and site.is_steady(change.path) and not _is_lasting(expression):
             name = change.path.split("[")[0]
             found.append((Fix(f"{name} = {expression}", "once, before the loop,", (change.path,)), name))
     return found

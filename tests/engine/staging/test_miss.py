@@ -143,6 +143,13 @@ def test_a_change_below_a_container_that_changes_too():
     ]
 
 
+def test_a_change_within_a_list_that_is_a_tuple_now():
+    f = ll.function(lambda pair: pair[0])
+    f([x, 1])
+    f((ll.ones((3,)), 1))
+    assert [(d.path, d.cause) for d in newest(f).differences] == [("pair", "container"), ("pair[0]", "shape")]
+
+
 def test_the_number_of_arguments():
     f = ll.function(constantly)
     f(x)
