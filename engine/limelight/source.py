@@ -8,10 +8,12 @@ the label of a cell ("In[3]").
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import linecache
 import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,7 +78,11 @@ def end_stacks_at(file: str) -> None:
 
 def is_library(code: CodeType) -> bool:
     """Whether `code` belongs to limelight rather than to the user."""
-    name = code.co_filename
+    return is_library_file(code.co_filename)
+
+
+def is_library_file(name: str) -> bool:
+    """The same for the name of its file."""
     known = library_files.get(name)
     if known is None:
         known = name.startswith(GENERATED_PREFIX) or name.startswith(tuple(_hidden_roots))
@@ -84,6 +90,18 @@ def is_library(code: CodeType) -> bool:
             library_files.clear()
         library_files[name] = known
     return known
+
+
+@functools.lru_cache(maxsize=4096)
+def is_installed(file: str) -> bool:
+    """Whether code in `file` belongs to Python itself or to an installed package."""
+    return file.startswith((*_installed(), "<frozen"))
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class Position(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import dispatch, dtypes, shapes, source
+from limelight import dispatch, dtypes, keeping, shapes, source
 from limelight.devices import CPU0
 from limelight.dtypes import DType
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
@@ -112,10 +112,12 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     made = source.at(node.stack[0] if node and node.stack else None)
     here = source.at(source.user_line())
     if x._tracer.finished:
+        holder = keeping.first_holder(x)
+        held = "" if holder is None else f" It is kept as {holder}."
         return LeakedTensorError(
             f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: "
-            f"{x.name}, {x.spec}{made}. It has no value outside{here}. Return it from the function instead of storing "
-            "it in a global, list or attribute; to keep a value between calls use ll.Variable"
+            f"{x.name}, {x.spec}{made}. It has no value outside{here}.{held} Return it from the "
+            "function instead of storing it in a global, list or attribute; for a value between calls use ll.Variable"
         )
     if x._tracer not in dispatch.stack():
         return SymbolicValueError(
@@ -170,8 +172,9 @@ class Tracer(dispatch.Interpreter):
     of them raises LeakedTensorError.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, owner: int = 0) -> None:
         self.name = name
+        self.owner = owner  # the id of the staged function that is traced; of one inside it, that of the outer one
         self.finished = False
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
@@ -184,6 +187,8 @@ class Tracer(dispatch.Interpreter):
         self._walker = source.Walker()
 
     def __enter__(self) -> Tracer:
+        around = self.owner or next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
+        self.owner = around
         dispatch.push(self)
         return self
 

@@ -6,9 +6,9 @@ The magics print these answers, the views draw them, scripts call them.
 from limelight.explain.baked import BakedIn as BakedIn
 from limelight.explain.baked import baked as baked
 from limelight.explain.history import History as History
-from limelight.explain.holders import Holder as Holder
-from limelight.explain.holders import Holders as Holders
-from limelight.explain.holders import who_holds as who_holds
+from limelight.explain.leaks import Leak as Leak
+from limelight.explain.leaks import Leaks as Leaks
+from limelight.explain.leaks import leaks as leaks
 from limelight.explain.nan import Nan as Nan
 from limelight.explain.nan import nan as nan
 from limelight.explain.retrace import Retrace as Retrace
@@ -18,3 +18,6 @@ from limelight.explain.side_effects import SideEffects as SideEffects
 from limelight.explain.side_effects import side_effects as side_effects
 from limelight.explain.why_none import WhyNone as WhyNone
 from limelight.explain.why_none import why_none as why_none
+from limelight.holding import Holder as Holder
+from limelight.holding import Holders as Holders
+from limelight.holding import who_holds as who_holds

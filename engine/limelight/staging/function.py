@@ -258,7 +258,7 @@ class Function:
         """Runs the Python function once, writing a graph."""
         self.trace_count += 1
         stack = source.user_stack()
-        tracer = Tracer(self.name)
+        tracer = Tracer(self.name, self.id)
         paths = self._signature.paths(call.key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}
         leaves = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import sysconfig
 import types
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -49,18 +48,9 @@ class _Frame(NamedTuple):
     names: Mapping[str, Any]  # of its closure and its parameters
 
 
-@functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Whether code in `file` is the user's: not of limelight, the standard library or an installed package."""
-    return not file.startswith(_INSTALLED) and not file.startswith("<frozen")
-
-
-def _installed() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
-_INSTALLED: Final = _installed()
+    """Whether code in `file` is not that of Python itself or of an installed package."""
+    return not source.is_installed(file)
 
 
 def reads(function: Any, arguments: Mapping[str, Any]) -> Iterator[Read]:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CellType, FrameType, FunctionType
+from functools import partial
+from types import CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType
 from typing import Any, Final, NamedTuple
+
+from limelight import source
 
 _DEEPEST: Final = 8
 _MOST: Final = 2000
+_RUNNING: Final = "running"
+
+ATTRIBUTES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
+    (FunctionType, ("__closure__", "__defaults__", "__kwdefaults__")),
+    (BaseException, ("args", "__dict__")),
+    (MethodType, ("__self__",)),
+    (partial, ("args", "keywords")),
+    (CellType, ("cell_contents",)),
+)
+"""Where objects of some types keep others."""
 
 
 class Holder(NamedTuple):
@@ -55,14 +70,14 @@ def who_holds(x: Any) -> Holders:
     return Holders(type(x).__name__, tuple(sorted(set(_places(x)), key=lambda h: (len(h.path), h))))
 
 
-def _places(x: Any) -> Iterator[Holder]:
+def _places(x: Any, deadline: float = float("inf")) -> Iterator[Holder]:
     modules = {id(vars(module)): name for name, module in list(sys.modules.items())}
     running = [frame for frame in _running() if id(frame.f_locals) not in modules]
-    seen, waiting = {id(x)}, [(x, "", 0)]
-    while waiting and len(seen) < _MOST:
-        held, suffix, depth = waiting.pop(0)
+    seen, waiting = {id(x)}, deque([(x, "", 0)])
+    while waiting and len(seen) < _MOST and time.perf_counter() < deadline:
+        held, suffix, depth = waiting.popleft()
         for frame in running:  # the collector does not know the locals of these
-            yield from _names_in(frame, held, suffix, "running")
+            yield from _names_in(frame, held, suffix, _RUNNING)
         for referrer in gc.get_referrers(held):
             if isinstance(referrer, FrameType):
                 if referrer not in running:
@@ -74,7 +89,8 @@ def _places(x: Any) -> Iterator[Holder]:
                 step = _step(referrer, held)
                 if step is not None:
                     seen.add(id(referrer))
-                    waiting.append((referrer, step + suffix, depth + 1))
+                    rest = suffix.removeprefix(".cell_contents") if "_frame.f_locals" in step else suffix
+                    waiting.append((referrer, step + rest, depth + 1))
 
 
 def _running() -> list[FrameType]:
@@ -90,7 +106,7 @@ def _running() -> list[FrameType]:
 
 def _names_in(frame: FrameType, held: Any, suffix: str, state: str) -> list[Holder]:
     """The local names for `held` in a frame, but for those of this question itself."""
-    if frame.f_globals is globals():
+    if frame.f_globals is globals() or source.is_library(frame.f_code):
         return []
     code = frame.f_code
     where = f"a local name of {code.co_name}, {code.co_filename} line {frame.f_lineno}, {state}"
@@ -105,21 +121,30 @@ def _step(holder: Any, held: Any) -> str | None:
                 if value is held:
                     return f"[{key!r}]" if not _is_namespace(holder) else f".{key}"
             return None
-        case list() | tuple():
+        case list() | tuple() | deque():
             return next((f"[{i}]" for i, value in enumerate(holder) if value is held), None)
         case set() | frozenset():
             return ", an element"
-        case CellType():
-            return ".cell_contents"
-        case FunctionType():
-            names = ("__closure__", "__defaults__", "__kwdefaults__")
-            return next((f".{name}" for name in names if getattr(holder, name) is held), None)
+        case GeneratorType() | CoroutineType():
+            return _step_of_generator(holder, held)
+    for kind, attributes in ATTRIBUTES:
+        if isinstance(holder, kind):
+            return next((f".{name}" for name in attributes if getattr(holder, name) is held), None)
     if getattr(holder, "__dict__", None) is held:
         return ""
-    for name in _slots(type(holder)):
+    for name in slots_of(type(holder)):
         if getattr(holder, name, None) is held:
             return f".{name}"
     return None
+
+
+def _step_of_generator(holder: Any, held: Any) -> str | None:
+    """To a local name of a function that waits to go on."""
+    kind = "gi_frame" if isinstance(holder, GeneratorType) else "cr_frame"
+    frame = getattr(holder, kind)
+    inside = held.cell_contents if isinstance(held, CellType) else held
+    names = [] if frame is None else [name for name, value in frame.f_locals.items() if value is inside]
+    return f".{kind}.f_locals[{names[0]!r}]" if names else None
 
 
 def _is_namespace(found: dict[Any, Any]) -> bool:
@@ -128,7 +153,7 @@ def _is_namespace(found: dict[Any, Any]) -> bool:
     return any(getattr(owner, "__dict__", None) is found for owner in owners)
 
 
-def _slots(kind: type) -> list[str]:
+def slots_of(kind: type) -> list[str]:
     found = []
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())

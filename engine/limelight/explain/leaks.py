@@ -1,0 +1,85 @@
+"""Which symbolic tensors have outlived their trace, and what keeps them?"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from limelight import source
+from limelight.explain.asked import staged_functions
+from limelight.holding import Holder
+from limelight.keeping import first_holder
+from limelight.source import Source
+from limelight.trace import SymbolicTensor
+
+_MOST: Final = 20
+_SECONDS: Final = 1.0
+
+
+class Leak(NamedTuple):
+    """A symbolic tensor without a trace: what it is, where it was made, and a place that keeps it (None: not found)."""
+
+    what: str
+    spec: str
+    function: str
+    line: Source | None
+    holder: Holder | None
+
+    def __str__(self) -> str:
+        kept = "nothing with a name keeps it" if self.holder is None else f"kept as {self.holder}"
+        return f"{self.what}, {self.spec}, of the trace of `{self.function}`{source.at(self.line)}: {kept}"
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """The symbolic tensors that are still there although their trace has ended; `str()` has a line for each."""
+
+    records: tuple[Leak, ...]
+
+    def __str__(self) -> str:
+        if not self.records:
+            return "no symbolic tensor has outlived its trace"
+        lines = [f"  {record}" for record in self.records]
+        advice = "They have no value. Return them from the function, or keep values in an ll.Variable."
+        return "\n".join([f"{len(self.records)} symbolic tensors have outlived their trace:", *lines, advice])
+
+    __repr__ = __str__
+
+
+def leaks(F: Any = None) -> Leaks:
+    """The symbolic tensors that outlived a trace of `F` (None: of any function), each with a chain that keeps it.
+
+    Lists up to twenty. Tensors that a trace of another function
+    has captured are not listed: that trace is made anew when it is needed. Raises ArgumentError for an `F` that is no
+    staged function.
+
+    >>> import limelight as ll
+    >>> import types
+    >>> shelf = types.SimpleNamespace(kept=[])
+    >>> @ll.function
+    ... def f(x):
+    ...     shelf.kept.append(x + 1.0)
+    ...     return x
+    >>> y = f(ll.constant(1.0))
+    >>> [(leak.what, leak.holder.path) for leak in ll.explain.leaks(f).records]
+    [('the result of add', 'shelf.kept[0]')]
+    """
+    owners = None if F is None else {one.id for one in staged_functions("leaks", F)}
+    gc.collect()
+    alive = [x for x in gc.get_objects() if isinstance(x, SymbolicTensor) and x._tracer.finished]
+    found = [x for x in alive if owners is None or x._tracer.owner in owners]
+    del alive
+    found.sort(key=lambda x: (x._tracer.name, x.name))
+    records: list[Leak] = []
+    while found and len(records) < _MOST:
+        leak = _leak(found.pop(0))
+        if leak.holder is None or "._captures[" not in leak.holder.path:
+            records.append(leak)
+    return Leaks(tuple(records))
+
+
+def _leak(x: SymbolicTensor) -> Leak:
+    node = x._value.node
+    line = node.stack[0] if node is not None and node.stack else None
+    return Leak(x.name, str(x.spec), x._tracer.name, line, first_holder(x, _SECONDS))
