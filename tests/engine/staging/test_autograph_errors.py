@@ -210,7 +210,7 @@ CASES = {
     assigned_in_loop: ("return", r"`last` may have no value.*may run zero times.*Assign it before the loop"),
     returns_sometimes: ("for x", r"returns_sometimes returns a value only where a tensor says so.*Write a `return`"),
     returns_two_kinds: (
-        "if x",
+        "x, x",
         r"the value returned is \(\*, \*\) in the `if` branch .*and f32\[\] in the `else` branch",
     ),
     appends: ("append", r"\.append\(\) changes a list in this `for` loop .*once, while tracing.*ll.scan or ll.map_fn"),

@@ -65,22 +65,46 @@ def _blank(args: ast.arguments, default: ast.expr) -> None:
 
 
 def _passes(node: Any, context: Any) -> Any:
+    """Those passes that find something to do: each analyses the whole function anew."""
+    kinds = {type(part) for part in ast.walk(node)}
     node = reaching_definitions.resolve(_named(node, context), context, cfg.build(node))
     anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
     node = functions.transform(node, context)
-    node = break_statements.transform(node, context)
-    node = continue_statements.transform(node, context)
-    node = return_statements.transform(node, context)
+    if ast.Break in kinds or _has_else(node):
+        node = break_statements.transform(node, context)
+    if kinds & {ast.Break, ast.Continue}:
+        node = continue_statements.transform(node, context)
+    if _returns_early(node):
+        node = return_statements.transform(node, context)
     _place_guards(node)
-    node = call_trees.transform(node, context)
+    if ast.Call in kinds:
+        node = call_trees.transform(node, context)
+    if kinds & {ast.If, ast.While, ast.For}:
+        node = _with_blocks(node, context)
+    if ast.IfExp in kinds:
+        node = conditional_expressions.transform(node, context)
+    node = _LogicalExpressions(context).visit(node)
+    return variables.transform(node, context)
+
+
+def _has_else(node: ast.AST) -> bool:
+    """Whether a loop has an `else`, which the pass for `break` takes care of."""
+    return any(isinstance(part, ast.For | ast.While) and part.orelse for part in ast.walk(node))
+
+
+def _returns_early(node: ast.AST) -> bool:
+    """Whether there is a `return` anywhere but at the end of a function."""
+    functions_ = [part for part in ast.walk(node) if isinstance(part, ast.FunctionDef)]
+    last = {id(part.body[-1].body[-1]) for part in functions_ if isinstance(part.body[-1], ast.With)}
+    return any(isinstance(part, ast.Return) and id(part) not in last for part in ast.walk(node))
+
+
+def _with_blocks(node: Any, context: Any) -> Any:
     graphs = cfg.build(node)
     node = reaching_definitions.resolve(_named(node, context), context, graphs)
     node = reaching_fndefs.resolve(node, context, graphs)
     node = liveness.resolve(node, context, graphs)
-    node = _ControlFlow(context).visit(node)
-    node = conditional_expressions.transform(node, context)
-    node = _LogicalExpressions(context).visit(node)
-    return variables.transform(node, context)
+    return _ControlFlow(context).visit(node)
 
 
 def _named(node: Any, context: Any) -> Any:
@@ -183,6 +207,8 @@ def _place(node: ast.AST, around: _Position) -> None:
             here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
             made: Any = part
             made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
+        if isinstance(part, ast.Call):
+            part.args = list(part.args)  # the library leaves tuples
         waiting += [(child, here) for child in ast.iter_child_nodes(part)]
 
 
