@@ -38,8 +38,9 @@ def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...])
 def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
     """The specs of all arguments but trailing defaults, None where these are not all tensors."""
     key = situation.key
-    alike = [(len(e.key.parts), e.key.structure) == (len(key.parts), key.structure) for e in situation.entries]
-    if len(paths) > MOST or len(key.parts) > MOST or not all(alike):
+    if len(paths) > MOST or len(key.parts) > MOST:
+        return None
+    if any((len(e.key.parts), e.key.structure) != (len(key.parts), key.structure) for e in situation.entries):
         return None
     arguments, keywords = _arguments(situation)
     written: list[str | None] = []
