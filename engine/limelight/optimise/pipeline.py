@@ -22,6 +22,8 @@ from limelight.optimise.stack import stack
 
 ROUNDS: Final = 4
 """Passes that find work for one another are repeated at most so often."""
+NOT_WORTH_IT: Final = 1000
+"""Fewer changes than one in so many nodes are not followed by another round, which would look at all of them again."""
 _REPEATED: Final = ("prune", "fold", "simplify", "share")
 _ONCE: Final = ("hoist", "stack", "spread")
 _AFTERWARDS: Final = ("fold", "share", "prune")
@@ -66,9 +68,10 @@ class _Run:
 
     def all(self, graph: Graph) -> Optimised:
         for _ in range(ROUNDS):
-            before = graph
+            before, n = graph, len(self._records)
             graph = self._some(_REPEATED, graph)
-            if graph is before:
+            found = sum(len(record.changes) for record in self._records[n:] if record.name != "prune")
+            if graph is before or found <= len(graph.nodes) // NOT_WORTH_IT:
                 break
         again = self._some(_ONCE, graph)
         if again is not graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ class Found(NamedTuple):
 
 Rule: TypeAlias = "Callable[[Scene, Node, tuple[Value, ...]], Found | None]"
 """Looks at a node of the old graph and its operands in the new one; None where it has nothing better."""
+
+
+_ANY: Final[Mapping[str, frozenset[str]]] = {}
 
 
 class Scene:
@@ -86,14 +89,22 @@ def uses_of(graph: Graph) -> dict[Value, int]:
     return uses
 
 
-def rewrite(name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]]) -> tuple[Graph, PassRecord]:
-    """`graph` with each node replaced by what the first of its op's rules finds, operands before users."""
+def rewrite(
+    name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]], makers: Mapping[str, frozenset[str]] = _ANY
+) -> tuple[Graph, PassRecord]:
+    """`graph` with each node replaced by what the first of its op's rules finds, operands before users.
+
+    The rules of an op in `makers` find something only where one of those ops makes an operand; they are not asked where
+    none does.
+    """
     recorder = Recorder(name, graph)
     scene = Scene(graph)
     rewriter = scene.rewriter
     for node in graph.nodes:
         given = rules.get(node.op.name)
-        found = _first(scene, node, given) if given is not None and node.device is None else None
+        found = None
+        if given is not None and node.device is None:
+            found = _first(scene, node, given, makers.get(node.op.name))
         if found is None:
             kept = rewriter.keep(node)
             if kept is not node:
@@ -109,9 +120,11 @@ def rewrite(name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]]) -> tup
     return recorder.finish(rewriter)
 
 
-def _first(scene: Scene, node: Node, rules: Sequence[Rule]) -> Found | None:
-    scene.at(node)
+def _first(scene: Scene, node: Node, rules: Sequence[Rule], makers: frozenset[str] | None) -> Found | None:
     inputs = scene.rewriter.inputs(node)
+    if makers is not None and not any((made := value.node) is not None and made.op.name in makers for value in inputs):
+        return None
+    scene.at(node)
     for rule in rules:
         found = rule(scene, node, inputs)
         if found is not None and found.value.spec == node.outputs[0].spec:

@@ -16,15 +16,25 @@ def _together(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]
     return {op: tuple([rule for table in tables for rule in table.get(op, ())]) for op in ops}
 
 
+_VIEWS: Final = frozenset(["reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose"])
+_ARITHMETIC: Final = _VIEWS | {"constant", "negative"}
+_MAKERS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "maximum", "minimum"), _ARITHMETIC),
+    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), _VIEWS),
+    "negative": _VIEWS | {"negative", "multiply"},
+    "matmul": _VIEWS,
+    "pow": frozenset(["constant"]),
+}
+"""What must make an operand for a rule to find something: most nodes need not be looked at more closely."""
 _EXACT: Final = _together(algebra.EXACT, views.EXACT)
 _ALL: Final = _together(algebra.EXACT, views.EXACT, rounding.INEXACT)
 
 
 def simplify(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with whatever the rules find, those included that round otherwise."""
-    return rewrite("simplify", graph, _ALL)
+    return rewrite("simplify", graph, _ALL, _MAKERS)
 
 
 def simplify_exactly(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with what gives the same results bit for bit."""
-    return rewrite("simplify", graph, _EXACT)
+    return rewrite("simplify", graph, _EXACT, _MAKERS)

@@ -33,11 +33,14 @@ def spread(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with operands broadcast once for all the nodes that want them in the same shape."""
     recorder = Recorder("spread", graph)
     rewriter = Rewriter(graph)
-    wanted = Counter([(value, shape) for node in graph.nodes for value, shape in _broadcast_by(node)])
+    by_node = {node: keys for node in graph.nodes if node.op.name in _OPS and (keys := _broadcast_by(node))}
+    wanted = Counter([key for keys in by_node.values() for key in keys])
     worth = {key for key, n in wanted.items() if n >= FEWEST}
+    if not worth:
+        return recorder.same(graph)
     made: dict[tuple[Value, Shape], Value] = {}
     for node in graph.nodes:
-        keys = [key for key in _broadcast_by(node) if key in worth] if worth else []
+        keys = [key for key in by_node.get(node, ()) if key in worth]
         if not keys:
             rewriter.keep(node)
             continue
@@ -54,10 +57,15 @@ def spread(graph: Graph) -> tuple[Graph, PassRecord]:
 
 def _broadcast_by(node: Node) -> list[tuple[Value, Shape]]:
     """The operands that `node` broadcasts, with the shape of its result, where that is small and known."""
-    if node.op.name not in _OPS or node.device is not None:
-        return []
     made = node.outputs[0]
-    if not static(made) or not 1 < (tensor(made).size or 0) <= LARGEST or tensor(made).dtype not in _FLOATS:
+    if node.inputs[0].spec is node.inputs[1].spec is made.spec:  # nearly all, as shape rules return what they are given
+        return []
+    if (
+        node.device is not None
+        or not static(made)
+        or not 1 < (tensor(made).size or 0) <= LARGEST
+        or tensor(made).dtype not in _FLOATS
+    ):
         return []
     shape = tensor(made).shape
     smaller = [value for value in node.inputs if tensor(value).shape != shape]

@@ -30,6 +30,8 @@ def stack(graph: Graph) -> tuple[Graph, PassRecord]:
     recorder = Recorder("stack", graph)
     rewriter = Rewriter(graph)
     sums = Finder(graph).found()
+    if not sums:
+        return recorder.same(graph)
     absorbed = {node for found in sums.values() for node in found.absorbed}
     for node in graph.nodes:
         if node in sums:
