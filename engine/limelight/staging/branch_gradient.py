@@ -56,32 +56,37 @@ class Pairs(NamedTuple):
             found.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
         return found
 
-    def padded(self) -> list[GraphFunction]:
-        """The forward versions with the same outputs: their own residuals, and empty places for the others'."""
+    def padded(self, branches: Sequence[GraphFunction]) -> list[GraphFunction]:
+        """The forward versions with the same outputs: their own residuals, and empty places for the others'.
+
+        What stood empty in a branch already does so in its forward version.
+        """
         n = self.n_outputs
         extra = [pair.forward.graph.outputs[n:] for pair in self.each]
         return [
-            _padded(pair.forward.graph, n, sum(extra[:i], ()), sum(extra[i + 1 :], ()))
-            for i, pair in enumerate(self.each)
+            _padded(pair.forward.graph, n, sum(extra[:i], ()), sum(extra[i + 1 :], ()), branch.blanks)
+            for i, (pair, branch) in enumerate(zip(self.each, branches, strict=True))
         ]
 
 
-def _padded(graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value]) -> GraphFunction:
+def _padded(
+    graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value], blanks: frozenset[int]
+) -> GraphFunction:
     """`graph` with empty places before and after its outputs from the n-th on."""
-    blanks = {
+    made = {
         value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),))
         for value in (*before, *after)
     }
     outputs = [
         *graph.outputs[:n],
-        *[blanks[value].outputs[0] for value in before],
+        *[made[value].outputs[0] for value in before],
         *graph.outputs[n:],
-        *[blanks[value].outputs[0] for value in after],
+        *[made[value].outputs[0] for value in after],
     ]
-    nodes = [*graph.nodes, *blanks.values()]
+    nodes = [*graph.nodes, *made.values()]
     names, captures = graph.input_names, graph.n_captures
     padded = GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
-    padded.blanks = frozenset([*range(n, n + len(before)), *range(len(outputs) - len(after), len(outputs))])
+    padded.blanks = blanks | frozenset([*range(n, n + len(before)), *range(len(outputs) - len(after), len(outputs))])
     return padded
 
 
@@ -99,11 +104,12 @@ def _blank_param(spec: Spec) -> Any:
 
 def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
     watched = watched_mask(inputs[1:])
-    pairs = Pairs(tuple([pair_of(branch, watched) for branch in branches_of(attrs)]))
+    branches = branches_of(attrs)
+    pairs = Pairs(tuple([pair_of(branch, watched) for branch in branches]))
     if not any(pairs.connected):
         return None
     n = pairs.n_outputs
-    return Taped(get(forward), (*with_branches(attrs, pairs.padded()), pairs), lambda outputs: outputs[:n])
+    return Taped(get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:

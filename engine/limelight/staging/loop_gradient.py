@@ -16,6 +16,7 @@ from limelight.staging.gradient import Pair, call, pair_of, watched_mask
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
 from limelight.staging.loop import Loop
 from limelight.staging.loop_op import while_op
+from limelight.staging.scan_op import filled_up
 from limelight.staging.stacks import kind_of, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.tensor import Tensor
@@ -75,16 +76,19 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
         values = outputs[:n]
         done += 1
     specs = _infer_forward(cond_fn, body_fn, n, limit, record)[n + 1 :]
-    return (*values, np.int32(done), *[_stack(xp, column, spec) for column, spec in zip(history, specs, strict=True)])
+    hollow = getattr(body_fn, "hollow", ())
+    empty = [where == "output" and i in hollow for where, i in record.places]
+    stacks = [_stack(xp, *column) for column in zip(history, specs, empty, strict=True)]
+    return (*values, np.int32(done), *stacks)
 
 
-def _stack(xp: Any, rows: list[Any], spec: Any) -> Any:
+def _stack(xp: Any, rows: list[Any], spec: Any, hollow: bool) -> Any:
     if not isinstance(spec, TensorSpec):
         return rows
     if not rows:
         return xp.empty(tuple(m or 0 for m in spec.shape), dtype=spec.dtype)
     try:
-        return xp.stack(rows)
+        return xp.stack(filled_up(xp, rows) if hollow else rows)
     except ValueError:
         raise ControlFlowError(
             f"while_loop: an intermediate of shape {rows[0].shape} changes shape between iterations, which its "

@@ -57,7 +57,8 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     steps = _number(xs, length)
     if steps == 0:
         return (*carry, *[_empty(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
-    columns = [_Column(xp, value.spec, steps) for value in body.graph.outputs[n:]]
+    hollow = getattr(body, "hollow", ())
+    columns = [_Column(xp, v.spec, steps, i in hollow) for i, v in enumerate(body.graph.outputs[n:], n)]
     run = body.run
     for k in range(steps - 1, -1, -1) if reverse else range(steps):
         outputs = run(*carry, *[x[k] for x in xs], *captures)
@@ -87,9 +88,10 @@ def _number(xs: Sequence[Any], length: int | None) -> int:
 class _Column:
     """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
 
-    __slots__ = ("_rows", "_spec", "_steps", "_xp", "array")
+    __slots__ = ("_hollow", "_rows", "_spec", "_steps", "_xp", "array")
 
-    def __init__(self, xp: Any, spec: Any, steps: int) -> None:
+    def __init__(self, xp: Any, spec: Any, steps: int, hollow: bool) -> None:
+        self._hollow = hollow  # whether a row may be empty, standing for what another branch would have left
         self._xp = xp
         self._spec = spec
         self._steps = steps
@@ -97,15 +99,22 @@ class _Column:
         self._rows: list[Any] | None = None
 
     def put(self, k: int, row: Any) -> None:
-        if self.array is None and self._rows is None:
-            if isinstance(self._spec, TensorSpec) and isinstance(row, (np.ndarray, np.generic)):
-                self.array = np.empty((self._steps, *row.shape), row.dtype)
-            else:
+        if self.array is not None and row.shape == self.array.shape[1:]:
+            self.array[k] = row
+        elif self._rows is None and isinstance(row, (np.ndarray, np.generic)):
+            self._make_room(k, row)
+        else:
+            if self._rows is None:
                 self._rows = [None] * self._steps
-        if self.array is None:
-            assert self._rows is not None
             self._rows[k] = row
-        elif row.shape == self.array.shape[1:]:
+
+    def _make_room(self, k: int, row: Any) -> None:
+        """For the first row, and for the first one that is not empty."""
+        if self._hollow and self.array is not None and not row.size:
+            self.array[k] = 0
+        elif self.array is None or (self._hollow and not self.array.size):
+            make = np.zeros if self._hollow else np.empty
+            self.array = make((self._steps, *row.shape), row.dtype)
             self.array[k] = row
         else:
             raise ControlFlowError(
@@ -116,7 +125,16 @@ class _Column:
     def result(self) -> Any:
         if self.array is not None:
             return self.array
-        return self._xp.stack(self._rows) if isinstance(self._spec, TensorSpec) else self._rows
+        rows = self._rows or []
+        if not isinstance(self._spec, TensorSpec):
+            return rows
+        return self._xp.stack(filled_up(self._xp, rows) if self._hollow else rows)
+
+
+def filled_up(xp: Any, rows: list[Any]) -> list[Any]:
+    """Rows in which zeros stand for those that are empty, as another branch was taken then."""
+    full = next((row for row in rows if row.size), rows[0])
+    return [xp.zeros(full.shape, dtype=full.dtype) if not row.size and full.size else row for row in rows]
 
 
 def positions(count: Any) -> Tensor:
