@@ -27,7 +27,7 @@ _MAKERS: Final[Mapping[str, frozenset[str]]] = {
 }
 """What must make an operand for a rule to find something: most nodes need not be looked at more closely."""
 _EXACT: Final = _together(algebra.EXACT, views.EXACT)
-_ALL: Final = _together(algebra.EXACT, views.EXACT, rounding.INEXACT)
+_ALL: Final = _together(algebra.EXACT, views.EXACT, rounding.INEXACT, views.INEXACT)
 
 
 def simplify(graph: Graph) -> tuple[Graph, PassRecord]:

@@ -1,4 +1,4 @@
-"""Rules for ops that only look at a tensor another way: chains become one, and come after arithmetic. All are exact."""
+"""Rules for ops that only look at a tensor another way: chains become one, and come after arithmetic."""
 
 from __future__ import annotations
 
@@ -116,7 +116,6 @@ def _past_both(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | N
 
 EXACT: Final[Mapping[str, Sequence[Rule]]] = {
     "broadcast_to": (_broadcast,),
-    "matmul": (_turned_product,),
     "matrix_transpose": (_turning,),
     "sum_to": (_summed,),
     "transpose": (_turning,),
@@ -124,3 +123,5 @@ EXACT: Final[Mapping[str, Sequence[Rule]]] = {
     **dict.fromkeys(_PASSED, (_past,)),
     **dict.fromkeys(_PASSED_TWO, (_past_both,)),
 }
+INEXACT: Final[Mapping[str, Sequence[Rule]]] = {"matmul": (_turned_product,)}
+"""The same products, which a library may add up in another order."""

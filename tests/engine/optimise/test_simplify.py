@@ -147,6 +147,9 @@ CLOSE: list[tuple[str, str, list[str], list[str]]] = [
 ]
 
 
+TABLES = (algebra.EXACT, views.EXACT, rounding.INEXACT, views.INEXACT)
+
+
 def payloads(graph: Any) -> list[np.ndarray]:
     with np.errstate(invalid="ignore"):
         return [np.resize(ODD, value.spec.shape).astype(value.spec.dtype) for value in graph.inputs]
@@ -208,9 +211,7 @@ def test_what_only_looks_simple_is_left_alone(inputs: str, lines: list[str]) -> 
 
 def test_every_rule_has_a_case() -> None:
     """Rules are functions; each of the tables' functions must find something in a case above."""
-    given = {
-        rule for table in (algebra.EXACT, views.EXACT, rounding.INEXACT) for rules in table.values() for rule in rules
-    }
+    given = {rule for table in TABLES for rules in table.values() for rule in rules}
     called: set[Any] = set()
 
     def noting(rule: Any) -> Any:
@@ -225,7 +226,7 @@ def test_every_rule_has_a_case() -> None:
     from limelight.optimise.rewriting import rewrite
     from limelight.optimise.simplify import _together
 
-    table = _together(algebra.EXACT, views.EXACT, rounding.INEXACT)
+    table = _together(*TABLES)
     watched = {op: [noting(rule) for rule in rules] for op, rules in table.items()}
     product = [
         "%2: f32[4,2] = matrix_transpose(%0)",
