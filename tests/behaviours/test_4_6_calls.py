@@ -330,3 +330,32 @@ def test_148_indexes_stay_unique_when_entries_go():
     f(x, lambda v: v + 4.0)
     indexes = [entry.index for entry in f.trace_cache]
     assert len(set(indexes)) == len(indexes) == 3
+
+
+def test_148_a_bound_evicts_the_trace_not_used_for_longest_and_says_so():
+    f = ll.function(lambda v: v, cache_size=2)
+    one, two, three = (ll.ones((n,)) for n in (1, 2, 3))
+    for v in (one, two, one, three):
+        f(v)
+    assert [entry.signature for entry in f.trace_cache] == ["v: f32[1]", "v: f32[3]"]
+    assert (f.explain(one).hit, f.explain(two).hit) == (True, False)
+    f(two)
+    assert "its trace #2" in f.trace_cache[-1].reason
+    assert "was evicted, since the cache holds 2 traces at most" in f.trace_cache[-1].reason
+    assert f.trace_count == 4
+
+
+def test_148_two_traces_that_create_state_are_one_entry():
+    held = []
+
+    @ll.function(cache_size=1, max_traces=1)
+    def f(v):
+        if not held:
+            held.append(ll.Variable(2.0))
+        return v * held[0]
+
+    f(x)
+    f(x)
+    assert (f.trace_count, len(f.trace_cache), f.trace_cache[0].hits) == (2, 1, 1)
+    with pytest.raises(ll.errors.TraceBudgetError, match="`f` has its 1 trace"):
+        f(ll.ones((7,)))

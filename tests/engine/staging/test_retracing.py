@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import pytest
@@ -158,3 +159,43 @@ def test_a_function_made_in_a_long_loop_is_warned_of_twice():
             ll.function(lambda x: x * 2, name="remade")(ll.ones((2,)))
 
     assert len(heard(loop)) == 2
+
+
+def test_a_cache_that_is_too_small_is_warned_of_with_its_cure():
+    f = ll.function(lambda x: x, cache_size=2, name="f")
+    messages = heard(lambda: [f(ll.ones((n % 3 + 1,))) for n in range(12)])
+    assert len(messages) == 2
+    assert "was evicted, since the cache holds 2 traces at most" in messages[1]
+    assert messages[1].endswith("Fix: @ll.function(name='f', cache_size=3)")
+
+
+def test_nested_functions_that_are_staged_anew_in_a_loop_are_named():
+    def run():
+        for _ in range(6):
+            inner = ll.function(lambda x: x * 2.0, name="inner")
+            ll.function(lambda x: inner(x) + 1.0, name="outer")(ll.ones((2,)))  # noqa: B023  # called at once
+
+    messages = heard(run)
+    assert [message.split("`")[1] for message in messages] == ["inner", "outer", "inner", "outer"]
+    assert "while tracing `outer`" in messages[0]
+
+
+def test_the_warning_names_every_argument_that_differs():
+    f = ll.function(lambda x, n, kind: x, name="f")
+    messages = heard(lambda: [f(ll.ones((n + 1,)), n, str(n)) for n in range(5)])
+    assert len(messages) == 1
+    for said in ("argument `x` f32[4] -> f32[5]", "argument `n` 3 -> 4", "argument `kind` '3' -> '4'"):
+        assert said in messages[0]
+
+
+def test_predictions_and_refused_calls_are_no_calls():
+    f = ll.function(lambda x: x, max_traces=1)
+
+    def run():
+        for n in range(1, 12):
+            f.explain(ll.ones((n,)))
+            with contextlib.suppress(ll.errors.TraceBudgetError):
+                f(ll.ones((n,)))
+
+    assert heard(run) == []
+    assert f.trace_cache.history.calls == 1
