@@ -99,7 +99,7 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     nothing = ast.arguments([], [], None, [], [], None, [])
     whole = ast.copy_location(ast.FunctionDef("cell", nothing, body, [], None), statements[0])
     whole.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
-    written = compiling.functions_in(whole)
+    written = compiling.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
     used = {part.id: None for part in ast.walk(whole) if isinstance(part, ast.Name)}
     statement = rewrite(prepare(whole, filename, None), "cell", used, filename)
     like = compile("", filename, "exec", dont_inherit=True)

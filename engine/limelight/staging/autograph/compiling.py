@@ -84,9 +84,9 @@ def _factory(function: FunctionType) -> Factory:
 
 
 def _remember(code: CodeType, found: Any) -> Any:
-    key = id(code)
-    _made[key] = (weakref.ref(code, lambda _: _made.pop(key, None)), found)
-    return _made[key]
+    key, made = id(code), _made  # the callback may come when the interpreter ends, and globals are gone
+    made[key] = (weakref.ref(code, lambda _: made.pop(key, None)), found)
+    return made[key]
 
 
 def _attempt(function: FunctionType) -> Factory | UnconvertibleError:
@@ -138,7 +138,7 @@ def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) 
     flags = code.co_flags & _FLAGS
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     factory = _code_named("factory", _code_named("cells", compiled))
-    return Factory(_renamed(factory, written | {(name, 0)}, code.co_name, code.co_qualname), name)
+    return Factory(_renamed(factory, written, code.co_name, code.co_qualname), name)
 
 
 def _code_named(name: str, inside: CodeType) -> CodeType:

@@ -65,7 +65,9 @@ def range_(*given: Any) -> Steps:
     if step == 0:
         raise ValueError("range() arg 3 must not be zero")
     span = stop - start if step > 0 else start - stop
-    count = apply(get("maximum"), ((span + (abs(step) - 1)) // abs(step), 0))
+    if abs(step) != 1:
+        span = (span + (abs(step) - 1)) // abs(step)
+    count = apply(get("maximum"), (span, 0))
     return Steps(count, None, lambda k, row: start + k * step)
 
 
