@@ -40,7 +40,8 @@ class Line:
 
     `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
     together have the graph's ops, but for those that no line of the cell made; ops of called functions do not count.
-    `note` says more about the mark in a word or two, "group 1" or "line 3"; `story` tells of each of these ops.
+    `note` says more about the mark in a word or two, "group 1" or "line 3"; `remarks` are sentences about what may
+    surprise; `story` tells of each of these ops.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Line:
     mark: str
     nodes: int
     note: str = ""
+    remarks: tuple[str, ...] = ()
     story: tuple[NodeStory, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -57,7 +59,7 @@ class Line:
 
     def to_dict(self) -> dict[str, Any]:
         said = {"number": self.number, "text": self.text, "mark": self.mark, "note": self.note, "nodes": self.nodes}
-        return {**said, "story": [told.to_dict() for told in self.story]}
+        return {**said, "remarks": list(self.remarks), "story": [told.to_dict() for told in self.story]}
 
 
 def annotate(
@@ -79,7 +81,7 @@ def annotate(
             number,
             text,
             *_counted(marks.get(number, ("", "")), own.get(number, [])),
-            _told(own.get(number, []), traced, optimised, known),
+            story=_told(own.get(number, []), traced, optimised, known),
         )
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight_kernel.cell import Cell
 
 _ABSENT = object()
+Converted: TypeAlias = "Callable[[dict[str, Any]], Any]"
+"""Runs a cell in a namespace, with control flow on tensors staged; returns the value of its last expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,12 @@ class Made:
 
 
 def execute(
-    shell: InteractiveShell, cell: Cell, inputs: Mapping[str, Any], writes: Collection[str], deletes: Collection[str]
+    shell: InteractiveShell,
+    cell: Cell,
+    inputs: Mapping[str, Any],
+    writes: Collection[str],
+    deletes: Collection[str],
+    converted: Converted | None = None,
 ) -> Made:
     """Runs `cell` with `inputs` under their names, as if they stood in the notebook.
 
@@ -38,8 +45,7 @@ def execute(
         for name in writes:
             namespace.pop(name, None)
         namespace.update(inputs)
-        exec(cell.body, shell.user_global_ns, namespace)
-        result = None if cell.result is None else eval(cell.result, shell.user_global_ns, namespace)
+        result = _run(shell, cell) if converted is None else converted(namespace)
         assigned = {
             name: namespace[name]
             for name in writes
@@ -47,6 +53,12 @@ def execute(
         }
         deleted = frozenset(name for name in deletes if name not in namespace)
     return Made(assigned, deleted, result)
+
+
+def _run(shell: InteractiveShell, cell: Cell) -> Any:
+    __tracebackhide__ = True
+    exec(cell.body, shell.user_global_ns, shell.user_ns)
+    return None if cell.result is None else eval(cell.result, shell.user_global_ns, shell.user_ns)
 
 
 @contextmanager

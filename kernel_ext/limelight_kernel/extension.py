@@ -13,7 +13,7 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import source
+from limelight import frames, source
 from limelight.devices import list_devices
 from limelight_kernel import completion, execution, tracebacks
 from limelight_kernel.magics import LimelightMagics
@@ -50,6 +50,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell.Completer.custom_matchers.append(matcher)
     exceptions, custom_tb = shell.custom_exceptions, vars(shell).get("CustomTB", _MISSING)
     shell.set_custom_exc(tracebacks.HANDLED, tracebacks.handler)
+    frames.left_to(shell)
     namer = _namer(shell)
     _loaded[shell] = _Loaded(
         before, matcher, exceptions, custom_tb, vars(shell)["CustomTB"], source.set_cell_namer(namer), namer
@@ -61,6 +62,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded = _loaded.pop(shell, None)
     if loaded is None:
         return
+    frames.left_to(shell, on=False)
     _restore_magics(shell, loaded)
     if loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
@@ -96,11 +98,12 @@ def _restore_magics(shell: InteractiveShell, loaded: _Loaded) -> None:
 
 
 def _matcher(magics: LimelightMagics, session: Session) -> Callable[..., Any]:
-    methods = {name: getattr(magics, name) for name in ("stage", "graph", "trace_cache", "tape", "devices")}
+    methods = {name: getattr(magics, name) for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain")}
     names = {
         "stage": session.function_names,
         "graph": session.function_names,
         "trace_cache": session.function_names,
+        "explain": session.function_names,
         "tape": session.tape_names,
     }
     devices = {"-d": _devices, "--device": _devices}

@@ -32,6 +32,9 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, detailed: bool = Fal
     rows: list[str] = []
     for line in lines:
         rows.append(f"{line.number:>{number}} {GLYPHS[line.mark]} {line.words:<{word}}  {line.text}".rstrip())
+        rows += [
+            " " * (number + 3) + row for said in line.remarks for row in wrapped(said, width - number - 3).splitlines()
+        ]
         rows += [" " * (number + 3) + row for told in line.story for row in _told(told)] if detailed else []
     return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
 
@@ -61,14 +64,16 @@ def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False,
 
 
 def _code_cell(line: Line, detailed: bool) -> str:
+    remarks = "".join(f"<br>{escape(said)}" for said in line.remarks)
     if not line.story:
-        return _code(line.text)
+        return _code(line.text) + remarks
     told = "".join(
         f"<tr>{_cell(_code(one.traced))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>" for one in line.story
     )
     titles = "".join(f'<th align="left">{title}</th>' for title in ("as traced", "what happened", "as it runs"))
     table = f"<table><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>"
-    return f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
+    folded = f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
+    return folded + remarks.removeprefix("<br>")
 
 
 def _runs_as(told: NodeStory) -> str:

@@ -22,6 +22,8 @@ from limelight_kernel.options import Options, Shown
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
 from limelight_kernel.session import Session, position
+from limelight_kernel.why import Explanation
+from limelight_kernel.would import hunt, written_call
 
 
 @magics_class
@@ -199,6 +201,33 @@ class LimelightMagics(Magics):
                 raise UsageError(f"%tape --why: {error.bare}") from None
             return self._keep(given, PlainText(answer))
         return self._show(given, views.tape(tape))
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="a staged function; default: the last staged cell")
+    @argument(
+        "--nan", nargs=REMAINDER, metavar="CALL", help="name the first op that makes a NaN or infinity in this call"
+    )
+    @keep_argument
+    @output_can_be_silenced
+    @no_var_expand
+    @line_magic
+    def explain(self, line: str) -> Any:
+        """Say why a staged function was traced, what it does while tracing alone, and which values are baked in.
+
+            %explain double
+            %explain --nan double(x=x / 0)
+
+        --nan runs the call op by op; it changes no variable and assigns no name.
+
+        From Python: limelight.explain.retrace(double), .side_effects(double), .baked(double), .nan(double, x=x / 0)
+        """
+        given = arguments.parse(self.explain, line)
+        if given.nan is not None:
+            return self._keep(given, PlainText(hunt(self.session, written_call(line, "--nan"))))
+        function = self.session.function(given.name)
+        if function is None:
+            return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
+        return self._keep(given, Explanation.of(function))
 
     @magic_arguments()
     @keep_argument

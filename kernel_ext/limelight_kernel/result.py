@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -15,6 +15,7 @@ from limelight_kernel.beside import widget_bundle
 from limelight_kernel.grad import Gradients
 from limelight_kernel.listing import html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.staged import StagedCell
+from limelight_kernel.surprises import Surprise, surprises
 from limelight_kernel.times import Times
 from limelight_widgets.figures.static import html_table
 from limelight_widgets.folds.fates import group_texts
@@ -59,7 +60,16 @@ class StageResult:
     def lines(self) -> tuple[Line, ...]:
         """The cell line by line, each with its mark."""
         optimised = self.entry.function.optimised
-        return annotate(self.staged.cell, self.entry.graph, optimised.graph, optimised.records)
+        lines = annotate(self.staged.cell, self.entry.graph, optimised.graph, optimised.records)
+        said: dict[int, tuple[str, ...]] = {}
+        for one in self.surprises:
+            said[one.line] = (*said.get(one.line, ()), str(one))
+        return tuple(replace(line, remarks=said.get(line.number, ())) for line in lines)
+
+    @cached_property
+    def surprises(self) -> tuple[Surprise, ...]:
+        """What this trace does while tracing alone, and what it has baked in that has changed since."""
+        return surprises(self.staged, self.entry)
 
     @cached_property
     def graph(self) -> views.GraphView:
@@ -100,8 +110,9 @@ class StageResult:
         figures = [self.graph.static()] + ([self.gradient_graph.static()] if self.gradient_graph is not None else [])
         listing = text_listing(self.lines, detailed=self.detailed)
         groups = "\n".join(group_texts(self.entry.optimised)) if self.detailed else ""
+        elsewhere = "\n".join(wrapped(one) for one in self._elsewhere())
         more = [part.text() for part in (self.times, self.gradients) if part is not None]
-        parts = [wrapped(self.headline), listing, groups, *more, *(figure.text for figure in figures)]
+        parts = [wrapped(self.headline), listing, elsewhere, groups, *more, *(figure.text for figure in figures)]
         text = "\n\n".join(part for part in parts if part)
         return StaticResult(text, self._html([figure.html for figure in figures]))
 
@@ -120,6 +131,7 @@ class StageResult:
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
         fused = f"<details><summary>{counted(len(groups), 'group')} of fused ops</summary><ul>{listed}</ul></details>"
         parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.detailed, stories)]
+        parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
         parts += [html_legend(self.lines), fused if groups else ""]
         if self.times is not None:
             parts.append(html_table(self.times.table()))
@@ -127,6 +139,10 @@ class StageResult:
             parts.append(f"<p>{escape(self.gradients.sentence)}</p>")
             parts += [html_table(self.gradients.table())] if self.gradients.found else []
         return "".join(parts)
+
+    def _elsewhere(self) -> list[str]:
+        """Surprises on lines that are not the cell's."""
+        return [str(one) for one in self.surprises if not one.line]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         graphs = [self.graph] + ([self.gradient_graph] if self.gradient_graph is not None else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from limelight_kernel.binding import check_bindings
@@ -11,6 +12,7 @@ from limelight_kernel.options import Options, Shown
 from limelight_kernel.result import StageResult
 from limelight_kernel.session import Session
 from limelight_kernel.staged import Run, StagedCell
+from limelight_kernel.surprises import StrictError, check_strict
 from limelight_kernel.times import Times, measure
 from limelight_kernel.tracebacks import trim
 from limelight_widgets.figures.static import Table, text_table
@@ -56,11 +58,28 @@ def run_cell(
 
 def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | None]:
     __tracebackhide__ = True
+    traced = _strictly(staged) if staged.options.strict else None
     if not (shown.grad and run):
-        return staged.call({}, run), None
-    recording = Recording(staged)
-    with recording.running():
-        return staged.call(recording.overrides), recording
+        done, recording = staged.call({}, run), None
+    else:
+        recording = Recording(staged)
+        with recording.running():
+            done = staged.call(recording.overrides)
+    return (done if traced is None else replace(done, hit=False)), recording
+
+
+def _strictly(staged: StagedCell) -> Run | None:
+    """Traces, if that is to be done, and looks at the trace before it runs; None where there was a trace."""
+    __tracebackhide__ = True
+    traced = staged.call({}, run=False)
+    if traced.hit:
+        return None
+    try:
+        check_strict(staged, traced.entry)
+    except StrictError:
+        staged.clear_cache()
+        raise
+    return traced
 
 
 def _write_back(session: Session, staged: StagedCell, done: Run) -> None:

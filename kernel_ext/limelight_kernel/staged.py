@@ -20,7 +20,7 @@ from limelight.tensor import Tensor, as_tensor
 from limelight_kernel.advice import advise, advised, budget_error
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
-from limelight_kernel.execution import Made
+from limelight_kernel.execution import Converted, Made
 from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels, variables_in
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
@@ -54,7 +54,7 @@ class StagedCell(Function):
         self.options = options
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self._shell = shell
-        self._body = Body(shell, cell)
+        self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
         self._pins = Pins()
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
@@ -129,9 +129,14 @@ class StagedCell(Function):
         call = self._call((), self._sent(self._values(self._names(), overrides)))
         return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part[0] in ("tensor", "variable")]
 
+    def sent(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that stand for all inputs, for whoever calls or traces the cell as an ordinary function."""
+        self._body.originals = values = self._values(self._names(), inputs)
+        return self._sent(values)
+
     def cached(self) -> Callable[[], Any]:
         """A function that calls the engine as a cached call does, and is counted nowhere."""
-        sent = self._sent(self._values(self._names(), {}))
+        sent = self.sent({})
 
         def run() -> Any:
             call = self._call((), sent)
@@ -141,8 +146,7 @@ class StagedCell(Function):
 
     def eagerly(self) -> Callable[[], Any]:
         """A function that runs the cell's code by Python, op by op; the notebook's names stay as they are."""
-        self._body.originals = values = self._values(self._names(), {})
-        sent = self._sent(values)
+        sent = self.sent({})
         return lambda: self._body(**sent)
 
     # Inputs
@@ -242,3 +246,9 @@ class StagedCell(Function):
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")
         return f"<staged cell {self.name}: {lines}, {traces}>"
+
+
+def _converted(cell: Cell) -> Converted:
+    from limelight.staging.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
+
+    return converted_cell(cell.tree, cell.filename)

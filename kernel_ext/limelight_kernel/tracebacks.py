@@ -1,7 +1,8 @@
 """Tracebacks that show the user's frames only.
 
 Frames of limelight and of IPython's own machinery are left out, so that an error in a staged cell points at the cell's
-line as an error in an ordinary cell does. `%xmode --show` brings them back, as it does for everything IPython hides.
+line as an error in an ordinary cell does. `%xmode --show` brings them back, as it does for everything IPython hides,
+and so does `ll.config.show_library_frames()`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import IPython
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import source
+from limelight import frames, source
 from limelight.errors import LimelightError
 from limelight_kernel.cell import StagedSyntaxError
 
@@ -39,20 +40,7 @@ def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType
         elif not source.is_library(tb.tb_frame.f_code) and not file.startswith(_IPYTHON):
             kept.append(tb)
         tb = tb.tb_next
-    chain: TracebackType | None = None
-    for link in reversed(kept):
-        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
-    return chain
-
-
-def is_ours(error: BaseException) -> bool:
-    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError."""
-    tb = error.__traceback__
-    if tb is None or isinstance(error, LimelightError | KeyboardInterrupt):
-        return False
-    while tb.tb_next is not None:
-        tb = tb.tb_next
-    return source.is_library(tb.tb_frame.f_code)
+    return frames.chained(kept)
 
 
 def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None) -> None:
@@ -60,14 +48,15 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
 
     `cell` is the file name of the staged cell that was running, if one was.
     """
-    if isinstance(error, UsageError | SyntaxError) or is_ours(error) or "_render_traceback_" in vars(error):
+    if isinstance(error, UsageError | SyntaxError) or frames.is_at_fault(error) or "_render_traceback_" in vars(error):
         return
     if cell is None and user_frames(error.__traceback__) is None:
         return
 
     def render() -> list[str]:
         formatter = shell.InteractiveTB
-        shown = _as_the_user_sees(error, cell) if getattr(formatter, "skip_hidden", True) else contextlib.nullcontext()
+        short = getattr(formatter, "skip_hidden", True) and not frames.shown()
+        shown = _as_the_user_sees(error, cell) if short else contextlib.nullcontext()
         with shown:
             return list(formatter.structured_traceback(type(error), error, error.__traceback__, tb_offset=0))
 

@@ -12,8 +12,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight import nest
 from limelight.tensor import Tensor
 from limelight_kernel.cell import Cell
-from limelight_kernel.execution import Made, execute
+from limelight_kernel.execution import Converted, Made, execute
 from limelight_kernel.inputs import Pinned, travels, unpinned
+from limelight_kernel.reading import as_function
 
 _HOLE = object()  # where a tensor of the graph goes
 _RESULT = "the result"  # no identifier, so no name of the cell's
@@ -74,12 +75,14 @@ class Body(threading.local):
     """Runs a cell's Python code for the tracer; each thread that calls the cell has attributes of its own.
 
     Before a call, `originals` says what each input means in the notebook: what does not travel into the graph reaches
-    the code as it is. After a trace, `last` is its mould.
+    the code as it is. After a trace, `last` is its mould. `converted` runs in place of the code as written.
     """
 
-    def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
+    def __init__(self, shell: InteractiveShell, cell: Cell, converted: Converted | None = None) -> None:
         self._shell = shell
         self._cell = cell
+        self._converted = converted
+        self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.writes: tuple[str, ...] = ()
         self.deletes: frozenset[str] = frozenset()
         self.originals: Mapping[str, Any] = {}
@@ -92,5 +95,5 @@ class Body(threading.local):
             name: unpinned(value) if travels(value) and not isinstance(value, Pinned) else self.originals[name]
             for name, value in inputs.items()
         }
-        self.last, tensors = mould(execute(self._shell, self._cell, values, self.writes, self.deletes))
+        self.last, tensors = mould(execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted))
         return tensors

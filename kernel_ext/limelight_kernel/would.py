@@ -1,4 +1,4 @@
-"""`%trace_cache --would CALL`: what a call, written as code, would do; its arguments are evaluated, it is not."""
+"""Calls that are written on the line of a magic: their arguments are evaluated, and the call is asked about."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from limelight import explain
 from limelight_kernel.arguments import unquoted
 from limelight_kernel.session import Session, is_function
+from limelight_kernel.staged import StagedCell
 
-_WHERE = "%trace_cache --would"
+_WOULD = "%trace_cache --would"
+_NAN = "%explain --nan"
 
 
-def written_call(line: str) -> str:
-    """What stands after `--would` on the line of the magic, as it was typed."""
-    text = line.partition("--would")[2].strip().removeprefix("=").strip().removesuffix(";").strip()
+def written_call(line: str, flag: str = "--would") -> str:
+    """What stands after `flag` on the line of the magic, as it was typed."""
+    text = line.partition(flag)[2].strip().removeprefix("=").strip().removesuffix(";").strip()
     return unquoted(text)
 
 
@@ -24,29 +27,44 @@ def would(session: Session, text: str, function: Any = None) -> Any:
 
     Raises UsageError, one line, for what is no call of a staged function, and for arguments that cannot be evaluated.
     """
-    call = _parsed(text)
-    called = _evaluated(session, call.func, text)
-    if not is_function(called):
-        name = ast.unparse(call.func)
-        raise UsageError(
-            f"{_WHERE}: {name!r} is a {type(called).__name__}, not a staged function; stage it with ll.function({name})"
-        )
+    called, args, kwargs = _taken_apart(session, text, _WOULD)
     if function is not None and called is not function:
-        raise UsageError(f"{_WHERE}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
-    args, kwargs = _evaluated(session, _arguments_only(call), text)
+        raise UsageError(f"{_WOULD}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
     try:
         return called.explain(*args, **kwargs)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{_WHERE} {text!r}: {_first_line(error)}") from None
+        raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
 
 
-def _parsed(text: str) -> ast.Call:
+def hunt(session: Session, text: str) -> Any:
+    """The first number that is not finite in the call `text`; raises UsageError as `would` does."""
+    called, args, kwargs = _taken_apart(session, text, _NAN)
+    if isinstance(called, StagedCell):
+        kwargs = called.sent(kwargs)
+    return explain.nan(called, *args, **kwargs)
+
+
+def _taken_apart(session: Session, text: str, where: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The staged function and the arguments of a call; raises UsageError for what is no such call."""
+    call = _parsed(text, where)
+    called = _evaluated(session, call.func, text, where)
+    if not is_function(called):
+        name = ast.unparse(call.func)
+        raise UsageError(
+            f"{where}: {name!r} is a {type(called).__name__}, not a staged function; stage it with ll.function({name})"
+        )
+    args, kwargs = _evaluated(session, _arguments_only(call), text, where)
+    return called, args, kwargs
+
+
+def _parsed(text: str, where: str) -> ast.Call:
+    flag = where.rsplit(maxsplit=1)[-1]
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
-        raise UsageError(f"{_WHERE} {text!r}: {error.msg}; write a call, as in --would step(x[:3], 0.1)") from None
+        raise UsageError(f"{where} {text!r}: {error.msg}; write a call, as in {flag} step(x[:3], 0.1)") from None
     if not isinstance(tree.body, ast.Call):
-        raise UsageError(f"{_WHERE}: {text!r} is no call; write one, as in --would step(x[:3], 0.1)")
+        raise UsageError(f"{where}: {text!r} is no call; write one, as in {flag} step(x[:3], 0.1)")
     return tree.body
 
 
@@ -56,12 +74,12 @@ def _arguments_only(call: ast.Call) -> ast.expr:
     return ast.fix_missing_locations(ast.Call(keep, call.args, call.keywords))
 
 
-def _evaluated(session: Session, node: ast.expr, text: str) -> Any:
+def _evaluated(session: Session, node: ast.expr, text: str, where: str) -> Any:
     code = compile(ast.fix_missing_locations(ast.Expression(node)), "<would>", "eval")
     try:
         return eval(code, session.shell.user_global_ns, session.shell.user_ns)
     except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
-        raise UsageError(f"{_WHERE} {text!r}: {type(error).__name__}: {_first_line(error)}") from None
+        raise UsageError(f"{where} {text!r}: {type(error).__name__}: {_first_line(error)}") from None
 
 
 def _first_line(error: Exception) -> str:

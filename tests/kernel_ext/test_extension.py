@@ -9,7 +9,7 @@ import pytest
 
 from limelight import source
 
-OURS = {"stage", "graph", "trace_cache", "tape", "devices"}
+OURS = {"stage", "graph", "trace_cache", "tape", "devices", "explain"}
 
 
 def belongings(shell):
@@ -146,7 +146,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
 
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
-    for name in ("stage", "graph", "trace_cache", "tape", "devices"):
+    for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain"):
         method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
         described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
         described = described.split("\n\n", 2)[2]

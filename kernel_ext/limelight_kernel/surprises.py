@@ -1,0 +1,84 @@
+"""What a trace of a cell has that its reader may not expect: side effects of tracing alone, and values baked in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from limelight import explain, source
+from limelight_kernel.staged import StagedCell
+
+GLYPH = "\N{WARNING SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """One of them: the `line` of the cell (0 for a line elsewhere), what `kind` it is, and a `sentence` with the fix.
+
+    `stale`: a value that was baked in and has changed since.
+    """
+
+    line: int
+    kind: str
+    sentence: str
+    stale: bool = False
+
+    def __str__(self) -> str:
+        return f"{GLYPH} {self.kind}: {self.sentence}"
+
+
+class StrictError(RuntimeError):
+    """A strict cell would do something while it is traced alone; shown without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"StrictError: {self}"]
+
+
+def surprises(staged: StagedCell, entry: Any) -> tuple[Surprise, ...]:
+    """The surprises of one trace, in the order of lines; of values baked in only those that have changed since."""
+    return tuple(one for one in _all(staged, entry) if one.kind != "baked in" or one.stale)
+
+
+def check_strict(staged: StagedCell, entry: Any) -> None:
+    """Raises StrictError for side effects of tracing, and for attributes and items that became constants."""
+    found = list(_all(staged, entry))
+    if found:
+        lines = [f"- line {one.line}: {one.sentence}" if one.line else f"- {one.sentence}" for one in found]
+        said = (
+            "what --strict forbids: Python would do this once for each trace, and calls that find the trace would not"
+        )
+        raise StrictError("\n".join([f"`{staged.name}` does {said}.", *lines]))
+
+
+def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
+    found = [
+        Surprise(_line(staged, one.line), one.kind, _placed(str(one), staged, one.line))
+        for one in explain.side_effects(staged).records
+    ]
+    # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.
+    found += [
+        Surprise(_line(staged, one.line), "baked in", _for_cell(_placed(str(one), staged, one.line), one), one.changed)
+        for one in explain.baked(staged).records
+        if one.trace == entry.index + 1 and one.where in ("attribute", "item") and one.kind == "constant"
+    ]
+    return sorted(found, key=lambda one: (one.line == 0, one.line))
+
+
+def _line(staged: StagedCell, where: source.Source) -> int:
+    return where.line if where.file == staged.cell.filename else 0
+
+
+def _placed(sentence: str, staged: StagedCell, where: source.Source) -> str:
+    """The sentence, without its position where it stands at that line anyway."""
+    return sentence.replace(source.at(where), "") if _line(staged, where) else sentence
+
+
+def _for_cell(sentence: str, value: Any) -> str:
+    """The fix of a staged cell: it takes no arguments, but every name that it reads is an input."""
+    for_function = re.search(r"pass it as an argument, \S*\(\.\.\., (\w+)\)", sentence)
+    if for_function is None:
+        return sentence
+    name = for_function[1]
+    return sentence.replace(for_function[0], f"`{name} = {value.name}` in a cell above, and `{name}` here")

@@ -1,0 +1,31 @@
+"""`%explain`: everything that the engine says of a staged function, in sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from limelight import explain
+from limelight_kernel.listing import wrapped
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a function was traced, what it does while tracing alone, which values its traces have baked in."""
+
+    retrace: Any
+    side_effects: Any
+    baked: Any
+
+    @classmethod
+    def of(cls, function: Any) -> Explanation:
+        """The explanation of a staged function."""
+        return cls(explain.retrace(function), explain.side_effects(function), explain.baked(function))
+
+    def to_dict(self) -> dict[str, str]:
+        return {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}
+
+    def __str__(self) -> str:
+        return "\n\n".join(wrapped(text) for text in self.to_dict().values())
+
+    __repr__ = __str__

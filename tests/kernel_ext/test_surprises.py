@@ -1,0 +1,153 @@
+"""What a reader may not expect of a staged cell: said at its line, forbidden by `--strict`, told by `%explain`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nimport numpy as np\nx = ll.constant([[1.0, 2.0]])\nseen = []")
+    run("class Config:\n    rate = 0.5\nconfig = Config()")
+    return run
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_side_effects_of_tracing_stand_under_their_lines(notebook):
+    ran = notebook("%%stage -o ran\nprint('hello')\nnoise = np.random.normal()\ny = x + noise\nseen.append(1)")
+    lines = notebook("ran.lines").value
+    assert [bool(line.remarks) for line in lines] == [True, True, False, True]
+    text = flat(ran.text)
+    assert "2 ○ trace-time only print('hello') ⚠ print: `print(...)` prints once for each trace" in text
+    assert "⚠ host randomness: `np.random.normal(...)` draws once for each trace" in text
+    assert "Instead: `ll.random.normal(...)`, which draws anew at each call" in text
+    assert "⚠ mutation: `seen.append(...)`" in text
+    assert "(In[" not in text.partition("Graph of")[0], "a remark stands at its line and need not name it"
+    assert max(map(len, ran.text.splitlines())) <= 80
+    html = ran.shown[0].data["text/html"]
+    assert "<br>⚠ print: `print(...)` prints once" in html
+    assert json.loads(json.dumps(notebook("ran.to_dict()").value))["lines"][0]["remarks"]
+
+
+def test_those_of_helpers_name_their_place(notebook):
+    notebook("def helper(t):\n    print('inside')\n    return t + 1")
+    text = flat(notebook("%%stage\ny = helper(x)").text)
+    assert "⚠ print: `print(...)` prints once for each trace, and not on calls that find it (In[4] line 2" in text
+
+
+def test_a_value_baked_in_is_told_when_it_has_changed(notebook):
+    cell = "%%stage step\ny = x * config.rate\ny"
+    assert "⚠" not in notebook(cell).text
+    notebook("config.rate = 0.25")
+    ran = notebook(cell)
+    assert ran.value.numpy().tolist() == [[0.5, 1.0]]
+    text = flat(ran.text)
+    assert "cache hit" in text
+    assert "⚠ baked in: `config.rate` (attribute) was 0.5 when trace #1 was made and is 0.25 now" in text
+    assert "Fix: `rate = config.rate` in a cell above, and `rate` here" in text
+
+
+def test_the_printed_fix_helps(notebook):
+    cell = "%%stage step\ny = x * rate\ny"
+    notebook("rate = config.rate")
+    notebook(cell)
+    notebook("config.rate = 0.25\nrate = config.rate")
+    assert notebook(cell).value.numpy().tolist() == [[0.25, 0.5]]
+
+
+def test_names_that_the_cell_reads_are_inputs_and_never_out_of_date(notebook):
+    notebook("rate = 0.5\ndef helper(t):\n    return t * rate")
+    cell = "%%stage step\ny = helper(x) * rate"
+    notebook(cell)
+    notebook("rate = 0.25")
+    assert "⚠" not in notebook(cell).text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("print('hello')", "- line 2: `print(...)` prints once for each trace"),
+        ("seen.append(1)", "- line 2: `seen.append(...)` changes an outer container"),
+        ("z = x * config.rate", "- line 2: `config.rate` (attribute) is 0.5"),
+    ],
+)
+def test_strict_forbids_them(notebook, line, said):
+    cell = f"%%stage --strict step\n{line}\ny = x * 2"
+    for _ in range(2):
+        ran = notebook(cell, fails=True)
+        assert "StrictError: `step` does what --strict forbids" in ran.out
+        assert said in ran.out
+        assert "Traceback" not in ran.out
+    assert notebook("'y' in dir(), 'step' in dir()").value == (False, False)
+
+
+def test_a_strict_cell_without_surprises_runs_once(notebook):
+    notebook("v = ll.Variable(1.0)")
+    ran = notebook("%%stage --strict step\nv.assign_add(1.0)\ny = x * v\ny")
+    assert ran.value.numpy().tolist() == [[2.0, 4.0]]
+    assert "step: traced (" in ran.text
+    assert notebook("step.trace_count").value == 1
+
+
+# --- control flow
+
+
+def test_autograph_stages_python_control_flow(notebook):
+    cell = "%%stage --autograph flow\nif ll.sum(x) > 0:\n    y = x * 2\nelse:\n    y = -x\ny"
+    ran = notebook(cell)
+    assert ran.value.numpy().tolist() == [[2.0, 4.0]]
+    assert "2 ● staged           if ll.sum(x) > 0:" in ran.text
+    notebook("x = -x")
+    ran = notebook(cell)
+    assert "cache hit" in ran.text
+    assert ran.value.numpy().tolist() == [[1.0, 2.0]]
+    assert notebook(cell.replace(" --autograph", ""), fails=True).error is not None
+
+
+# --- %explain
+
+
+def test_explain_says_all_of_it(notebook):
+    notebook("%%stage -q step\nprint('hello')\ny = x * config.rate")
+    notebook("x = ll.ones([3, 2])\nstep()\nconfig.rate = 0.25")
+    text = flat(repr(notebook("%explain step -o kept").value))
+    assert "`step` traced again at In[5] line 2: argument `x` f32[1,2] -> f32[3,2]" in text
+    assert "`print(...)` prints once for each trace" in text
+    assert "≠ `config.rate` (attribute) was 0.5 when trace #1 was made and is 0.25 now" in text
+    assert set(notebook("kept.to_dict()").value) == {"retrace", "side_effects", "baked"}
+    assert repr(notebook("%explain").value).startswith("`step` traced again")
+
+
+def test_explain_finds_the_first_nan(notebook):
+    notebook("%%stage -q step\nz = x * 0\ny = ll.log(z) + 1")
+    text = repr(notebook("%explain --nan step()").value)
+    assert text.startswith("`step`: the first number that is not finite comes from log (In[4] line 3")
+    assert notebook("step.trace_count").value == 1
+    notebook("f = ll.function(lambda t: ll.sqrt(t))")
+    assert "comes from sqrt" in repr(notebook("%explain --nan f(-x)").value)
+    assert repr(notebook("%explain --nan f(x)").value) == "all numbers of `<lambda>` are finite for these arguments"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%explain x", "'x' is a Tensor, not a staged function"),
+        ("%explain --nan f", "'f' is no call; write one, as in --nan step(x[:3], 0.1)"),
+        ("%explain --nan len(x)", "not a staged function"),
+        ("%explain --nann", "did you mean '--nan'?"),
+    ],
+)
+def test_usage_errors_are_one_line(notebook, line, words):
+    ran = notebook(line, fails=True)
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_nothing_to_explain(notebook):
+    assert "No function is staged yet" in repr(notebook("%explain").value)
