@@ -108,14 +108,15 @@ def _transforms(name: str, x: TensorLike, s: Sizes, axes: Axes, norm: str, inver
 
 def _where(name: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """The axes counted from the front, and the sizes wanted of them."""
+    wanted = None if s is None else shapes.wholes(name, "a size", s)
     if axes is None:
-        axes = range(x.ndim) if s is None else range(-len(s), 0)
+        axes = range(x.ndim) if wanted is None else range(-len(wanted), 0)
     over = tuple([shapes.one_axis(name, x.ndim, axis) for axis in axes])
     if len(set(over)) != len(over):
         raise ArgumentError(f"{name}: axes {tuple(axes)} name the same axis twice")
-    if s is None:
+    if wanted is None:
         return over, None
-    sizes = tuple([size.__index__() for size in s])
+    sizes = wanted
     if len(sizes) != len(over):
         raise ArgumentError(f"{name}: {len(sizes)} sizes in s={sizes} for {len(over)} axes {over}")
     if min(sizes, default=1) < 1:
@@ -238,6 +239,7 @@ def _frequencies(name: str, n: int, d: float, dtype: DTypeLike | None, device: s
     wanted = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
     if dtypes.kind(wanted) != "floating":
         raise DTypeError(f"{name}: frequencies are floating, not {wanted.name}; give dtype=ll.float32 or ll.float64")
+    n = shapes.whole(name, "n", n)
     if n < 1 or d == 0:
         raise ArgumentError(f"{name}: needs one point at least and a spacing that is not 0, got n={n}, d={d}")
     found = getattr(np.fft, name)(n, d).astype(wanted)

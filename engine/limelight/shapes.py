@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
-from limelight.errors import ArgumentError, AxisError, ShapeError
+from limelight.errors import ArgumentError, AxisError, LimelightError, ShapeError
 
 Shape: TypeAlias = tuple[int | None, ...]
 
@@ -22,6 +22,8 @@ def as_shape(like: int | Iterable[int | None] | None) -> Shape:
             return like
     if isinstance(like, int) or like is None:
         return (like,)
+    if not isinstance(like, Iterable):
+        like = (as_size("a shape", like),)
     sizes = tuple(None if n is None else as_size("a shape", n) for n in like)
     if any(n is not None and n < 0 for n in sizes):
         raise ShapeError(f"sizes must not be negative, got {show(sizes)}")
@@ -34,6 +36,22 @@ def as_size(what: str, n: Any) -> int:
         return operator.index(n)
     except TypeError:
         raise ShapeError(f"{what}: sizes must be integers, got {n!r} ({type(n).__name__}); write int(n)") from None
+
+
+def whole(op: str, what: str, n: Any) -> int:
+    """`n` as a Python int; raises ArgumentError that names `op` and `what` for anything but an integer."""
+    try:
+        return operator.index(n)
+    except LimelightError:
+        raise  # a tensor, which says why it is no index
+    except TypeError:
+        raise ArgumentError(f"{op}: {what} must be an int, got {n!r} ({type(n).__name__})") from None
+
+
+def wholes(op: str, what: str, given: Any) -> tuple[int, ...]:
+    """One integer, or several, as a tuple; raises ArgumentError as `whole` does."""
+    several = isinstance(given, Sequence) or bool(getattr(given, "ndim", False))
+    return tuple([whole(op, what, n) for n in given]) if several else (whole(op, what, given),)
 
 
 def show(shape: Sequence[int | None]) -> str:
@@ -50,10 +68,10 @@ def size(shape: Sequence[int | None]) -> int | None:
     return None if None in shape else prod(n for n in shape if n is not None)
 
 
-def broadcast(op: str, *given: Shape) -> Shape:
+def broadcast(op: str, *given: Shape, of: Sequence[Any] = ()) -> Shape:
     """The shape in which `given` meet by NumPy's rules; an unknown size meets 1 as unknown and n as n.
 
-    Raises ShapeError that names `op`, the shapes and the axis that clashes.
+    Raises ShapeError that names `op`, the shapes (or the operands `of` which they are) and the axis that clashes.
     """
     if len(given) == 2:  # nearly always, and nearly always one fits into the other
         x, y = given
@@ -66,14 +84,14 @@ def broadcast(op: str, *given: Shape) -> Shape:
                 return x
     rank = max(map(len, given), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in given]
-    return tuple(_meet(op, given, axis - rank, [shape[axis] for shape in padded]) for axis in range(rank))
+    return tuple(_meet(op, of or given, axis - rank, [shape[axis] for shape in padded]) for axis in range(rank))
 
 
-def _meet(op: str, given: tuple[Shape, ...], axis: int, sizes: list[int | None]) -> int | None:
+def _meet(op: str, named: Sequence[Any], axis: int, sizes: list[int | None]) -> int | None:
     known = {n for n in sizes if n is not None and n != 1}
     if len(known) > 1:
         raise ShapeError(
-            f"{op}: shapes {' and '.join(map(show, given))} do not broadcast: "
+            f"{op}: {_named(named)} do not broadcast: "
             f"axis {axis} has sizes {' and '.join(str(n) for n in sizes)}; "
             "sizes must be equal or 1 (use reshape, expand_dims or a transpose to line them up)"
         )
@@ -82,11 +100,16 @@ def _meet(op: str, given: tuple[Shape, ...], axis: int, sizes: list[int | None])
     return None if None in sizes else 1
 
 
+def _named(operands: Sequence[Any]) -> str:
+    plain = all(type(x) is tuple for x in operands)
+    return "shapes " + " and ".join(map(show, operands)) if plain else " and ".join(map(str, operands))
+
+
 def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...]:
     """`axis` as sorted non-negative axes of a tensor of `rank` dimensions; None means all."""
     if axis is None:
         return tuple(range(rank))
-    found = tuple(one_axis(op, rank, a) for a in ((axis,) if isinstance(axis, int) else axis))
+    found = tuple([one_axis(op, rank, a) for a in wholes(op, "axis", axis)])
     if len(set(found)) != len(found):
         raise ArgumentError(f"{op}: axis {axis} names the same axis twice")
     return tuple(sorted(found))
@@ -94,7 +117,7 @@ def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...
 
 def one_axis(op: str, rank: int, axis: int) -> int:
     """`axis` counted from the front; raises AxisError when the tensor has no such axis."""
-    index = axis.__index__()
+    index = whole(op, "axis", axis)
     if not -rank <= index < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
         raise AxisError(f"{op}: axis {axis} is out of range for a tensor of rank {rank} (allowed: {allowed})")

@@ -58,8 +58,9 @@ def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
 
     @elementwise
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
-        shape = x.shape if x.shape == y.shape and None not in x.shape else shapes.broadcast(name, x.shape, y.shape)
-        return known(shape, x.dtype)
+        if x.shape == y.shape and None not in x.shape:
+            return known(x.shape, x.dtype)
+        return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), x.dtype)
 
     return infer
 
@@ -69,7 +70,7 @@ def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
 
     @elementwise
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
-        return known(shapes.broadcast(name, x.shape, y.shape), dtypes.bool_)
+        return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), dtypes.bool_)
 
     return infer
 
@@ -91,8 +92,14 @@ def axis_attr(axis: int | Sequence[int] | None) -> Axis:
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, (tuple, list)):
-        return tuple([a.__index__() for a in axis])
-    return axis.__index__()  # type: ignore[union-attr]  # NumPy's integers; anything else raises a TypeError here
+        return tuple([_plain(a) for a in axis])
+    return _plain(axis)
+
+
+def _plain(axis: Any) -> int:
+    """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
+    found: int = axis.__index__() if hasattr(axis, "__index__") else axis
+    return found
 
 
 def check_axis_size(name: str, shape: Shape, axis: int) -> int:

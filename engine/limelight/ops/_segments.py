@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import dtypes
+from limelight import dtypes, shapes
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import SHORT
 from limelight.ops._scattered import checked_places
@@ -85,7 +85,7 @@ def _neutral(dtype: Any, method: str) -> Any:
 
 def given(name: str, data: TensorLike, segment_ids: TensorLike, num_segments: int | None) -> tuple[Any, ...]:
     data, ids = as_tensor(data), as_tensor(segment_ids)
-    num = None if num_segments is None else num_segments.__index__()
+    num = None if num_segments is None else shapes.whole(name, "num_segments", num_segments)
     if num is not None and num < 0:
         raise ArgumentError(f"{name}: num_segments must not be negative, got {num}")
     return (data, ids), num

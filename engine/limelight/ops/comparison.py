@@ -179,7 +179,7 @@ method("__ge__")(_operator(_greater_equal))
 
 
 def _where_infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
-    return known(shapes.broadcast("where", condition.shape, x.shape, y.shape), x.dtype)
+    return known(shapes.broadcast("where", condition.shape, x.shape, y.shape, of=(condition, x, y)), x.dtype)
 
 
 _where = entry(defop(

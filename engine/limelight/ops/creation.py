@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes
+from limelight import dtypes, shapes
 from limelight.devices import Device
 from limelight.dispatch import active, local, scopes
 from limelight.dtypes import DType, DTypeLike
@@ -255,6 +255,8 @@ def arange(
         made = _arange_dynamic(bounds)
         return made if dtype is None else made.astype(dtype)
     first, last, apart = bounds
+    if not all(isinstance(x, (int, float)) for x in bounds):
+        raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}")
     if apart == 0:
         raise ArgumentError("arange: step must not be 0")
     size = max(0, math.ceil((last - first) / apart))
@@ -292,6 +294,7 @@ def linspace(
     >>> ll.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    num = shapes.whole("linspace", "num", num)
     if num < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
     if device is not None:
@@ -322,9 +325,10 @@ def eye(
     >>> ll.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if min(n_rows, n_rows if n_cols is None else n_cols) < 0:
-        raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
     if device is not None:
         return placed(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+    rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
+    if min(rows, columns) < 0:
+        raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
     found = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
-    return _eye((), n_rows, n_rows if n_cols is None else n_cols, k, found)
+    return _eye((), rows, columns, shapes.whole("eye", "k", k), found)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight import shapes
 from limelight.dtypes import DTypeLike
 from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
@@ -59,7 +60,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     >>> ll.diagonal(ll.constant([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
-    return _diagonal(x, offset)
+    return _diagonal(x, offset if type(offset) is int else shapes.whole("diagonal", "offset", offset))
 
 
 # from_diagonal
@@ -101,9 +102,9 @@ def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     >>> ll.diag(ll.constant([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
-    x = as_tensor(x)
+    x, offset = as_tensor(x), shapes.whole("diag", "offset", offset)
     if x.ndim == 2:
-        return _diagonal(x, offset)
+        return _diagonal(x, offset if type(offset) is int else shapes.whole("diagonal", "offset", offset))
     if x.ndim != 1:
         raise ShapeError(f"diag: needs a vector or a matrix, got {x.spec}; ll.diagonal(x) takes stacks of matrices")
     if x.shape[0] is None:

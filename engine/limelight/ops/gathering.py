@@ -115,9 +115,10 @@ def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeL
     >>> ll.one_hot(ll.constant([0, 2]), 3, axis=0, dtype=ll.int32).tolist()
     [[1, 0], [0, 0], [0, 1]]
     """
+    depth = shapes.whole("one_hot", "depth", depth)
     if depth < 0:
         raise ArgumentError(f"one_hot: depth must not be negative, got {depth}")
-    found = _one_hot(indices, depth.__index__(), dtypes.dtype(dtype))
+    found = _one_hot(indices, depth, dtypes.dtype(dtype))
     if axis == -1:
         return found
     rank = found.ndim

@@ -38,12 +38,14 @@ def _agreed(sizes: Sequence[int | None]) -> int | None:
 
 
 def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
-    same = first.rank == x.rank and all(
-        i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(first.shape, x.shape, strict=False))
-    )
-    if not same:
+    pairs = enumerate(zip(first.shape, x.shape, strict=False))
+    clash = next(((i, m, n) for i, (m, n) in pairs if i != axis and None not in (m, n) and m != n), None)
+    if first.rank != x.rank or clash is not None:
+        i, m, n = clash or (None, first.rank, x.rank)
         raise ShapeError(
-            f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}"
+            f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}: "
+            + (f"axis {i} has sizes {m} and {n}" if clash else f"they have {m} and {n} axes")
+            + "; reshape, slice or pad one of them"
         )
 
 
@@ -253,7 +255,7 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
                 f"split: axis {axis} of {x.spec} does not divide into {parts} equal parts; give their sizes"
             )
         parts = (size // parts,) * parts
-    sizes = tuple([n.__index__() for n in parts])
+    sizes = shapes.wholes("split", "sizes", parts)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"split: sizes must not be negative, got {sizes}")
     return _split((x,), sizes, axis)

@@ -155,12 +155,13 @@ def tensordot(x: TensorLike, y: TensorLike, /, *, axes: int | tuple[Sequence[int
 
 
 def _pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:
-    if isinstance(axes, int):
+    if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+        axes = shapes.whole("tensordot", "axes (how many, or a pair of sequences)", axes)
         if not 0 <= axes <= min(x_rank, y_rank):
             raise ArgumentError(f"tensordot: axes={axes} with operands of {x_rank} and {y_rank} axes")
         return tuple(range(x_rank - axes, x_rank)), tuple(range(axes))
-    mine = tuple(shapes.one_axis("tensordot", x_rank, i) for i in axes[0])
-    its = tuple(shapes.one_axis("tensordot", y_rank, i) for i in axes[1])
+    mine = tuple(shapes.one_axis("tensordot", x_rank, i) for i in shapes.wholes("tensordot", "axis", axes[0]))
+    its = tuple(shapes.one_axis("tensordot", y_rank, i) for i in shapes.wholes("tensordot", "axis", axes[1]))
     if len(mine) != len(its) or len(set(mine)) != len(mine) or len(set(its)) != len(its):
         raise ArgumentError(
             f"tensordot: axes {axes} must pair different axes of each operand, as many of one as of the other"

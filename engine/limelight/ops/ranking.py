@@ -83,7 +83,7 @@ def top_k(x: TensorLike, k: int, /, axis: int = -1) -> tuple[Tensor, Tensor]:
     ([4.0, 4.0, 2.0], [1, 3, 2])
     """
     x = as_tensor(x)
-    count = k.__index__()
+    count = shapes.whole("top_k", "k", k)
     if count < 0:
         raise ArgumentError(f"top_k: k must not be negative, got {k}")
     along = shapes.one_axis("top_k", x.ndim, axis)

@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight import dtypes, shapes
 from limelight.eager import Entry, entry
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._rules import rank
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
@@ -47,14 +47,14 @@ _tile = entry(defop(
 ))  # fmt: skip
 
 
-def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
+def tile(x: TensorLike, repetitions: int | Sequence[int], /) -> Tensor:
     """`x` laid out `repetitions[i]` times along each axis; the shorter of shape and repetitions gets ones in front.
 
     >>> import limelight as ll
     >>> ll.tile(ll.constant([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    x, reps = as_tensor(x), tuple([r.__index__() for r in repetitions])
+    x, reps = as_tensor(x), shapes.wholes("tile", "repetitions", repetitions)
     if any(r < 0 for r in reps):
         raise ArgumentError(f"tile: repetitions must not be negative, got {reps}")
     missing = len(reps) - x.ndim
@@ -103,6 +103,17 @@ _repeat_places = entry(defop(
 ))  # fmt: skip
 
 
+def _counts(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
+    if dtypes.kind(repeats.dtype) != "integer":
+        raise DTypeError(f"repeat: repeats must be integers, got {repeats.spec}; write ll.astype(repeats, ll.int32)")
+    size = x.shape[axis]
+    if repeats.ndim > 1 or (size is not None and repeats.shape not in ((), (1,), (None,), (size,))):
+        raise ShapeError(
+            f"repeat: axis {axis} of {x.spec} needs one number, or one for each element, got {repeats.spec}"
+        )
+    return repeats.broadcast_to(x.sizes()[axis : axis + 1])
+
+
 def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = None) -> Tensor:
     """Each element of `x` along `axis` `repeats` times in a row; with `axis=None` of the flattened tensor.
 
@@ -117,7 +128,7 @@ def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = No
         x, axis = x.reshape(-1), 0
     along = shapes.one_axis("repeat", x.ndim, axis)
     if not isinstance(repeats, int):
-        counts = as_tensor(repeats).broadcast_to(x.sizes()[along : along + 1])
+        counts = _counts(x, as_tensor(repeats), along)
         return x[(slice(None),) * along + (_repeat_places((counts,)),)]
     if repeats < 0:
         raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")
@@ -181,8 +192,9 @@ def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[i
     x = as_tensor(x)
     if axis is None:
         return roll(x.reshape(-1), shift, axis=0).reshape(x.sizes())
-    places = (axis,) if isinstance(axis, int) else tuple(axis)
-    shifts = (shift,) * len(places) if isinstance(shift, int) else tuple(shift)
+    places, shifts = shapes.wholes("roll", "axis", axis), shapes.wholes("roll", "shift", shift)
+    if len(shifts) == 1:
+        shifts *= len(places)
     if len(shifts) != len(places):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(places)} axes; give one for each, or one for all")
     return _roll(x, shifts, tuple([shapes.one_axis("roll", x.ndim, a) for a in places]))

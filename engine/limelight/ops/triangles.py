@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from limelight import shapes
 from limelight.eager import Entry, entry
 from limelight.errors import ShapeError
 from limelight.registry import defop
@@ -57,7 +58,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     >>> ll.tril(ll.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    return _tril(x, k)
+    return _tril(x, k if type(k) is int else shapes.whole("tril", "k", k))
 
 
 # triu
@@ -84,4 +85,4 @@ def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
     >>> ll.triu(ll.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return _triu(x, k)
+    return _triu(x, k if type(k) is int else shapes.whole("triu", "k", k))

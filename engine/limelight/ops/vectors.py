@@ -19,7 +19,7 @@ def _axis(name: str, x: Tensor, y: Tensor, axis: int) -> int:
     """`axis` counted from the end, as both operands have it."""
     if axis == -1 and x.ndim and y.ndim:
         return -1
-    axis, rank = axis.__index__(), min(x.ndim, y.ndim)
+    axis, rank = shapes.whole(name, "axis", axis), min(x.ndim, y.ndim)
     if axis >= 0 and x.ndim == y.ndim:
         axis -= rank
     if not -rank <= axis < 0:
@@ -39,7 +39,7 @@ def _vecdot_infer(x: TensorSpec, y: TensorSpec, axis: int) -> TensorSpec:
         raise ShapeError(
             f"vecdot: axis {axis} of {x} has size {x.shape[axis]}, that of {y} has {y.shape[axis]}; they must be equal"
         )
-    shape = shapes.broadcast("vecdot", x.shape, y.shape)
+    shape = shapes.broadcast("vecdot", x.shape, y.shape, of=(x, y))
     return known(shapes.reduce(shape, (len(shape) + axis,), False), x.dtype)
 
 
@@ -97,7 +97,7 @@ def _cross_infer(x: TensorSpec, y: TensorSpec, axis: int) -> TensorSpec:
         raise ShapeError(
             f"cross: axis {axis} of {x} and {y} must have size 3 in both, not {x.shape[axis]} and {y.shape[axis]}"
         )
-    shape = list(shapes.broadcast("cross", x.shape, y.shape))
+    shape = list(shapes.broadcast("cross", x.shape, y.shape, of=(x, y)))
     shape[axis] = 3
     return known(tuple(shape), x.dtype)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes
+from limelight import dtypes, shapes
 from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError
@@ -40,7 +40,7 @@ class Discrete(Stream):
         >>> bool((ll.random.integers(6, shape=(100,)) < 6).all())
         True
         """
-        low, high = (0, low) if high is None else (low, high)
+        low, high = shapes.wholes("random.integers", "a bound", (0, low) if high is None else (low, high))
         found = _whole("integers", dtype)
         limits = np.iinfo(found)
         if not limits.min <= low < high <= limits.max + 1:
@@ -105,14 +105,15 @@ class Discrete(Stream):
         >>> ll.random.multinomial(10, ll.constant([0.2, 0.8])).sum().item()
         10
         """
+        n = shapes.whole("random.multinomial", "the number of draws", n)
         if n < 0:
             raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
         found, (p,) = prepared("multinomial", None, p)
         wanted = spread(p, found, sizes("multinomial", shape, (p,)))
         distributions.check_classes("multinomial", wanted.spec)
-        return distributions.multinomial(self, wanted, int(n), _whole("multinomial", dtype))
+        return distributions.multinomial(self, wanted, n, _whole("multinomial", dtype))
 
-    def permutation(self, x: int | Tensor, /) -> Tensor:
+    def permutation(self, x: int | TensorLike, /) -> Tensor:
         """The integers 0 to `x` - 1 in random order, int32; or the slices of a tensor `x` along its first axis.
 
         >>> import limelight as ll
@@ -121,13 +122,21 @@ class Discrete(Stream):
         """
         if type(x) is int and x >= 0 and not active:
             return wrap(drawing.permuted(self._data, x))
-        if hasattr(x, "__as_tensor__"):
+        if not hasattr(x, "__index__") or getattr(x, "ndim", False):
             x = as_tensor(x)
-        if isinstance(x, Tensor) and x.ndim:
+        if not isinstance(x, Tensor):
+            return self._permuted(shapes.whole("random.permutation", "a number of integers", x))
+        if x.ndim:
             size = x.shape[0]
             return x[self.permutation(size if size is not None else x.sizes()[0])]
-        found = drawing.permutation(self, as_tensor(x))
-        return found.reshape((x,)) if isinstance(x, int) else found
+        if dtypes.kind(x.dtype) != "integer":
+            raise DTypeError(f"random.permutation: needs an int, or a tensor with an axis at least; got {x.spec}")
+        return drawing.permutation(self, x)
+
+    def _permuted(self, n: int) -> Tensor:
+        if n < 0:
+            raise ArgumentError(f"random.permutation: the number of integers must be at least 0, got {n}")
+        return drawing.permutation(self, as_tensor(n)).reshape((n,))
 
     def dropout_mask(self, x: TensorLike, rate: float, /) -> Tensor:
         """For each element of `x` 0 with probability `rate`, else 1 / (1 - rate), so that x * mask is x on average.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from limelight import dispatch
+from limelight import dispatch, shapes
 from limelight.devices import CPU0
 from limelight.eager import prepare
 from limelight.errors import ArgumentError
@@ -76,6 +76,7 @@ class Stream(Resource):
         >>> bool((a.uniform((3,)) == b.uniform((3,))).all())
         False
         """
+        n = shapes.whole("split", "the number of generators", n)
         if n < 0:
             raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")
         states = self._data.split(n)

@@ -215,7 +215,7 @@ def function_calls_itself() -> Graph:
         (missing_parameters, r"arity: sum has the parameters \['axis', 'keepdims'\], this node has 0"),
         (wrong_shape, r"types: output 0 is f32\[4\], the rule of tanh says f32\[3\]"),
         (wrong_dtype, r"types: output 0 is f64\[3\], the rule of tanh says f32\[3\]"),
-        (refused_shapes, "types: add: shapes .* do not broadcast"),
+        (refused_shapes, "types: add: .* do not broadcast"),
         (meaningless_parameter, "types: the rule of transpose fails: TypeError"),
         (wrong_number_of_outputs, "types: tanh has 1 outputs, this node 2"),
         (variable_as_a_value, r"variables: operand 0 is var f32\[3\], tanh takes values there"),

@@ -16,7 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarni
 F32, I32, B = ll.constant([[1.0, 2.0, 3.0]]), ll.constant([[1, 2, 3]]), ll.constant([True, False])
 
 BAD = {
-    "shapes that do not broadcast": (lambda x: x + ll.ones((2, 2)), ShapeError, "add", "(1, 3) and (2, 2)", "axis -1"),
+    "shapes that do not broadcast": (
+        lambda x: x + ll.ones((2, 2)),
+        ShapeError,
+        "add",
+        "f32[1,3] and f32[2,2]",
+        "axis -1",
+    ),
     "integers divided": (lambda x: I32 / x.astype(ll.int32), DTypeError, "divide", "int32", "ll.astype(x, ll.float32)"),
     "booleans added": (lambda x: B + B, DTypeError, "add", "bool", "ll.astype(x, ll.int32)"),
     "mean of integers": (lambda x: I32.mean(), DTypeError, "mean", "int32", "ll.astype(x, ll.float32)"),
@@ -68,8 +74,16 @@ BAD = {
         "concat",
         "f32[1,3]",
         "f32[1,2]",
+        "axis 1 has sizes 3 and 2",
     ),
+    "ranks that do not join": (lambda x: ll.concat([x, x[0]]), ShapeError, "concat", "2 and 1 axes"),
     "shapes that do not stack": (lambda x: ll.stack([x, ll.ones((2, 3))]), ShapeError, "stack", "f32[2,3]"),
+    "repeats that do not fit": (lambda x: ll.repeat(x, I32[0], axis=0), ShapeError, "repeat", "axis 0", "i32[3]"),
+    "repeats of a half": (lambda x: ll.repeat(x, 1.5), DTypeError, "repeat", "integers"),
+    "a permutation of floats": (lambda x: ll.random.permutation(2.5), DTypeError, "permutation", "f32[]"),
+    "a permutation of -3": (lambda x: ll.random.permutation(-3), ArgumentError, "permutation", "-3"),
+    "numbers from a letter": (lambda x: ll.arange("a"), DTypeError, "arange", "'a'"),
+    "a shape that is no integer": (lambda x: ll.ones(2.0), ShapeError, "integers", "2.0"),
     "nothing to join": (lambda x: ll.concat([]), ArgumentError, "at least one"),
     "parts of unequal size": (lambda x: ll.split(x, 2, axis=1), ShapeError, "split", "2 equal parts"),
     "a vector's T": (lambda x: x[0].T, ShapeError, ".T", "ll.transpose"),
@@ -91,6 +105,45 @@ BAD = {
     "a diagonal of a vector": (lambda x: ll.diagonal(x[0]), ShapeError, "diagonal", "ll.diag"),
     "pairs of axes that differ": (lambda x: ll.tensordot(x, x, axes=((0,), (1,))), ShapeError, "tensordot", "size"),
 }
+
+
+HALVES = {
+    "sum": lambda x: ll.sum(x, axis=0.5),
+    "max": lambda x: ll.max(x, axis=(0, 0.5)),
+    "argmax": lambda x: ll.argmax(x, axis=0.5),
+    "cumsum": lambda x: ll.cumsum(x, axis=0.5),
+    "sort": lambda x: ll.sort(x, axis=0.5),
+    "take": lambda x: ll.take(x, I32[0], axis=0.5),
+    "softmax": lambda x: ll.nn.softmax(x, axis=0.5),
+    "concat": lambda x: ll.concat([x, x], axis=0.5),
+    "stack": lambda x: ll.stack([x, x], axis=0.5),
+    "split": lambda x: ll.split(x, [1, 0.5], axis=1),
+    "flip": lambda x: ll.flip(x, axis=0.5),
+    "roll": lambda x: ll.roll(x, 0.5),
+    "tile": lambda x: ll.tile(x, 0.5),
+    "moveaxis": lambda x: ll.moveaxis(x, 0.5, 1),
+    "expand_dims": lambda x: ll.expand_dims(x, axis=0.5),
+    "top_k": lambda x: ll.top_k(x, 0.5),
+    "one_hot": lambda x: ll.one_hot(I32, 0.5),
+    "segment_sum": lambda x: ll.segment_sum(x, I32[:, 0], 0.5),
+    "diag": lambda x: ll.diag(x[0], offset=0.5),
+    "tril": lambda x: ll.tril(x, k=0.5),
+    "tensordot": lambda x: ll.tensordot(x, x, axes=0.5),
+    "vecdot": lambda x: ll.vecdot(x, x, axis=0.5),
+    "vector_norm": lambda x: ll.linalg.vector_norm(x, axis=0.5),
+    "fft": lambda x: ll.fft.fft(x, n=0.5),
+    "fftn": lambda x: ll.fft.fftn(x, axes=(0, 0.5)),
+    "eye": lambda x: ll.eye(0.5),
+    "linspace": lambda x: ll.linspace(0.0, 1.0, 0.5),
+    "random.integers": lambda x: ll.random.integers(0.5),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_half_a_number_is_no_axis_and_no_count(name, stage):
+    with pytest.raises(ArgumentError, match=rf"^{name}: .* must be an int, got 0.5 \(float\)"):
+        stage(HALVES[name])(F32)
 
 
 @pytest.mark.parametrize("name", BAD)

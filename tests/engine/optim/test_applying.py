@@ -154,6 +154,7 @@ def test_settings_out_of_range_name_the_optimiser():
         lambda: ll.optim.Momentum(momentum=-0.1),
         lambda: ll.optim.RMSProp(decay=float("nan")),
         lambda: ll.optim.AdamW(weight_decay=-1.0),
+        lambda: ll.optim.Adam(beta1="0.9"),
     ):
         with pytest.raises(ll.errors.ArgumentError, match=r"(Adam|Momentum|RMSProp|AdamW): \w+ must be"):
             make()
