@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from limelight import source
@@ -30,9 +31,13 @@ class Converted:
 
 
 def explained(run: Callable[[], Any]) -> Any:
-    """The result of `run()`; a tensor's value that was asked for in unconverted code is explained by that."""
+    """The result of `run()`; errors that only the conversion can explain are explained."""
     try:
         return run()
+    except RecursionError as error:
+        if "maximum recursion depth" not in str(error):
+            raise
+        raise RecursionError(_endless(error)) from None
     except SymbolicValueError as error:
         reason = _unconverted(error)
         if reason is None:
@@ -40,10 +45,8 @@ def explained(run: Callable[[], Any]) -> Any:
         raise ControlFlowError(reason) from error
 
 
-def _unconverted(error: SymbolicValueError) -> str | None:
-    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
-    from limelight.staging.autograph.compiling import refusal  # noqa: PLC0415
-
+def _innermost(error: BaseException) -> tuple[CodeType, str] | None:
+    """The user's code that `error` was raised under, and its line as a suffix for a message."""
     tb, found = error.__traceback__, None
     while tb is not None:
         if not source.is_library(tb.tb_frame.f_code):
@@ -52,7 +55,27 @@ def _unconverted(error: SymbolicValueError) -> str | None:
     if found is None:
         return None
     code = found.tb_frame.f_code
-    place = source.at(source.Source(code.co_filename, found.tb_lineno, code.co_name))
+    return code, source.at(source.Source(code.co_filename, found.tb_lineno, code.co_name))
+
+
+def _endless(error: RecursionError) -> str:
+    found = _innermost(error)
+    name, place = ("a function", "") if found is None else (f"`{found[0].co_name}`", found[1])
+    return (
+        f"{name} calls itself while it is traced, too often or for ever{place}: where a tensor decides, both branches "
+        "are traced, also the one that goes on. A recursion ends while tracing only if a plain Python argument, or a "
+        "shape, tells when. Where a tensor's value decides, write a while loop, or ll.py_func around Python code"
+    )
+
+
+def _unconverted(error: SymbolicValueError) -> str | None:
+    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
+    from limelight.staging.autograph.compiling import refusal  # noqa: PLC0415
+
+    found = _innermost(error)
+    if found is None:
+        return None
+    code, place = found
     refused = refusal(code)
     if refused is not None:
         return (
