@@ -10,8 +10,9 @@ from limelight import dtypes, nest
 from limelight.dtypes import DType
 from limelight.staging.callsite import CallSite
 from limelight.staging.changes import Part
+from limelight.staging.reading import Obstacle
 from limelight.staging.signature import Key, Signature
-from limelight.staging.uses import Obstacle, obstacle
+from limelight.staging.uses import obstacle
 
 MOST: Final = 12
 """A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
@@ -50,8 +51,9 @@ class Situation(NamedTuple):
     def obstacle(self, path: str) -> Obstacle | None:
         """What keeps a number from being a tensor, looked up once."""
         if path not in self.obstacles:
-            keywords = self.signature.keywords_name
-            hidden = keywords and parameter_of(path, self.signature) not in self.signature.inspected.parameters
+            keywords, known = self.signature.keywords_name, self.signature.inspected.parameters
+            inside = not hasattr(self.function, "__limelight_written__")  # where keywords are items of a dictionary
+            hidden = keywords and inside and parameter_of(path, self.signature) not in known
             written = f"{keywords}{nest.step(dict, path)}" if hidden and path.isidentifier() else path
             self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
         return self.obstacles[path]

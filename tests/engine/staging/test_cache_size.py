@@ -213,6 +213,28 @@ def test_evicting_and_clearing_while_others_call() -> None:
     assert len(f.trace_cache) == 0
 
 
+def test_many_threads_on_a_cold_method_trace_once() -> None:
+    class Model:
+        @ll.function
+        def step(self, x: Any) -> Any:
+            return x * 2
+
+    model, x = Model(), ones(3)
+    gate = threading.Barrier(30)
+
+    def call() -> None:
+        gate.wait(20)
+        model.step(x)
+
+    threads = [threading.Thread(target=call, daemon=True) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert model.step.trace_count == 1
+    assert model.step.trace_cache.history.calls == 30
+
+
 def test_a_call_under_way_does_not_bring_back_what_was_cleared() -> None:
     f = ll.function(lambda x: x * 2)
     x = ones(1)

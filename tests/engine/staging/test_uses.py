@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import linecache
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.staging.uses import UNKNOWN, obstacle
+from limelight.staging.reading import UNKNOWN
+from limelight.staging.uses import Written, obstacle
 
 _numbers = itertools.count()
 
@@ -196,3 +198,27 @@ def test_without_source_nothing_is_vouched_for() -> None:
     exec("def f(x, rate):\n    return x * rate", names)
     for f in (names["f"], functools.partial(names["f"], 1.0), math.sqrt, len):
         assert obstacle(f, "rate") == UNKNOWN
+
+
+def test_code_that_is_no_function_of_pythons() -> None:
+    class Body:
+        """As a cell of a notebook is."""
+
+        def __init__(self, text: str) -> None:
+            names = {"ll": ll, "scaled": scaled}
+            self.__limelight_written__ = Written(ast.parse(text).body, "In[3]", "cell", names)
+
+        def __call__(self, **inputs: Any) -> Any:
+            raise AssertionError("nothing is run")
+
+    def scaled(x: Any, by: Any) -> Any:
+        return x * by
+
+    assert obstacle(Body("y = scaled(x, rate)\nll.sum(y)"), "rate") is None
+    assert obstacle(Body("scaled = x\ny = scaled(x, rate)"), "rate") == UNKNOWN
+    assert str(obstacle(Body("half = rate / 2\nif half > 1:\n    y = x"), "rate")) == (
+        "an `if` asks for it at In[3] line 2, where ll.cond takes one"
+    )
+    f = ll.function(Body("if rate > 1: pass"))
+    rate = f.explain(rate=0.5)
+    assert rate.miss is not None
