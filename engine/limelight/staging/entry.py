@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from limelight import dispatch
+from limelight import dispatch, frames
 from limelight.batching import Batched
 from limelight.devices import CPU0
 from limelight.errors import DeadVariableError, SignatureError
@@ -115,6 +115,13 @@ class ConcreteFunction:
     # Calling
 
     def __call__(self, *tensors: Any) -> Any:
+        try:
+            return self._called(tensors)
+        except Exception as error:
+            frames.trim(error)
+            raise
+
+    def _called(self, tensors: tuple[Any, ...]) -> Any:
         expected = self.graph.arguments
         if len(tensors) != len(expected):
             raise SignatureError(f"{self.name} takes {len(expected)} tensors ({self.signature}), got {len(tensors)}")

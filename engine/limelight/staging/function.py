@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
-from limelight import events, source
+from limelight import events, frames, source
 from limelight.dispatch import active
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
@@ -87,25 +87,29 @@ class Function:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        plain = None if active or kwargs else plain_types(args)
-        known = self._cache.plain
-        if plain is not None:
-            types, payloads = plain
-            entry = known.get(types)
-            if entry is not None:
+        try:
+            plain = None if active or kwargs else plain_types(args)
+            known = self._cache.plain
+            if plain is not None:
+                types, payloads = plain
+                entry = known.get(types)
+                if entry is not None:
+                    self._note_hit(entry)
+                    return entry.run_payloads(payloads)
+            call = self._call(args, kwargs)
+            if self.run_eagerly or (active and eagerly.everywhere()):
+                return self._run_eagerly(call)
+            entry = self._find(call.key)
+            if entry is None:
+                entry = self._trace_once(call)
+            else:
                 self._note_hit(entry)
-                return entry.run_payloads(payloads)
-        call = self._call(args, kwargs)
-        if self.run_eagerly or (active and eagerly.everywhere()):
-            return self._run_eagerly(call)
-        entry = self._find(call.key)
-        if entry is None:
-            entry = self._trace_once(call)
-        else:
-            self._note_hit(entry)
-        if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-            remember(known, types, entry)
-        return entry.call_leaves(call.leaves)
+            if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
+                remember(known, types, entry)
+            return entry.call_leaves(call.leaves)
+        except Exception as error:
+            frames.trim(error)
+            raise
 
     @property
     def run_eagerly(self) -> bool:
@@ -155,7 +159,7 @@ class Function:
         """Forgets all traces; the next call traces again, and may create variables as the first one did."""
         self._cache.clear()
         self._created_state = False
-        for _, bound in self._instances.values():
+        for _, bound in list(self._instances.values()):
             bound.clear_cache()
 
     @property
@@ -174,8 +178,10 @@ class Function:
         bound = Function(method, **self._options)  # type: ignore[arg-type]  # the options of this very class
         bound.name = self.name
         forget = functools.partial(_forget, weakref.ref(self), id(instance))
-        self._instances[id(instance)] = (weakref.ref(instance, forget), bound)
-        return bound
+        mine = (weakref.ref(instance, forget), bound)
+        if known is not None:  # of an object that has gone, whose id this one has now
+            self._instances.pop(id(instance), None)
+        return self._instances.setdefault(id(instance), mine)[1]  # another thread's, if that was quicker
 
     def __reduce__(self) -> Any:
         """By reference: to this function where its name leads to it, else to the Python function, with the options."""

@@ -1,0 +1,107 @@
+"""Tracebacks without the library's own frames, and the one switch that shows them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Final
+
+from limelight import source
+from limelight.errors import LimelightError
+from limelight.scoped import Scoped
+
+_shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
+_displays: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+"""Who hides frames when it prints a traceback, so that nothing need be cut off here: a notebook."""
+_MOST_CAUSES: Final = 20
+
+
+def shown() -> bool:
+    """Whether tracebacks have the frames of limelight."""
+    return _shown.get()
+
+
+def left_to(display: Any, on: bool = True) -> None:
+    """Says that `display` hides frames by itself (or no longer): then tracebacks are left whole for it."""
+    (_displays.add if on else _displays.discard)(display)
+
+
+class show_library_frames:  # noqa: N801  # used as a function
+    """Makes tracebacks show the frames of limelight as well, in the whole process, or hides them again.
+
+    They are hidden by default in what staged functions raise: between the call and the user's line that it is about
+    there is nothing to see, unless limelight itself is at fault, which is shown whole in any case. As a `with` block it
+    ends with the block. In a notebook it does what `%xmode --show` does, for limelight alone.
+
+    >>> import limelight as ll
+    >>> import traceback
+    >>> @ll.function
+    ... def f(x):
+    ...     return x @ x
+    >>> def depth():
+    ...     try:
+    ...         f(ll.ones((2, 3)))
+    ...     except ll.errors.ShapeError as error:
+    ...         return len(traceback.extract_tb(error.__traceback__))
+    >>> hidden = depth()
+    >>> with ll.config.show_library_frames():
+    ...     depth() > hidden
+    True
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._before = _shown.set_globally(bool(enabled))
+
+    def __enter__(self) -> show_library_frames:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _shown.set_globally(self._before)
+
+
+def trim(error: BaseException) -> None:
+    """Cuts the library's frames out of the traceback of `error` and of what caused it, unless they are wanted.
+
+    To be called where an exception leaves the library, before a bare `raise`, which adds no frame.
+    """
+    if shown() or _displays or is_at_fault(error):
+        return
+    current: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if current is None:
+            return
+        current.__traceback__ = without(current.__traceback__, _is_library)
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+
+
+def is_at_fault(error: BaseException) -> bool:
+    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError."""
+    tb = error.__traceback__
+    if tb is None or isinstance(error, (LimelightError, KeyboardInterrupt)):
+        return False
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return _is_library(tb)
+
+
+def without(tb: TracebackType | None, hidden: Callable[[TracebackType], bool]) -> TracebackType | None:
+    """`tb` without the frames that are `hidden`; None when none is left."""
+    kept = []
+    while tb is not None:
+        if not hidden(tb):
+            kept.append(tb)
+        tb = tb.tb_next
+    return chained(kept)
+
+
+def chained(kept: Iterable[TracebackType]) -> TracebackType | None:
+    """One traceback of several frames, outermost first."""
+    chain: TracebackType | None = None
+    for link in reversed(list(kept)):
+        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
+    return chain
+
+
+def _is_library(tb: TracebackType) -> bool:
+    return source.is_library(tb.tb_frame.f_code)
