@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.errors import ControlFlowError, RunError
+from limelight.errors import ControlFlowError, LimelightError, RunError
 
 x3 = ll.constant(3.0)
 
@@ -165,3 +165,57 @@ def test_017_shape_invariants_relax_sizes(stage: Callable[..., Any]) -> None:
     wrong = stage(lambda v: ll.while_loop(lambda i, _: i < 3, grow, (0, v), shape_invariants=[(), (5,)]))
     with pytest.raises(ControlFlowError, match=r"`loop_vars\[1\]` is f32\[2\], its shape invariant is \(5,\)"):
         wrong(ll.ones((2,)))
+
+
+# 15, 16 for a switch, a scan and a map
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_015_a_switch_runs_one_branch_with_its_effects_and_errors(stage: Callable[..., Any]) -> None:
+    v = ll.Variable(0.0)
+
+    def added(k: float) -> Callable[[], Any]:
+        return lambda: {"v": v.assign_add(k), "none": None}
+
+    def fails() -> Any:
+        return {"v": ll.sum(ll.take(ll.ones((2,)), ll.constant([9]), axis=0)), "none": None}
+
+    f = stage(lambda k: ll.switch(k, [added(1.0), added(10.0), fails]))
+    assert [f(ll.constant(k))["v"].item() for k in (1, 0, 1)] == [10.0, 11.0, 21.0]
+    assert f(ll.constant(0))["none"] is None
+    with pytest.raises(LimelightError, match="out of bounds"):
+        f(ll.constant(2))
+
+
+def test_016_the_body_of_a_scan_is_traced_once() -> None:
+    traced: list[int] = []
+
+    @ll.function
+    def f(x: Any) -> Any:
+        def body(c: Any, r: Any) -> Any:
+            traced.append(1)
+            return c + r, ll.map_fn(lambda a: a * c, r)
+
+        return ll.scan(body, ll.zeros(2), x)
+
+    last, all_ = f(ll.ones((50, 2)))
+    assert last.tolist() == [50.0, 50.0]
+    assert all_.shape == (50, 2, 2)
+    assert len(traced) == 1
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_017_a_scan_that_changes_its_carry_is_refused_by_name(stage: Callable[..., Any]) -> None:
+    wrong = stage(lambda x: ll.scan(lambda c, r: ([c[0], c[1].astype("float64")], r), [x[0], x[0]], x))
+    with pytest.raises(ControlFlowError, match=r"`carry\[1\]` is f32\[\] on entry and f64\[\] after one step"):
+        wrong(ll.ones(3))
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_017_an_invariant_must_cover_what_the_body_returns(stage: Callable[..., Any]) -> None:
+    def loop(v: Any) -> Any:
+        grow = lambda i, v: (i + 1, ll.stack([v, v]))  # noqa: E731
+        return ll.while_loop(lambda i, _: i < 3, grow, (0, v), shape_invariants=[(), (None,)])
+
+    with pytest.raises(ControlFlowError, match=r"`loop_vars\[1\]` is f32\[\?\] on entry and f32\[2,"):
+        stage(loop)(ll.ones(2))

@@ -171,6 +171,31 @@ def test_118_branches_and_bodies_inherit_the_device() -> None:
     assert seen == ["CPU:1"] * 3
 
 
+def test_118_the_branches_of_a_switch_and_the_body_of_a_scan_do_too() -> None:
+    seen: list[str] = []
+
+    def note(t: Any) -> Any:
+        ll.py_func(lambda u: seen.append(u.device.short), [t + 0], None)
+        return t
+
+    @ll.function
+    def f(k: Any, a: Any) -> Any:
+        with ll.device("cpu:1"):
+            b = ll.switch(k, [lambda: a, lambda: note(a * 2)])
+            return ll.scan(lambda c, r: (note(c + r), note(c)), b, length=None, xs=ll.ones(2))
+
+    a = ll.constant(1.0)
+    with ll.GradientTape() as tape:
+        tape.watch(a)
+        last, all_ = f(ll.constant(1), a)
+        y = last + ll.sum(all_)
+    assert (last.item(), all_.tolist()) == (4.0, [2.0, 3.0])
+    assert last.device == all_.device == "cpu:1"
+    assert set(seen) == {"CPU:1"}
+    gradient = tape.gradient(y, a)
+    assert (gradient.item(), gradient.device.short) == (6.0, "CPU:0")
+
+
 # 120 Gradients
 
 
