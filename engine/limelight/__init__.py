@@ -51,6 +51,7 @@ from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
 from limelight.staging.conditional import cond as cond
 from limelight.staging.custom import custom_gradient as custom_gradient
+from limelight.staging.deferred import deferred as deferred
 from limelight.staging.escape import init_scope as init_scope
 from limelight.staging.function import function as function
 from limelight.staging.loop import while_loop as while_loop

@@ -323,6 +323,10 @@ class Tracer(dispatch.Interpreter):
             known = self.captured[x._uid] = (x, Value(spec))
         return known[1]
 
+    def captured_as(self, x: Any) -> Any:
+        """What stands for `x`, which is from outside, in the code that is traced."""
+        return self._handle(self._capture(x, x.spec))
+
     def _literal(self, scalar: Any, op: Op | None, beside: Sequence[Any]) -> Value:
         dtype = next((x.dtype for x in _uniform(op, beside) if type(x) not in _SCALARS), None)
         dtype = dtype or dtypes.default_for(scalar)

@@ -16,7 +16,7 @@ import functools
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-_ESCAPE: Final = "py_func"
+_ESCAPES: Final = frozenset(["py_func", "deferred"])
 _LONGEST: Final = 20_000
 """Instructions; longer code is not looked at beyond these."""
 
@@ -37,7 +37,7 @@ class Use(NamedTuple):
 
     `how` is "read", "call", "write" (of the chain itself, so of an attribute or item of what its beginning names), or
     "target" for a thing that was looked up only to be written to, or "escaped" for a function that is handed to
-    `py_func`, which runs it each time.
+    `py_func` or `deferred`, which run it each time.
     """
 
     how: str
@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """All uses in order, and the code of functions, lambdas and comprehensions inside that are not `py_func`s."""
+    """All uses in order, and the code of functions, lambdas and comprehensions inside that are run by the trace."""
 
     uses: tuple[Use, ...]
     inner: tuple[CodeType, ...]
@@ -241,7 +241,7 @@ class _Walk:
         for found, _ in reversed(operands[count:]):
             if isinstance(found, Chain):
                 self._note("call", found)
-                if _ESCAPE in (found.name, *[key for _, key in found.steps[-1:]]):
+                if (found.steps[-1][1] if found.steps else found.name) in _ESCAPES:
                     self._escape(operands[:count])
                 break
         self._push()

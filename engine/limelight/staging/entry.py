@@ -14,6 +14,7 @@ from limelight.errors import DeadVariableError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.spec import TensorSpec, VariableSpec
 from limelight.staging.concrete import GraphFunction
+from limelight.staging.deferred import Deferred
 from limelight.staging.gradient import call
 from limelight.staging.outputs import Outputs
 from limelight.staging.signature import Identity, Key, describe
@@ -172,7 +173,7 @@ class ConcreteFunction:
 
     def runs_payloads(self, given: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
-        unreal = (SymbolicTensor, Batched)
+        unreal = (SymbolicTensor, Batched, Deferred)
         near = all(x is not None and x._device is CPU0 and not isinstance(x, unreal) for x in self.captures)
         return near and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
 
@@ -186,7 +187,7 @@ class ConcreteFunction:
                     f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a "
                     "reference to it as long as the function is called (an attribute of a module will do)"
                 )
-            captured.append(x)
+            captured.append(x.now() if type(x) is Deferred else x)
         return captured
 
     def _run(self, inputs: list[Any]) -> Any:

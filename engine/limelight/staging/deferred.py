@@ -1,0 +1,103 @@
+"""Captures that are looked up at each call rather than when a function is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from limelight import source
+from limelight.devices import CPU0
+from limelight.dtypes import DType
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.shapes import Shape
+from limelight.spec import TensorSpec
+from limelight.staging.branches import tracing
+from limelight.tensor import Tensor, as_tensor, constant, new_uid
+
+
+class Deferred(Tensor):
+    """A tensor that is looked up whenever it is needed. A trace captures it like any other."""
+
+    __slots__ = ("_find", "_line", "_spec")
+    _find: Callable[[], Any]
+    _line: source.Source | None
+    _spec: TensorSpec
+
+    @property
+    def _data(self) -> Any:
+        return self.found()._data
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self._spec
+
+    @property
+    def dtype(self) -> DType:
+        return self._spec.dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self._spec.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._spec.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return 0  # it keeps no value
+
+    def now(self) -> Tensor:
+        """The value for this call; this handle itself while a trace is made, which is to look it up later."""
+        return self if tracing() is not None else self.found()
+
+    def found(self) -> Tensor:
+        """The value, checked. Raises DTypeError or ShapeError for one that does not fit the spec."""
+        value = self._find()
+        tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, self._spec.dtype)
+        if self._spec.accepts(tensor.spec):
+            return tensor
+        kind = DTypeError if tensor.dtype != self._spec.dtype else ShapeError
+        where = source.at(self._line)
+        raise kind(f"deferred: the value looked up at this call is {tensor.spec}, the trace needs {self._spec}{where}")
+
+    def __repr__(self) -> str:
+        return f"<deferred {self._spec}{source.at(self._line)}>"
+
+
+def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
+    """The value of `fn()`, looked up at each call of the staged function that this line is traced in.
+
+    A tensor that a function closes over is captured when it is traced; rebinding its name later is not seen. Deferred,
+    it is: `fn` runs at each call, before the graph does, and once for each `deferred`. `spec`: the `ll.TensorSpec` that
+    each value must fit, with None for sizes that change; left out, that of the value now. Gradients flow to the tensor
+    that was looked up. Outside a trace it is the value now. The graph keeps `fn` alive, and so what it closes over.
+    Raises DTypeError or ShapeError, at the call, for a value that does not fit; ArgumentError for a `fn` that cannot be
+    called.
+
+    >>> import limelight as ll
+    >>> scale = ll.constant(2.0)
+    >>> @ll.function
+    ... def f(x):
+    ...     return x * ll.deferred(lambda: scale)
+    >>> f(ll.constant(3.0)).item()
+    6.0
+    >>> scale = ll.constant(5.0)
+    >>> f(ll.constant(3.0)).item(), f.trace_count
+    (15.0, 1)
+    """
+    if not callable(fn):
+        raise ArgumentError(f"deferred: fn must be a function, got {type(fn).__name__}; write `lambda: value`")
+    if spec is not None and not isinstance(spec, TensorSpec):
+        raise ArgumentError(f"deferred: spec must be an ll.TensorSpec, got {type(spec).__name__}")
+    handle = object.__new__(Deferred)
+    handle._find = fn
+    handle._line = source.user_line()
+    handle._device = CPU0
+    handle._uid = new_uid()
+    if spec is None:
+        value = as_tensor(fn())
+        spec = value.spec
+    handle._spec = spec
+    tracer = tracing()
+    return handle.found() if tracer is None else tracer.captured_as(handle)
