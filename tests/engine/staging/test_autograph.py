@@ -2,6 +2,7 @@
 
 # ruff: noqa: SIM108  # the statements are what is tested
 
+import dataclasses
 import functools
 import pickle
 
@@ -230,6 +231,34 @@ def test_builtins_take_tensors():
     given = [1.0, 3.0], [2.0, 0.5], 5
     expected = f(*given)
     assert [x.item() for x in staged(f)(*map(ll.constant, given))] == list(expected)
+
+
+def test_membership_is_a_comparison_with_each():
+    def f(x, y):
+        return (x in (1, y, 5), x not in [1, y], 3 in {3: y})
+
+    g = staged(f)
+    for x, y in ((1, 2), (2, 2), (3, 2), (5, 0)):
+        assert [v.item() for v in g(ll.constant(x), ll.constant(y))] == list(f(x, y))
+
+
+def test_classes_within_functions():
+    def f(x):
+        @dataclasses.dataclass
+        class Scaled:
+            value: object
+            by: float = 3.0
+
+            def positive(self):
+                if self.value > 0:
+                    return self.value * self.by
+                return -self.value
+
+        return Scaled(x).positive(), Scaled.__qualname__.endswith("f.<locals>.Scaled")
+
+    g = staged(f)
+    assert [g(ll.constant(x))[0].item() for x in (2.0, -2.0)] == [6.0, 2.0]
+    assert g(ll.constant(1.0))[1].item()
 
 
 def test_sizes_may_be_unknown():

@@ -18,7 +18,7 @@ from limelight.staging.autograph import iterating, mutation
 from limelight.staging.autograph.compiling import MARK, converted
 from limelight.staging.autograph.context import here
 from limelight.staging.autograph.parsing import UnconvertibleError
-from limelight.staging.autograph.truth import and_, decides, or_
+from limelight.staging.autograph.truth import all_, any_, decides
 from limelight.tensor import Tensor, as_tensor
 
 _LIBRARIES: Final = tuple(
@@ -113,32 +113,6 @@ def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return extreme
 
 
-def _given(x: Any) -> Callable[[], Any]:
-    return lambda: x
-
-
-def _all(items: Any) -> Any:
-    """`all`, of which Python sees to what it knows: it stops at the first item that is false."""
-    undecided: Any = True
-    for x in items:
-        if decides(x):
-            undecided = and_(_given(undecided), _given(x))
-        elif not x:
-            return False
-    return undecided
-
-
-def _any(items: Any) -> Any:
-    """`any`; the same the other way round."""
-    undecided: Any = False
-    for x in items:
-        if decides(x):
-            undecided = or_(_given(undecided), _given(x))
-        elif x:
-            return True
-    return undecided
-
-
 _ITERATE: Final = (builtins.all, builtins.any)
 """What they go over may be a generator: only going over it shows whether tensors are in it."""
 
@@ -150,6 +124,6 @@ _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.len: _len,
     builtins.min: _extreme("minimum", builtins.min),
     builtins.max: _extreme("maximum", builtins.max),
-    builtins.all: _all,
-    builtins.any: _any,
+    builtins.all: all_,
+    builtins.any: any_,
 }

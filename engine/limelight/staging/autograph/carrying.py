@@ -155,7 +155,7 @@ class Carried:
         found: list[Tensor] = []
         for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
             if structure is None:
-                self._assigned |= set() if isinstance(value, Undefined) else {name}
+                self._assigned |= set() if type(value) is Undefined else {name}
             else:
                 found += self._checked(name, value, structure, slots)
         if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):

@@ -115,11 +115,12 @@ def _make(function: FunctionType) -> Factory:
 
 
 _Written = set[tuple[str, int]]
+_AROUND: Final = "cells.<locals>.factory.<locals>."
 
 
 def functions_in(node: ast.AST) -> _Written:
-    """The functions that the user wrote in `node`: by name, lambdas by line and number of parameters."""
-    found = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+    """The functions and classes that the user wrote in `node`: by name, lambdas by line and number of parameters."""
+    found = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     lambdas = [part for part in ast.walk(node) if isinstance(part, ast.Lambda)]
     return found | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
 
@@ -151,7 +152,14 @@ def _renamed(code: CodeType, written: _Written, name: str, qualname: str) -> Cod
     key = (f"<lambda {code.co_firstlineno}>", code.co_argcount) if is_lambda else (code.co_name, 0)
     if key in written and code.co_name != name:
         name, qualname = code.co_name, f"{qualname}.<locals>.{code.co_name}"
-    constants = tuple(_renamed(x, written, name, qualname) if isinstance(x, CodeType) else x for x in code.co_consts)
+    constants = tuple([_constant(x, written, name, qualname) for x in code.co_consts])
     if code.co_name.startswith("<") and not is_lambda:  # comprehensions
         return code.replace(co_consts=constants)
     return code.replace(co_consts=constants, co_name=name, co_qualname=qualname)
+
+
+def _constant(value: Any, written: _Written, name: str, qualname: str) -> Any:
+    if isinstance(value, CodeType):
+        return _renamed(value, written, name, qualname)
+    is_qualified_name = isinstance(value, str) and value.startswith(_AROUND)  # of the class whose body `code` is
+    return qualname if is_qualified_name else value

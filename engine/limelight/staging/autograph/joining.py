@@ -140,8 +140,9 @@ class _Joining(NamedTuple):
 
     def _half(self, a: Any, b: Any) -> Any:
         """One block has given it no value."""
-        if isinstance(a, Undefined) and isinstance(b, Undefined):
-            return a if isinstance(a, Doubtful) else b
+        doubtful = next((x for x in (a, b) if isinstance(x, Doubtful)), None)
+        if doubtful is not None or (isinstance(a, Undefined) and isinstance(b, Undefined)):
+            return doubtful or a
         assigned = self.words.false if isinstance(a, Undefined) else self.words.true
         if is_hidden(self.name):  # a flag says whether it counts
             ran, value = (self.false, b) if isinstance(a, Undefined) else (self.true, a)

@@ -68,6 +68,7 @@ class _Preparing(ast.NodeTransformer):
         self._first = first
         self._blocks = 0  # how many statements that a tensor may decide stand around this one
         self._depth = 0  # of functions
+        self._in_class = False  # rather than in a function: its annotations may be what it is about
 
     # Names that depend on the class
 
@@ -109,17 +110,19 @@ class _Preparing(ast.NodeTransformer):
             argument.annotation = None
         node.returns = None
         outer, self._blocks = self._blocks, 0
+        in_class, self._in_class = self._in_class, False
         self._depth += 1
         self.generic_visit(node)
         self._depth -= 1
-        self._blocks = outer
+        self._blocks, self._in_class = outer, in_class
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         outer, self._owner = self._owner, node.name.lstrip("_")
         first, self._first = self._first, None
+        in_class, self._in_class = self._in_class, True
         self.generic_visit(node)
-        self._owner, self._first = outer, first
+        self._owner, self._first, self._in_class = outer, first, in_class
         return node
 
     def _block(self, node: ast.stmt) -> ast.AST:
@@ -142,8 +145,10 @@ class _Preparing(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
+        if self._in_class:
+            return node
         if node.value is None:
-            return None
+            return ast.copy_location(ast.Pass(), node)
         return self._noted(ast.copy_location(ast.Assign([node.target], node.value), node), [node.target])
 
     def _noted(self, node: ast.stmt, targets: list[ast.expr], in_place: bool = False) -> Any:

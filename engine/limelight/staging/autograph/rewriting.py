@@ -160,7 +160,7 @@ class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # 
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         node = self.generic_visit(node)
-        if len(node.ops) == 1:
+        if len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn):
             return node
         signs = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
         return templates.replace_as_expression(

@@ -82,6 +82,39 @@ def _is_harmless(ran: Ran) -> bool:
     return boolean and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
 
 
+def all_(items: Any) -> Any:
+    """`all(items)`, of which Python sees to what it knows: it stops at the first item that is false."""
+    undecided: Any = True
+    for x in items:
+        if decides(x):
+            undecided = and_(_given(undecided), _given(x))
+        elif not x:
+            return False
+    return undecided
+
+
+def any_(items: Any) -> Any:
+    """`any(items)`; the same the other way round."""
+    undecided: Any = False
+    for x in items:
+        if decides(x):
+            undecided = or_(_given(undecided), _given(x))
+        elif x:
+            return True
+    return undecided
+
+
+def _given(x: Any) -> Callable[[], Any]:
+    return lambda: x
+
+
+def contains(x: Any, items: Any) -> Any:
+    """`x in items`."""
+    if isinstance(items, list | tuple | set | frozenset) and (decides(x) or any(map(decides, items))):
+        return any_(x is item or x == item for item in items)
+    return x in items
+
+
 _HARMLESS: Final = frozenset(["constant", "read_variable", "identity", "stop_gradient", "shape_of", "astype"])
 
 _SIGNS: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -93,8 +126,8 @@ _SIGNS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "GtE": operator.ge,
     "Is": operator.is_,
     "IsNot": operator.is_not,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "In": contains,
+    "NotIn": lambda a, b: not_(contains(a, b)),
 }
 
 
