@@ -25,7 +25,8 @@ def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
 
 def advised(miss: Any, parts: Sequence[Part], options: Options) -> Any:
     """`miss`, of a call whose key has these `parts`, with the fix for a staged cell instead of that for a function."""
-    specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts)) is not None}
+    numbers = {path for fix in miss.fixes for path in fix.paths}  # which the cell only computes with
+    specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts, numbers)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
@@ -41,10 +42,10 @@ def budget_error(error: TraceBudgetError, name: str, parts: Sequence[Part], opti
     return TraceBudgetError(f"`{name}` has {allowed}, and the call at {miss.where} needs another: {miss.story}", miss)
 
 
-def _spec(change: Change, parts: Sequence[Part]) -> str | None:
+def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | None:
     """The spec, as code, under which both calls would have found one trace; None where no spec helps.
 
-    A whole number gets none: it may be an axis or a size, which no tensor can be.
+    Of numbers those get one that are among `numbers`; a whole number may be an axis or a size, which no tensor can be.
     """
     before, after = change.before, change.after
     if not change.path.isidentifier():
@@ -52,7 +53,7 @@ def _spec(change: Change, parts: Sequence[Part]) -> str | None:
     if change.cause is Cause.SHAPE:
         shape = shapes.generalise(before[2], after[2])
         return None if shape is None else str_of(TensorSpec(shape, after[1]))
-    if change.cause is Cause.NUMBER and after[1] is float:
+    if change.cause is Cause.NUMBER and after[1] is float and change.path in numbers:
         dtype = met_dtype(parts)
         return None if dtype is None else str_of(TensorSpec((), dtype))
     return None

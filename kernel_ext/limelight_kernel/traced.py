@@ -10,6 +10,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import nest
+from limelight.staging.uses import Written
 from limelight.tensor import Tensor
 from limelight_kernel.cell import Cell
 from limelight_kernel.execution import Converted, Made, execute
@@ -83,6 +84,9 @@ class Body(threading.local):
         self._cell = cell
         self._converted = converted
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
+        self.__limelight_written__ = Written(
+            cell.tree.body, cell.filename, "cell", shell.user_ns, converted is not None
+        )
         self.writes: tuple[str, ...] = ()
         self.deletes: frozenset[str] = frozenset()
         self.originals: Mapping[str, Any] = {}

@@ -93,3 +93,14 @@ def test_specs_as_code():
 def test_options_as_a_line():
     assert Options().line({}) == "%%stage"
     assert Options("f", ("a", "b"), (), "cpu:1").line({"a": "S"}) == '%%stage f -i a,b -s "a=S" -d cpu:1'
+
+
+def test_a_number_that_decides_gets_words_instead_of_a_spec(notebook):
+    body = "y = x * lr\nif lr > 0.3:\n    y = y + 1.0"
+    notebook(f"%%stage step\n{body}")
+    notebook("lr = 0.25")
+    said = " ".join(notebook(f"%%stage step\n{body}").text.split())
+    assert "Fix" not in said
+    assert re.search(
+        r"`lr` cannot simply be a tensor: an `if` asks for it at In\[\d+\] line 3, where ll.cond takes one", said
+    )

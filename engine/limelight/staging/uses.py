@@ -20,13 +20,14 @@ _DEEPEST: Final = 4
 class Written(NamedTuple):
     """Code that is no function of Python's, as a cell of a notebook: what `function.__limelight_written__` gives.
 
-    `names` are those that it finds outside itself.
+    `names` are those that it finds outside itself. In `converted` code, tensors may decide what Python would.
     """
 
     body: list[ast.stmt]
     file: str
     name: str
     names: Mapping[str, Any]
+    converted: bool = False
 
 
 def obstacle(function: Callable[..., Any], path: str, converted: bool = False) -> Obstacle | None:
@@ -47,7 +48,7 @@ def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bo
         bound = {n.id for one in given.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_bound(n)}
         look_up = functools.partial(_unbound, bound, given.names)
         scope = Scope(given.file, given.name, look_up, follow)
-        return Reading(scope, path, converted).of(given.body)
+        return Reading(scope, path, converted or given.converted).of(given.body)
     function = inspect.unwrap(getattr(function, "python_function", function))
     if not isinstance(function, FunctionType) or depth >= _DEEPEST:
         return UNKNOWN

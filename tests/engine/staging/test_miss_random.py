@@ -72,7 +72,7 @@ trees = st.recursive(
 calls = st.tuples(st.lists(trees, max_size=3), st.dictionaries(st.sampled_from(["a", "b"]), trees, max_size=2))
 
 
-@hypothesis.settings(max_examples=200)
+@hypothesis.settings(max_examples=120)
 @hypothesis.given(st.lists(calls, min_size=2, max_size=5))
 def test_explanations_of_random_calls(several):
     f = ll.function(lambda *args, **options: 1.0, name="f")
