@@ -194,6 +194,7 @@ def test_functions_handed_to_limelight_are_converted():
         return ll.vectorize(helper)(w).sum() + ll.cond(w[0] > 0, lambda: helper(w[1]), lambda: w[1])
 
     assert staged(loss)(ll.constant([1.0, -2.0])).item() == 5.0
+    assert staged(lambda x: sum(map(helper, [x, -x])))(ll.constant(3.0)).item() == 6.0
 
 
 def test_operands_are_worked_out_once_and_only_if_needed():

@@ -281,6 +281,16 @@ def test_library_code_is_left_alone_and_named():
         staged(lambda x: median([x, -x]))(ll.constant(1.0))
 
 
+def test_code_that_converted_code_did_not_call():
+    class Made:
+        def __init__(self, x):
+            self.x = x if x > 0 else -x
+
+    for f in (lambda x: Made(x).x, ll.grad(conditional)):
+        with pytest.raises(ControlFlowError, match=r"was not converted, since converted code did not call it: a library did"):
+            staged(f)(ll.constant(1.0))
+
+
 def test_python_decisions_do_all_of_it():
     """What is refused on tensors is plain Python on values."""
 

@@ -32,6 +32,9 @@ _LIBRARIES: Final = tuple(
     }
 )
 _ENGINE: Final = "limelight"
+_HIGHER: Final = (builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max, functools.reduce)
+"""Builtins that call functions that they are given."""
+
 _AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompute_grad"})
 """Functions of ours that look at a function's identity, or run it on values."""
 
@@ -43,13 +46,21 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         if here.blocks and kind is BuiltinFunctionType:
             mutation.calls(function)
         overload = _OVERLOADS.get(function)
+        if function in _HIGHER:
+            args = tuple(map(_argument, args))
+            kwargs = kwargs and {name: _argument(x) for name, x in kwargs.items()}
         if overload is not None and (function in _ITERATE or any(map(_concerns, args))):
             return overload(*args, **(kwargs or {}))
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
-        args = tuple([as_converted(x) if type(x) is FunctionType else x for x in args])
+        args = tuple(map(_argument, args))
     else:
         function = as_converted(function)
     return function(*args, **kwargs) if kwargs else function(*args)
+
+
+def _argument(x: Any) -> Any:
+    """What a function gets that will call its argument."""
+    return as_converted(x) if type(x) is FunctionType else x
 
 
 def as_converted(function: Any) -> Any:

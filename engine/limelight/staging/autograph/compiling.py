@@ -61,6 +61,11 @@ def operators() -> list[Any]:
     return _provided
 
 
+def is_converted(code: CodeType) -> bool:
+    """Whether `code` is that of a converted function, or of a function within one."""
+    return "ag__" in code.co_freevars
+
+
 def refuse(code: CodeType, error: UnconvertibleError) -> None:
     """Notes why `code` runs as it is."""
     _remember(code, error)

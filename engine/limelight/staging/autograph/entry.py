@@ -70,7 +70,7 @@ def _endless(error: RecursionError) -> str:
 
 def _unconverted(error: SymbolicValueError) -> str | None:
     from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
-    from limelight.staging.autograph.compiling import refusal  # noqa: PLC0415
+    from limelight.staging.autograph.compiling import is_converted, refusal  # noqa: PLC0415
 
     found = _innermost(error)
     if found is None:
@@ -86,5 +86,12 @@ def _unconverted(error: SymbolicValueError) -> str | None:
         return (
             f"`{code.co_name}`, a function of a library, asks a tensor for a decision{place}; autograph converts your "
             "own code only. Give it plain values, or call it from ll.py_func(fn, inputs, output_specs)"
+        )
+    if not is_converted(code):
+        return (
+            f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted, since converted code did "
+            "not call it: a library did, or a class as it makes an object, or a transform such as ll.grad. "
+            "Call it from a function of your own (`lambda *args: ...` around a transform), or write ll.cond and "
+            "ll.while_loop there"
         )
     return None
