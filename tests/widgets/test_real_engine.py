@@ -173,3 +173,34 @@ def test_a_closed_view_costs_nothing(program, live):
     assert ll.events.wanted(ll.events.CacheHit)
     view.close()
     assert not ll.events.wanted(ll.events.CacheHit)
+
+
+def test_a_scan_and_a_switch_show_their_functions():
+    @ll.function
+    def run(k, xs):
+        chosen = ll.switch(k, [lambda: xs, lambda: ll.tanh(xs), lambda: -xs])
+        return ll.scan(lambda total, x: (total + x, total), ll.constant(0.0), chosen)
+
+    run(ll.constant(1), ll.ones(3))
+    state = limelight_widgets.graph(run).state()
+    graphs = [one for shown in _graphs_in(state) for one in shown]
+    nodes = {node["op"]: node for graph in graphs for node in graph["nodes"]}
+    called = lambda op: [name for _, name in nodes[op]["calls"]]  # noqa: E731
+    assert called("switch") == ["branch0", "branch1", "branch2"]
+    assert len(called("scan")) == 1
+    assert "branches" not in nodes["switch"].get("attrs", {})
+    ops = {name: [node["op"] for node in graph["nodes"]] for graph in graphs for name in [graph["name"]]}
+    assert ops["branch1"] == ["tanh"]
+    assert ops[called("scan")[0]] == ["add"]
+
+
+def _graphs_in(state):
+    """Every list of described graphs in a view's state."""
+    if isinstance(state, dict):
+        if isinstance(state.get("graphs"), list):
+            yield state["graphs"]
+        for value in state.values():
+            yield from _graphs_in(value)
+    elif isinstance(state, list):
+        for value in state:
+            yield from _graphs_in(value)
