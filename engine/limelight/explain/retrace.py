@@ -58,7 +58,11 @@ class Retrace:
         head = ("traces", "cost", "argument", "cause", "latest")
         rows = [(str(g.traces), duration(g.seconds), g.argument, g.cause, _change(g.latest)) for g in self.groups]
         widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-        return "\n".join([_line(row, widths) for row in (head, *rows)])
+        lines = [_line(row, widths) for row in (head, *rows)]
+        if self.unseen:
+            names = ", ".join([value.name for value in self.unseen])
+            lines.append(_cut(f"changed since, without a trace: {names}", _WIDTH))
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         if not self.records:

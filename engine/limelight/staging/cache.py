@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from limelight import shapes
-from limelight.staging.history import History
+from limelight.staging.history import Ghost, History
 from limelight.staging.signature import Identity, Key
 
 _MOST: Final = 512
@@ -80,6 +80,10 @@ class TraceCache:
             if self.size is not None and len(self._order) > self.size:
                 self._drop([self._oldest()], "evicted")
             self.forget_finds()
+
+    def lost(self, key: Key) -> Ghost | None:
+        """The latest trace that a call with `key` would have found, and that was evicted or cleared."""
+        return self.history.ghost(key, covers)
 
     @property
     def next_to_go(self) -> Any:

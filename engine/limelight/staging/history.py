@@ -6,6 +6,7 @@ All of it is words, numbers and weak references, so the history of a function ke
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from limelight.staging.signature import Identity, Key
@@ -24,6 +25,7 @@ class Ghost(NamedTuple):
     key_hash: int
     values: str
     objects: tuple[Identity, ...]
+    relaxed: Key | None  # the key of a trace with unknown sizes, where it is made of tensors alone
 
     def was_for(self, key: Key) -> bool:
         """Whether a call with `key`, of the same hash, would have found this trace. A hash would take -1 for -2."""
@@ -57,7 +59,9 @@ class History:
         self._past_calls += 1 + self._counters.pop(entry.index)[0]
         if why:
             key, uses = entry.key, entry.hits + 1
-            self.ghosts.append(Ghost(why, entry.index + 1, entry.where, uses, hash(key), _values(key), _objects(key)))
+            relaxed = key if _is_relaxed(key) else None
+            words = _values(key), _objects(key)
+            self.ghosts.append(Ghost(why, entry.index + 1, entry.where, uses, hash(key), *words, relaxed))
 
     def start_again(self) -> None:
         """The cache is about to be cleared of all entries."""
@@ -69,10 +73,16 @@ class History:
         """How many traces there have been since the cache was last cleared, evicted ones too."""
         return self.made - self._made_before
 
-    def ghost(self, key: Key) -> Ghost | None:
-        """The latest trace for calls with `key` that the cache has lost."""
-        known = hash(key)
-        return next((one for one in reversed(list(self.ghosts)) if one.key_hash == known and one.was_for(key)), None)
+    def ghost(self, key: Key, covers: Callable[[Key, Key], bool]) -> Ghost | None:
+        """The latest trace for calls with `key` that the cache has lost; `covers` tells of those with unknown sizes."""
+        known, past = hash(key), list(self.ghosts)
+        one: Ghost
+        for one in reversed(past):
+            if one.key_hash == known and one.was_for(key):
+                return one
+            if one.relaxed is not None and covers(one.relaxed, key):
+                return one
+        return None
 
     def evicted(self) -> set[int]:
         """The hashes of the keys whose traces were evicted, but for those that no call can ask for any more."""
@@ -89,6 +99,11 @@ class History:
         calls = self.calls
         self._traced_at.append(calls)
         return sum(call > calls - WINDOW for call in self._traced_at)
+
+
+def _is_relaxed(key: Key) -> bool:
+    """Whether all parts are tensors, some of unknown sizes: then nothing of the user's is in the key."""
+    return all(part[0] == "tensor" for part in key.parts) and any(None in part[2] for part in key.parts)
 
 
 def _values(key: Key) -> str:

@@ -173,7 +173,7 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
 def _cleared(function: Any, key: Key, where: str) -> Miss:
     """There were traces, and the cache was cleared."""
     history = function.trace_cache.history
-    lost = history.ghost(key)
+    lost = function.trace_cache.lost(key)
     if lost is not None:
         return _lost(function, lost, where)
     note = "the cache was cleared; no trace in it was for these arguments"
@@ -202,7 +202,7 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     if not differing:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
         return Miss(function.name, where, Cause.STALE, number, closest=closest_to(found), note=note)
-    lost = history.ghost(key)
+    lost = function.trace_cache.lost(key)
     if lost is not None:
         return _lost(function, lost, where)
     cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)

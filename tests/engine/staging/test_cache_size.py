@@ -83,6 +83,8 @@ def test_a_relaxed_trace_is_evicted_with_what_it_covers() -> None:
     before = f.trace_count
     f(ones(3))
     assert f.trace_count == before + 1
+    assert "its trace #2 (test_cache_size.py line " in f.trace_cache[0].reason
+    assert "was evicted, since the cache holds 1 trace at most" in f.trace_cache[0].reason
 
 
 def test_each_instance_has_its_own_bound() -> None:

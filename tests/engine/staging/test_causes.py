@@ -59,6 +59,7 @@ def test_what_no_trace_sees_is_told_with_the_traces_as_well(program: Any, name: 
     (value,) = ll.explain.retrace(p.f).unseen
     assert f"Changed since, without a trace: {value}" in str(ll.explain.retrace(p.f))
     assert value.fix in str(value)
+    assert ll.explain.retrace(p.f).table().endswith(f"\nchanged since, without a trace: {value.name}")
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
