@@ -6,6 +6,7 @@ The engine's own fixes are for functions that somebody decorates or calls; a sta
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import MutableSequence, Sequence
 from typing import Any
 
@@ -40,6 +41,15 @@ def budget_error(error: TraceBudgetError, name: str, parts: Sequence[Part], opti
     traces = f"its {options.max_traces} trace{'s' if options.max_traces != 1 else ''} (--max-traces)"
     allowed = "one trace (--strict)" if options.max_traces is None else traces
     return TraceBudgetError(f"`{name}` has {allowed}, and the call at {miss.where} needs another: {miss.story}", miss)
+
+
+def for_cell(text: str) -> str:
+    """What is said of a function's arguments, for a cell: it takes none, but every name that it reads is an input."""
+    return re.sub(
+        r"pass it as an argument, \S+\(\.\.\.,\s(\w+)\)",
+        r"give it a name in a cell above, `\1 = ...`, and read `\1` here",
+        text,
+    )
 
 
 def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | None:

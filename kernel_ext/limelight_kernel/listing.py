@@ -53,8 +53,8 @@ def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False,
     """
     source = f'data-ll-source="{escape(label, quote=True)}"'
     rows = "".join(
-        f'<tr {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
-        f'<td align="left">{_mark(line)}{GAP}</td>'
+        f'<tr valign="top" {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
+        f'<td align="left" nowrap>{_mark(line)}{GAP}</td>'
         f'<td align="left">{_code_cell(line, detailed) if stories else _code(line.text)}</td></tr>'
         for line in lines
     )
@@ -68,10 +68,11 @@ def _code_cell(line: Line, detailed: bool) -> str:
     if not line.story:
         return _code(line.text) + remarks
     told = "".join(
-        f"<tr>{_cell(_code(one.traced))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>" for one in line.story
+        f'<tr valign="top">{_cell(_code(one.traced))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>'
+        for one in line.story
     )
     titles = "".join(f'<th align="left">{title}</th>' for title in ("as traced", "what happened", "as it runs"))
-    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>"
+    table = f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>'
     folded = f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
     return folded + remarks.removeprefix("<br>")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from limelight import explain, source
+from limelight_kernel.advice import for_cell
 from limelight_kernel.staged import StagedCell
 
 GLYPH = "\N{WARNING SIGN}"
@@ -59,7 +59,7 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
     ]
     # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.
     found += [
-        Surprise(_line(staged, one.line), "baked in", _for_cell(_placed(str(one), staged, one.line), one), one.changed)
+        Surprise(_line(staged, one.line), "baked in", for_cell(_placed(str(one), staged, one.line)), one.changed)
         for one in explain.baked(staged).records
         if one.trace == entry.index + 1 and one.where in ("attribute", "item") and one.kind == "constant"
     ]
@@ -73,12 +73,3 @@ def _line(staged: StagedCell, where: source.Source) -> int:
 def _placed(sentence: str, staged: StagedCell, where: source.Source) -> str:
     """The sentence, without its position where it stands at that line anyway."""
     return sentence.replace(source.at(where), "") if _line(staged, where) else sentence
-
-
-def _for_cell(sentence: str, value: Any) -> str:
-    """The fix of a staged cell: it takes no arguments, but every name that it reads is an input."""
-    for_function = re.search(r"pass it as an argument, \S*\(\.\.\., (\w+)\)", sentence)
-    if for_function is None:
-        return sentence
-    name = for_function[1]
-    return sentence.replace(for_function[0], f"`{name} = {value.name}` in a cell above, and `{name}` here")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight import explain
+from limelight_kernel.advice import for_cell
 from limelight_kernel.listing import wrapped
+from limelight_kernel.staged import StagedCell
 
 
 @dataclass(frozen=True)
@@ -16,14 +18,17 @@ class Explanation:
     retrace: Any
     side_effects: Any
     baked: Any
+    of_cell: bool = False
 
     @classmethod
     def of(cls, function: Any) -> Explanation:
         """The explanation of a staged function."""
-        return cls(explain.retrace(function), explain.side_effects(function), explain.baked(function))
+        answers = explain.retrace(function), explain.side_effects(function), explain.baked(function)
+        return cls(*answers, isinstance(function, StagedCell))
 
     def to_dict(self) -> dict[str, str]:
-        return {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}
+        said = {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}
+        return {name: for_cell(text) for name, text in said.items()} if self.of_cell else said
 
     def __str__(self) -> str:
         return "\n\n".join(wrapped(text) for text in self.to_dict().values())

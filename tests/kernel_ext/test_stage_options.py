@@ -49,7 +49,7 @@ def test_lines_unfold_to_their_ops_in_html(notebook):
     notebook(CELL)
     html = value(notebook, "ran.static().html")
     assert html.count("<details open><summary><code>k = x @ w</code></summary>") == 1
-    assert '<tr data-ll-source="In[3]" data-ll-line="4">' in html
+    assert 'data-ll-source="In[3]" data-ll-line="4">' in html
     folded = notebook(CELL.replace(" -a", "")).shown[0].data
     assert "<details><summary><code>k = x @ w</code></summary>" in folded["text/html"]
     assert "runs as" not in folded["text/plain"], "plain text cannot be unfolded"

@@ -50,7 +50,7 @@ def test_a_value_baked_in_is_told_when_it_has_changed(notebook):
     text = flat(ran.text)
     assert "cache hit" in text
     assert "⚠ baked in: `config.rate` (attribute) was 0.5 when trace #1 was made and is 0.25 now" in text
-    assert "Fix: `rate = config.rate` in a cell above, and `rate` here" in text
+    assert "Fix: give it a name in a cell above, `rate = ...`, and read `rate` here" in text
 
 
 def test_the_printed_fix_helps(notebook):
@@ -119,6 +119,8 @@ def test_explain_says_all_of_it(notebook):
     text = flat(repr(notebook("%explain step -o kept").value))
     assert "`step` traced again at In[5] line 2: argument `x` f32[1,2] -> f32[3,2]" in text
     assert "`print(...)` prints once for each trace" in text
+    assert "give it a name in a cell above" in text
+    assert "pass it as an argument" not in text
     assert "≠ `config.rate` (attribute) was 0.5 when trace #1 was made and is 0.25 now" in text
     assert set(notebook("kept.to_dict()").value) == {"retrace", "side_effects", "baked"}
     assert repr(notebook("%explain").value).startswith("`step` traced again")

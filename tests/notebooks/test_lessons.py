@@ -42,6 +42,30 @@ def test_the_first_lesson_learns_the_digits_and_explains_its_retrace() -> None:
     assert re.search(r"mean loss [\d.]+, traces: 1$", said, re.MULTILINE)
 
 
+@pytest.mark.notebook
+def test_the_second_lesson_shows_what_it_says() -> None:
+    notebook = nbformat.read(next(p for p in LESSONS if p.stem == "02_tracing_and_retracing"), as_version=4)
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    said = " ".join(_texts(notebook).split())
+    for expected in (
+        "○ trace-time only print",
+        "◉ fused, group 1 h = ll.tanh(z)",
+        "◇ merged, line 4 again = x @ w",
+        "◆ constant six",
+        "step: unchanged cell, cache hit on trace #1",
+        "`settings.scale` (attribute) was 2.0 when trace #1 was made and is 20.0 now",
+        "`power` would run trace #1",
+        "`power` would trace: argument `exponent` 2 -> 3",
+        "The cell made 2 traces:",
+        "ll.Tensor(111,",
+        "Gradients of the result f32[]:",
+        "`loss` has no gradient for `w`",
+        "the first number that is not finite comes from log",
+    ):
+        assert expected in said
+    assert said.count("tracing step: ") == 1, "Python prints while tracing alone"
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_is_stored_without_outputs(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells

@@ -1,6 +1,7 @@
 // The graph view as a widget.
 
 import { h } from "./dom.js";
+import { linkRows } from "./graph/listing.js";
 import { GraphView } from "./graph/view.js";
 import { Store } from "./store.js";
 
@@ -18,6 +19,7 @@ export default () => {
       el.append(root);
       const graphviz = async () => (await host.getWidget(model.get("engine"))).exports.layout;
       const view = new GraphView(root, graphviz, signal);
+      linkRows(view, root, signal);
       return store.show((state) => view.show(state), signal);
     },
   };

@@ -133,7 +133,7 @@ def html_table(table: Table) -> str:
         for row in table.rows
     )
     note = f"<p>{escape(table.note)}</p>" if table.note else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
+    return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
 
 
 def _align(table: Table, name: str) -> str:

@@ -12,6 +12,7 @@ import { KINDS, placeOf, titleOf, valuesOf } from "./words.js";
  *
  * @typedef {object} Links
  * @property {(key: string) => void} chooseLine @property {(name: string) => void} toggle
+ * @property {(variant: string, node: number) => void} goTo shows a node of another version of the graph
  */
 
 /** @param {GraphState} state @param {Box | null} box @param {Links} links @returns {HTMLElement[]} */
@@ -48,6 +49,9 @@ function nodeDetails(state, box, links) {
   ];
   for (const [name, text] of Object.entries(node.attrs ?? {})) facts.push([name, text]);
   if (node.stack?.length) facts.push(["line", breadcrumb(state, node.stack, links)]);
+  if (node.became) facts.push(["optimised", fate(state, "optimised", node.became[1], node.became[0], links)]);
+  if (node.was) facts.push(["traced as", fate(state, "traced", node.was, "", links)]);
+  if (node.fused) facts.push(["fused", `in group ${node.fused}`]);
   const rule = state.rules[node.op];
   if (rule) facts.push(["gradient", h("code", { class: "ll-rule" }, rule)]);
   return [heading(titleOf(node), node.kind), list(facts), ...(box.opens ? [opener(box, links)] : [])];
@@ -61,6 +65,19 @@ function breadcrumb(state, stack, links) {
     return i ? [" ← ", link] : [link];
   });
   return h("span", {}, ...places);
+}
+
+/** What happened to a node, with links to those that stand for it in another version of the graph.
+ * @param {GraphState} state @param {string} variant @param {number[]} nodes @param {string} text @param {Links} links
+ */
+function fate(state, variant, nodes, text, links) {
+  const graph = state.graphs[state.variants.find(({ key }) => key === variant)?.graph ?? 0];
+  const targets = nodes.flatMap((index) => {
+    const node = graph.nodes[index];
+    const name = `${node.names[0] ?? ""} ${titleOf(node)}`.trim();
+    return [" ", button(`Show ${name} in the ${variant} graph`, () => links.goTo(variant, index), { class: "ll-link" }, name)];
+  });
+  return h("span", {}, text, targets.length && text ? " →" : "", ...targets);
 }
 
 /** @param {Box} box @param {Links} links */

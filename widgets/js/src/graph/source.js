@@ -11,6 +11,12 @@ import { counted } from "../format.js";
 /** @param {number} source @param {number} line */
 export const lineKey = (source, line) => `${source}:${line}`;
 
+/** @param {GraphState} state @param {string} key */
+export function placeOfKey(state, key) {
+  const [source, line] = key.split(":").map(Number);
+  return { label: state.sources[source].label, line };
+}
+
 export class SourcePane {
   /** @param {(key: string) => void} choose called with the key of a line that the reader chose */
   constructor(choose) {

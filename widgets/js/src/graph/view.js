@@ -10,7 +10,7 @@ import { Layouts } from "./layout.js";
 import { Outline } from "./outline.js";
 import { arrowMarker, scene } from "./scene.js";
 import { deepMatcher, find } from "./search.js";
-import { lineKey, SourcePane } from "./source.js";
+import { lineKey, placeOfKey, SourcePane } from "./source.js";
 import { visible } from "./visible.js";
 import { membersOf, placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
 
@@ -47,6 +47,8 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
+    this.onLines = () => {};
     /** @type {import("./visible.js").Graph | null} the graph whose lines are shown */
     this.sourceOf = null;
     this.build(root, signal);
@@ -249,9 +251,32 @@ export class GraphView {
     highlights.set(box?.name ?? null, lit.map(({ name }) => name), this.foundBoxes());
     this.outline?.choose(box?.name ?? null);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
-    const links = { chooseLine: (/** @type {string} */ key) => this.chooseLine(key), toggle: (/** @type {string} */ name) => this.toggle(name) };
+    const links = {
+      chooseLine: (/** @type {string} */ key) => this.chooseLine(key),
+      toggle: (/** @type {string} */ name) => this.toggle(name),
+      goTo: (/** @type {string} */ variant, /** @type {number} */ node) => this.goTo(variant, node),
+    };
     this.details?.replaceChildren(...details(state, box, links));
     this.source?.light(strong, box?.kind === "node" ? keys.slice(1) : []);
+    this.onLines(strong.map((key) => placeOfKey(state, key)));
+  }
+
+  /** Chooses a line by the name of its cell or file, as a list of lines beside the view knows it. @param {string} label @param {number} line */
+  chooseSource(label, line) {
+    const keys = (this.state?.sources ?? []).flatMap((one, index) => (one.label === label ? [lineKey(index, line)] : []));
+    const key = keys.find((one) => this.source?.lines.has(one)) ?? keys[0]; // a cell may be known under two file names
+    if (key) this.chooseLine(key);
+  }
+
+  /** Shows a node of a version of the graph, wherever it is hidden. @param {string} variant @param {number} node */
+  async goTo(variant, node) {
+    if (variant !== this.variant) {
+      this.variant = variant;
+      this.forget();
+    }
+    for (const group of this.groupsAround(node)) this.opened.set(`g${group}`, true);
+    await this.redraw();
+    this.choose(this.box(`n${node}`)?.name ?? null);
   }
 
   /** @param {GraphState} state @param {Box} box @param {string | null} key */

@@ -8,6 +8,8 @@
  * @property {boolean} [inline] a constant that is written on the nodes that read it @property {string} [operands]
  * @property {string} [device] @property {[number, number, string][]} [stack]
  * @property {[number, string][]} [calls] @property {number} [group]
+ * @property {[string, number[]]} [became] what passes did to a traced node, and the nodes that run in its place
+ * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
  *
  * @typedef {object} Group
  * @property {string} label @property {string} kind @property {number} parent @property {number} size

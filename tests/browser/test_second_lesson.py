@@ -1,0 +1,50 @@
+"""The second lesson in JupyterLab: annotated cells that answer, control flow that opens, explanations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import expect
+
+from harness.page import DARK, cell, output, run_all, set_theme
+
+LESSON = Path(__file__).parents[2] / "notebooks" / "02_tracing_and_retracing.ipynb"
+SOURCES = [c.source for c in nbformat.read(LESSON, as_version=4).cells]
+
+
+def index(beginning: str) -> int:
+    """The cell whose source begins so."""
+    return next(i for i, source in enumerate(SOURCES) if source.startswith(beginning))
+
+
+def test_the_lesson_runs_and_its_views_answer(open_notebook, picture) -> None:
+    page = open_notebook(LESSON)
+    run_all(page, timeout=120_000)
+
+    step = output(page, index("%%stage step"))
+    expect(step.locator('[data-ll-line="2"]')).to_contain_text("⚠ print")
+    step.locator('[data-ll-line="5"]').click()
+    lit = step.locator(".ll-graph-view .ll-box.ll-lit")
+    expect(lit).to_have_count(2)
+    picture(cell(page, index("%%stage step")), "lesson2-step-light")
+
+    flow = output(page, index("%%stage collatz")).locator(".ll-graph-view")
+    flow.locator(".ll-box", has_text="while_loop").first.locator(".ll-opener").click()
+    branch = flow.locator(".ll-box", has_text=re.compile("cond .*_branch")).first
+    expect(branch).to_be_visible()
+    picture(cell(page, index("%%stage collatz")), "lesson2-flow-light")
+
+    expect(output(page, index("%trace_cache power --diff"))).to_contain_text("axis 0: 2 -> 3")
+    expect(output(page, index("with ll.GradientTape"))).to_contain_text("`loss` has no gradient for `w`")
+    set_theme(page, DARK)
+    for beginning, name in (
+        ("%%stage step", "step"),
+        ("%%stage collatz", "flow"),
+        ("%%stage -g -t", "gradient"),
+        ("settings.scale = 20.0", "explain"),
+        ("%trace_cache power --diff", "diff"),
+        ("with ll.GradientTape", "why-none"),
+    ):
+        picture(cell(page, index(beginning)), f"lesson2-{name}-dark")
