@@ -56,6 +56,14 @@ def test_an_eager_operator_is_one_python_function_and_the_kernel(a, b):
     assert python_calls(lambda: ll.tanh(a)) == ["tanh", "run"]
 
 
+def test_a_choice_beside_a_number_is_as_short_as_one_of_two_tensors(a, b):
+    chosen = a > b
+    of_tensors = python_calls(lambda: ll.where(chosen, a, b))
+    for number in (0.0, 0):
+        assert python_calls(lambda number=number: ll.where(chosen, a, number)) == of_tensors
+        assert ll.where(chosen, a, number).dtype is a.dtype
+
+
 def test_a_recorded_operator_adds_two_calls(a, b):
     with ll.GradientTape() as tape:
         tape.watch(a)

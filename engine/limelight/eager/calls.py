@@ -19,7 +19,7 @@ from limelight import dtypes
 from limelight.devices import CPU0
 from limelight.dispatch import active, apply, local, scopes
 from limelight.dtypes import DType, accepted, float32
-from limelight.eager.operands import prepare
+from limelight.eager.operands import BESIDE_FLOATS, prepare
 from limelight.eager.running import explain
 from limelight.errors import LimelightError
 from limelight.registry import Op
@@ -29,6 +29,7 @@ _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumP
     int: frozenset(d for d in dtypes.ALL if d not in (dtypes.bool_, dtypes.bfloat16)),  # NumPy 2.0 makes it float32
     float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
 }
+_EXACT: Final = 2**24  # float32 holds all integers below
 Entry: TypeAlias = Callable[..., Tensor]
 _blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to look both up at each call
 
@@ -307,11 +308,18 @@ def _general(op: Op) -> Callable[..., Any]:
 
 
 def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
-    """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?)."""
+    """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?).
+
+    A Python number beside tensors of floats needs none either: it takes on their dtype.
+    """
     arrays = []
-    shared = None
+    shared, number = None, False
     for x, (accepts, uniform) in zip(inputs, needs, strict=False):
         if type(x) is not Tensor or x._device is not CPU0:
+            if uniform and (type(x) is float or (type(x) is int and -_EXACT < x < _EXACT)):
+                number = True
+                arrays.append(x)
+                continue
             return None
         a = x._data
         d = a.dtype
@@ -323,7 +331,7 @@ def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
                 return None
             shared = d
         arrays.append(a)
-    return arrays
+    return None if number and shared not in BESIDE_FLOATS else arrays
 
 
 def operators(run: Callable[[Any, Any], Any], name: str) -> None:

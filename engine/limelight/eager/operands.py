@@ -12,7 +12,7 @@ from limelight.errors import DTypeError
 from limelight.registry import Op
 from limelight.tensor import Tensor, as_tensor, constant
 
-_BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
+BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 
 
@@ -52,7 +52,7 @@ def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
             number = True
         else:
             return False
-    return shared in op.accepts and (shared in _BESIDE_FLOATS or not number)
+    return shared in op.accepts and (shared in BESIDE_FLOATS or not number)
 
 
 def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:

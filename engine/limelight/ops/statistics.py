@@ -124,13 +124,15 @@ def var(
 def std(
     x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
 ) -> Tensor:
-    """The standard deviation over `axis`, the square root of `var`; floating. Its gradient is infinite at 0.
+    """The standard deviation over `axis`, the square root of `var`; floating. Its gradient is 0 where all are equal.
 
     >>> import limelight as ll
     >>> ll.std(ll.constant([1.0, 3.0])).item()
     1.0
     """
-    return var(x, axis, keepdims, correction=correction).sqrt()
+    variance = var(x, axis, keepdims, correction=correction)
+    equal = variance == 0
+    return equal.where(0.0, equal.where(1.0, variance).sqrt())
 
 
 # logsumexp

@@ -36,6 +36,11 @@ def test_relu_and_abs_are_flat_at_zero():
     assert slope(ll.abs, [0.0, -1.0, 1.0]) == [0.0, -1.0, 1.0]
 
 
+def test_the_deviation_of_equal_elements_is_flat():
+    assert slope(ll.std, [2.0, 2.0, 2.0]) == [0.0, 0.0, 0.0]
+    assert slope(lambda x: ll.std(x, axis=1), [[1.0, 1.0], [1.0, 3.0]]) == [[0.0, 0.0], [-0.5, 0.5]]
+
+
 def test_clip_passes_gradients_at_its_bounds():
     assert slope(lambda x: ll.clip(x, 0.0, 1.0), [-0.1, 0.0, 0.5, 1.0, 1.1]) == [0.0, 1.0, 1.0, 1.0, 0.0]
 
