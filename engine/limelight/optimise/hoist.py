@@ -2,7 +2,8 @@
 
 Only what depends on captured tensors and literals alone, and only ops that cannot fail on operands of known sizes: a
 loop may have no iteration at all, and then nothing of its body may be noticed. For the same reason the work must be
-little, unless the loop is known to run: the condition holds for its first, literal values. Exact.
+little, unless the loop is known to run: the condition holds for its first, literal values, or there are rows to scan.
+Exact.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from limelight.spec import TensorSpec
 
 LITTLE: Final = 1 << 16
 """Multiplications, or so, that a loop may be made to cost that never runs."""
-_LOOP: Final = ("cond", "body", "n_vars", "maximum_iterations")
+_WHILE: Final = ("cond", "body", "n_vars", "maximum_iterations")
+_SCAN: Final = ("body", "n_carry", "n_xs", "length")
 _VIEWS: Final = frozenset(["matrix_transpose", "transpose", "reshape", "expand_dims", "squeeze"])
 _SAFE: Final = _VIEWS.union(
     ["add", "subtract", "multiply", "divide", "negative", "reciprocal", "abs", "square", "sqrt", "rsqrt", "matmul"],
@@ -35,16 +37,21 @@ def hoist(graph: Graph) -> tuple[Graph, PassRecord]:
     recorder = Recorder("hoist", graph)
     rewriter = Rewriter(graph)
     for node in graph.nodes:
-        plan = _Plan(node) if node.op.attrs[:4] == _LOOP and node.device is None else None
+        plan = _Plan(node) if node.op.higher_order and _is_loop(node) and node.device is None else None
         if plan is None or not plan.worthwhile(rewriter.inputs(node)):
             rewriter.keep(node)
             continue
         extra, copies = plan.copy_out(rewriter, node)
         loop = rewriter.rebuild(node, (*rewriter.inputs(node), *extra))
-        loop.params = (*plan.functions(), *node.params[2:])
+        functions = plan.functions()
+        loop.params = (*functions, *node.params[len(functions) :])
         reason = f"the {len(copies)} nodes are the same in every iteration of this {node.op}"
         recorder.note("loop invariant", reason, (), tuple(copies), added=len(copies))
     return recorder.finish(rewriter)
+
+
+def _is_loop(node: Node) -> bool:
+    return node.op.attrs[:4] in (_WHILE, _SCAN)
 
 
 class _Plan:
@@ -52,8 +59,9 @@ class _Plan:
 
     def __init__(self, loop: Node) -> None:
         self._loop = loop
-        self._n: int = loop.params[2]
-        self._given: tuple[FunctionLike, FunctionLike] = loop.params[:2]
+        scans = loop.op.attrs[:4] == _SCAN
+        self._n: int = loop.params[1] + loop.params[2] if scans else loop.params[2]  # inputs that change as it goes
+        self._given: tuple[FunctionLike, ...] = loop.params[: 1 if scans else 2]
         same = [hasattr(f, "with_graph") and len(f.graph.inputs) == len(loop.inputs) for f in self._given]
         self._invariant = [_invariant(f.graph, self._n) if all(same) else {} for f in self._given]
         self._crossing = [_crossing(f.graph, found) for f, found in zip(self._given, self._invariant, strict=True)]
@@ -62,7 +70,7 @@ class _Plan:
         moved = [node for found in self._invariant for node in found if node.op is not constant_op]
         if not any(self._crossing) or all(node.op.name in _VIEWS for node in moved):
             return False
-        return sum(map(_work, self._invariant[1])) <= LITTLE or _runs(self._loop, inputs)
+        return sum(map(_work, self._invariant[-1])) <= LITTLE or _runs(self._loop, inputs)
 
     def copy_out(self, rewriter: Rewriter, loop: Node) -> tuple[list[Value], list[Node]]:
         """The values that the loop captures besides, and the nodes in front of it that make them."""
@@ -146,7 +154,11 @@ def _work(node: Node) -> int:
 
 
 def _runs(loop: Node, inputs: tuple[Value, ...]) -> bool:
-    """Whether the loop is known to have an iteration: its condition holds for literals."""
+    """Whether the loop is known to have an iteration: its condition holds for literals, or there is a row to scan."""
+    if loop.op.attrs[:4] == _SCAN:
+        n, m, length = loop.params[1:4]
+        rows = [tensor(x).shape[0] for x in inputs[n : n + m] if isinstance(x.spec, TensorSpec)]
+        return any(size is not None and size > 0 for size in (length, *rows))
     graph = loop.params[0].graph
     if loop.params[3] == 0:
         return False

@@ -89,6 +89,31 @@ def test_costly_work_waits_for_a_loop_that_runs() -> None:
     assert "matmul" not in ops(check(hoist, traced(f(None), large, large))[0]), "nobody knows"
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_scans_too(n: int) -> None:
+    xs = np.ones((n, 3), np.float32)
+
+    def f(xs: Any, w: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            carry = ll.tanh(carry @ ll.exp(w) + row)
+            return carry, carry * ll.sum(w @ w)
+
+        with ll.GradientTape() as tape:
+            tape.watch((xs, w))
+            last, rows = ll.scan(step, w[0], xs)
+            y = ll.sum(last) + ll.sum(rows)
+        return [last, rows, *tape.gradient(y, (xs, w), unconnected_gradients="zero")]
+
+    graph = traced(f, xs, W)
+    better, record = check(hoist, graph)
+    assert record.added >= 3
+    assert "exp" in ops(better)
+    for level in range(4):
+        better = optimise(graph, level, check=True).graph
+        for mine, eager in zip(results(better, [xs, W])[0], f(ll.constant(xs), ll.constant(W)), strict=True):
+            np.testing.assert_allclose(mine, eager, rtol=1e-4, atol=1e-5)
+
+
 def test_effects_errors_and_other_devices_stay() -> None:
     v = ll.Variable(2.0)
 
