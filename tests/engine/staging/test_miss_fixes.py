@@ -246,6 +246,38 @@ def test_of_a_number_and_a_tensor_the_call_with_the_number_is_to_be_mended(progr
     assert program(f"{head}f(ll.constant(1))\nf(1.5)").miss.fix == ""
 
 
+@pytest.mark.parametrize(
+    "given", ["lambda v: v * i", "(lambda v: v, lambda v: v + 1)[i]", "functools.partial(ll.multiply, i)", "Thing(i)"]
+)
+def test_what_depends_on_the_loop_is_not_made_once(program, given):
+    p = program(f"""
+        import functools
+        class Thing:
+            def __init__(self, n): pass
+            def __call__(self, v): return v
+        @ll.function
+        def f(x, g):
+            return g(x)
+        for i in range(2):
+            f(ll.ones((2,)), {given})
+    """)
+    assert p.miss.fix == ""
+    assert p.f.trace_count == 2
+
+
+def test_what_means_the_same_before_the_loop_is_made_once(program):
+    p = program("""
+        import functools
+        @ll.function
+        def f(x, g):
+            return g(x)
+        for i in range(2):
+            f(ll.ones((2,)), functools.partial(ll.multiply, 2.0))
+    """)
+    assert p.miss.fix.startswith("g = functools.partial(ll.multiply, 2.0)")
+    assert program(p.mended()).f.trace_count == 1
+
+
 def test_a_container_written_in_the_call_is_not_indexed(program):
     p = program("""
         @ll.function
