@@ -87,7 +87,8 @@ class Op:
     """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well.
 
     `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
-    graph has. `taped(inputs, attrs)` may name the variant that a tape records instead, or None for "record nothing".
+    graph has. `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
+    nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
     `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
@@ -115,7 +116,7 @@ class Op:
         passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
-        taped: Callable[[tuple[Any, ...], tuple[Any, ...]], Taped | None] | None = None,
+        taped: Callable[..., Taped | None] | None = None,
         linear: str = "",
         elementwise: bool | None = None,
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,

@@ -148,3 +148,19 @@ def test_a_variable_may_change_between_a_loop_and_its_gradient() -> None:
         v.assign(100.0)
         dx, dv = tape.gradient(y, [x, v])
         assert (dx.item(), dv.item()) == (8.0, 12.0)
+
+
+@pytest.mark.parametrize(("watched", "stacks"), [("x", 0), ("xm", 1)])
+def test_nothing_is_stacked_for_the_gradient_of_what_is_not_watched(watched: str, stacks: int) -> None:
+    masks = ll.constant(np.linspace(0.0, 1.0, 3 * 800).reshape(3, 8, 100))
+
+    @ll.function
+    def slopes(x: Any, m: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch({"x": x, "xm": (x, m)}[watched])
+            y = ll.scan(lambda c, r: (c * r, None), x, m)[0]
+        return tape.gradient(y, x)
+
+    np.testing.assert_allclose(slopes(x0, masks).numpy(), np.prod(masks.numpy(), axis=0), rtol=1e-12)
+    (forward,) = [node for node in slopes.trace_cache[0].graph.nodes if node.op == "scan_forward"]
+    assert len(forward.outputs) == 1 + stacks, "the last carry; and for the masks' gradient what each step begins with"

@@ -102,7 +102,7 @@ def _blank_param(spec: Spec) -> Any:
     return Literal(np.empty((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
-def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
+def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     watched = watched_mask(inputs[1:])
     branches = branches_of(attrs)
     pairs = Pairs(tuple([pair_of(branch, watched) for branch in branches]))

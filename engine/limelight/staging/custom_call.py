@@ -171,14 +171,14 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     return outputs
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     pair: CustomPair = attrs[1]
     if not any(pair.connected):
         return None
     return Taped(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
 
 
-def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
     """For an outer tape: the results of the body that the gradient function uses get gradients as well."""
     function, pair, _ = attrs
     ordinary = pair_of(function, watched_mask(inputs))

@@ -197,7 +197,7 @@ def pair_of(function: GraphFunction, watched: tuple[bool, ...]) -> Pair:
     return found
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     function: GraphFunction = attrs[0]
     pair = pair_of(function, watched_mask(inputs))
     if not any(pair.connected):

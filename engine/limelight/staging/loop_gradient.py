@@ -12,12 +12,12 @@ from limelight import dispatch, dtypes, nest
 from limelight.errors import ControlFlowError
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
-from limelight.staging.gradient import Pair, call, pair_of, watched_mask
+from limelight.staging.gradient import Pair, call, pair_of
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
 from limelight.staging.loop import Loop
 from limelight.staging.loop_op import while_op
 from limelight.staging.scan_op import filled_up
-from limelight.staging.stacks import kind_of, zeros_on
+from limelight.staging.stacks import kind_of, watched_in_loop, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.tensor import Tensor
 
@@ -35,9 +35,9 @@ class Record(NamedTuple):
         return self.observed + self.needed
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     cond_fn, body_fn, n, limit = attrs[:4]
-    pair = pair_of(body_fn, watched_mask(inputs))
+    pair = pair_of(body_fn, watched_in_loop(inputs, n, mask))
     if not any(pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # a loop variable that the body overwrites goes through untouched when there are no iterations
     sources = [place for place in pair.sources if place[0] == "output" or place[1] < n]

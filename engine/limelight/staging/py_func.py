@@ -200,7 +200,7 @@ def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) 
     return gradient
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
     n = len(attrs[0].specs)
     return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
 
@@ -227,7 +227,7 @@ def again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
     return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
 
 
-def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped:
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
     again = again_call(inputs, attrs)
     return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
 

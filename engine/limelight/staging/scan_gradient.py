@@ -15,10 +15,10 @@ from limelight.graph.ir import Graph
 from limelight.registry import Op, Taped, defop, get
 from limelight.spec import Spec, known
 from limelight.staging.concrete import GraphFunction
-from limelight.staging.gradient import Pair, pair_of, watched_mask
+from limelight.staging.gradient import Pair, pair_of
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
 from limelight.staging.scan_op import infer_scan, passes, positions, run_scan, scan_op
-from limelight.staging.stacks import alike, kind_of, zeros_on
+from limelight.staging.stacks import alike, kind_of, watched_in_loop, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.trace import Tracer, replay
 
@@ -67,9 +67,9 @@ def _derived(sources: Sequence[Place], graph: Graph, n: int, n_outputs: int) -> 
     return found
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     body, n, m, length, reverse = attrs[:5]
-    record, wider = _recorded(body, n, m, watched_mask(inputs))
+    record, wider = _recorded(body, n, m, watched_in_loop(inputs, n, mask))
     if not any(record.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # a carry that the body overwrites goes through untouched when there are no steps
     shown = record.pair.n_outputs

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from limelight import dispatch
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
 from limelight.spec import TensorSpec, known
+from limelight.staging.gradient import watched_mask
 from limelight.tape import zeros
 from limelight.tensor import Tensor
+
+
+def watched_in_loop(inputs: Sequence[Any], n: int, mask: int) -> tuple[bool, ...]:
+    """Which inputs a gradient is wanted for: those in `mask`, and the `n` first, which later steps make of others."""
+    return tuple([w and (i < n or bool(mask >> i & 1)) for i, w in enumerate(watched_mask(inputs))])
 
 
 def kind_of(x: Any) -> tuple[Any, DType, Device]:

@@ -235,7 +235,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def _record_many(self, below: Any, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int) -> Any:
         """Records an op with several outputs, or the variant of an op that also returns what its gradient needs."""
-        swap = op.taped(inputs, attrs) if op.taped is not None else None
+        swap = op.taped(inputs, attrs, mask) if op.taped is not None else None
         if swap is not None:
             op, attrs = swap.op, swap.attrs
         elif op.taped is not None:  # nothing that is watched influences its outputs
