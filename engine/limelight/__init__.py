@@ -27,6 +27,7 @@ from limelight.batching import vectorize as vectorize
 from limelight.checking import gradcheck as gradcheck
 from limelight.devices import list_devices as list_devices
 from limelight.dispatch import device as device
+from limelight.dispatch import name_scope as name_scope
 from limelight.dtypes import bfloat16 as bfloat16
 from limelight.dtypes import bool_ as bool_
 from limelight.dtypes import complex64 as complex64

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from limelight import devices, events
 from limelight.devices import Device, DeviceName
-from limelight.errors import DeviceError
+from limelight.errors import ArgumentError, DeviceError
 from limelight.scoped import Scoped
 
 active: Final[list[object]] = []
@@ -129,19 +129,83 @@ def _choose_observer() -> None:
     local.observer = stack[1] if len(stack) == 2 and stack[1].observes else None
 
 
+# Name scopes
+
+outer_scope: Final[Scoped[str]] = Scoped("name_scope", "")
+"""The name scope outside every trace; in a trace its writer knows."""
+named_scopes: Final[list[str]] = []
+"""Not empty once anybody has entered a name scope: until then nobody need look for one."""
+_GRADIENT: Final = "gradient/"
+
+
+def writer() -> Interpreter | None:
+    """The innermost interpreter of this thread that writes nodes."""
+    return next((x for x in reversed(local.stack) if x.scope is not None), None)
+
+
+def name_scope_now() -> str:
+    """The path of the name scopes around this line ("encoder/dense/"), empty outside of them."""
+    if not named_scopes:
+        return ""
+    found = writer()
+    return (outer_scope.get() if found is None else found.scope) or ""
+
+
 @contextmanager
-def in_gradient() -> Iterator[None]:
-    """Names what a trace of this thread writes within its block as part of a gradient: "gradient/" before the scope."""
-    writer = next((x for x in reversed(local.stack) if x.scope is not None), None)
-    if writer is None or writer.scope is None or writer.scope.startswith("gradient/"):
+def name_scope(name: str) -> Iterator[str]:
+    """Puts the nodes and variables made in its block under `name`: node.scope is "encoder/", a name "encoder/w".
+
+    Scopes nest, and are named alike in each trace, so that graphs can be compared. What a gradient writes has the scope
+    of the op that it belongs to, after "gradient/". A staged function begins without one, since its graph serves
+    callers in any scope; branches and loop bodies begin with that around them. Yields the whole path. Raises
+    ArgumentError for a name that is empty or has white space.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def f(x):
+    ...     with ll.name_scope("encoder"):
+    ...         return ll.exp(x)
+    >>> y = f(ll.constant(0.0))
+    >>> f.trace_cache[0].graph.nodes[0].scope
+    'encoder/'
+    """
+    if type(name) is not str or not name.strip("/") or any(c.isspace() for c in name):
+        raise ArgumentError(f"name_scope: the name must be a word such as 'encoder', got {name!r}")
+    if not named_scopes:
+        named_scopes.append(name)
+    path = f"{name_scope_now()}{name.strip('/')}/"
+    with outer_scope.override(path), written_in(path):
+        yield path
+
+
+@contextmanager
+def written_in(scope: str) -> Iterator[None]:
+    """Names what a trace of this thread writes within its block, whatever the scopes around it."""
+    found = writer()
+    if found is None:
         yield
         return
-    before = writer.scope
+    before = found.scope
     try:
-        writer.scope = f"gradient/{before}"
+        found.scope = scope
         yield
     finally:
-        writer.scope = before
+        found.scope = before
+
+
+@contextmanager
+def in_gradient(of: str = "") -> Iterator[None]:
+    """Names what a trace of this thread writes within its block as part of the gradient of an op in the scope `of`."""
+    found = writer()
+    if found is None or found.scope is None or (found.scope.startswith(_GRADIENT) and not of):
+        yield
+        return
+    before = found.scope
+    try:
+        found.scope = _GRADIENT + (of or before).removeprefix(_GRADIENT)
+        yield
+    finally:
+        found.scope = before
 
 
 @contextmanager

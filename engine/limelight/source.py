@@ -58,6 +58,12 @@ class Source(NamedTuple):
         return f"{self.label} line {self.line}"
 
 
+class ScopedSource(Source):
+    """The same, with the name scope in which an op ran."""
+
+    scope: str = ""
+
+
 def set_cell_namer(namer: CellNamer | None) -> CellNamer | None:
     """Installs `namer`, which maps a code object's file name to a cell's label or None; returns the previous one."""
     global _cell_namer

@@ -13,7 +13,7 @@ from limelight.devices import CPU0
 from limelight.dtypes import DType
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
 from limelight.graph import contents
-from limelight.graph.effects import Effects, effects_of
+from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
 from limelight.registry import Op, get
@@ -172,7 +172,7 @@ class Tracer(dispatch.Interpreter):
     of them raises LeakedTensorError.
     """
 
-    def __init__(self, name: str, owner: int = 0) -> None:
+    def __init__(self, name: str, owner: int = 0, scope: str = "") -> None:
         self.name = name
         self.owner = owner  # the id of the staged function that is traced; of one inside it, that of the outer one
         self.finished = False
@@ -180,7 +180,7 @@ class Tracer(dispatch.Interpreter):
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
         self.captured: dict[int, tuple[Any, Value]] = {}
-        self.scope: str = ""
+        self.scope: str = scope
         self._values: dict[int, Value] = {}  # of variables, by uid
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
@@ -274,7 +274,8 @@ class Tracer(dispatch.Interpreter):
     def _constant_node(self, array: Any, device: Any = None) -> Value:
         literal = Literal(array)
         spec = contents.with_content(constant_op, (), (literal,), known(array.shape, dtypes.dtype(array.dtype)))
-        node = Node(constant_op, (), (literal,), (spec,), device=device, stack=self._walker.stack())
+        stack, scope = self._walker.stack(), self.scope
+        node = Node(constant_op, (), (literal,), (spec,), device=device, stack=stack, scope=scope)
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -349,50 +350,21 @@ def _capture_name(handle: Any, index: int) -> str:
     return name if isinstance(handle, Resource) and isinstance(name, str) else f"capture{index}"
 
 
-class EffectOrder:
-    """Gives each node with an effect the nodes that must run before it (docs/design.md section 6)."""
-
-    def __init__(self) -> None:
-        self._writes: dict[Value, Node] = {}
-        self._reads: dict[Value, list[Node]] = {}
-        self._chains: dict[str, Node] = {}
-
-    def place(self, node: Node) -> tuple[Node, ...]:
-        effects: Effects = effects_of(node)
-        after: dict[Node, None] = {}
-        for value in effects.reads:
-            if value in self._writes:
-                after[self._writes[value]] = None
-        for value in effects.writes:
-            after |= dict.fromkeys(self._reads.get(value, ()))
-            if value in self._writes:
-                after[self._writes[value]] = None
-        for chain in effects.chains:
-            if chain in self._chains:
-                after[self._chains[chain]] = None
-        self._note(node, effects)
-        return tuple(after)
-
-    def _note(self, node: Node, effects: Effects) -> None:
-        for value in effects.reads:
-            self._reads.setdefault(value, []).append(node)
-        for value in effects.writes:
-            self._writes[value] = node
-            self._reads[value] = []
-        for chain in effects.chains:
-            self._chains[chain] = node
-
-
 def _at(node: Node) -> AbstractContextManager[object]:
     """The device scope in which `node` was made."""
     return nullcontext() if node.device is None else dispatch.device(node.device)
+
+
+def _scope_of(node: Node) -> AbstractContextManager[object]:
+    """The name scope in which `node` was made, if there are any such."""
+    return dispatch.written_in(node.scope) if dispatch.named_scopes else nullcontext()
 
 
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:
     """Runs the nodes of `graph` through this thread's interpreters, at their own source lines; returns its outputs."""
     handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
-        with source.pretend(node.stack), _at(node):
+        with source.pretend(node.stack), _at(node), _scope_of(node):
             result = apply(node.op, tuple([handles[value] for value in node.inputs]), node.params)
         results = result if node.op.multiple else (result,)
         handles.update(zip(node.outputs, results, strict=True))

@@ -170,7 +170,7 @@ class Variable(Resource):
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
         spec = VariableSpec(sizes, value.dtype, trainable)
-        self.name = name or "variable"
+        self.name = dispatch.name_scope_now() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
         self._device = value._device

@@ -83,3 +83,37 @@ def _of_functions(node: Node) -> Effects:
         chains |= inner.chains
     assert all(isinstance(value.spec, VariableSpec) for value in reads | writes)
     return Effects(frozenset(reads), frozenset(writes), frozenset(chains))
+
+
+class EffectOrder:
+    """Gives each node with an effect the nodes that must run before it (docs/design.md section 6)."""
+
+    def __init__(self) -> None:
+        self._writes: dict[Value, Node] = {}
+        self._reads: dict[Value, list[Node]] = {}
+        self._chains: dict[str, Node] = {}
+
+    def place(self, node: Node) -> tuple[Node, ...]:
+        effects: Effects = effects_of(node)
+        after: dict[Node, None] = {}
+        for value in effects.reads:
+            if value in self._writes:
+                after[self._writes[value]] = None
+        for value in effects.writes:
+            after |= dict.fromkeys(self._reads.get(value, ()))
+            if value in self._writes:
+                after[self._writes[value]] = None
+        for chain in effects.chains:
+            if chain in self._chains:
+                after[self._chains[chain]] = None
+        self._note(node, effects)
+        return tuple(after)
+
+    def _note(self, node: Node, effects: Effects) -> None:
+        for value in effects.reads:
+            self._reads.setdefault(value, []).append(node)
+        for value in effects.writes:
+            self._writes[value] = node
+            self._reads[value] = []
+        for chain in effects.chains:
+            self._chains[chain] = node

@@ -50,7 +50,7 @@ def tracing() -> Tracer | None:
 
 def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
     """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
-    with Tracer(name) as tracer:
+    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)
         values = [tracer.value_of(x) for x in tensors]  # captures whatever is returned untouched

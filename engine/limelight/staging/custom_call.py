@@ -32,7 +32,7 @@ def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) 
 
     With `closures` the rule is also asked about tensors from outside that the body uses.
     """
-    with Tracer(name) as tracer:
+    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
         tensors = [
             x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
         ]

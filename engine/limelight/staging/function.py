@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
 from limelight import events, frames, source
-from limelight.dispatch import active
+from limelight.dispatch import active, outer_scope
 from limelight.errors import ArgumentError, SignatureError
 from limelight.spec import TensorSpec
 from limelight.staging import baked, budget, declared, eagerly, miss, outputs
@@ -147,7 +147,18 @@ class Function:
         return self._find(call.key) or self._trace_once(call, run=False)
 
     def explain(self, *args: Any, **kwargs: Any) -> Prediction:
-        """Whether this call would hit or miss, and why, without tracing or running anything."""
+        """Whether this call would hit or miss, and why, or what it would raise; nothing is traced or run.
+
+        Tensors may be given as `ll.TensorSpec`. The answer is true for a hit, and reads as sentences.
+
+        >>> import limelight as ll
+        >>> @ll.function
+        ... def double(x):
+        ...     return x + x
+        >>> y = double(ll.ones((3,)))
+        >>> bool(double.explain(ll.zeros((3,)))), double.explain(ll.ones((4,))).miss.reason
+        (True, 'argument `x` f32[3] -> f32[4] (axis 0: 3 -> 4)')
+        """
         return predict(self, args, kwargs)
 
     @property
@@ -274,7 +285,7 @@ class Function:
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
         read = baked.take(self.python_function, paths, call.key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
-        with on_create.override(creation.note), lift.override(lifter), tracer:
+        with on_create.override(creation.note), lift.override(lifter), outer_scope.override(""), tracer:
             result = self._traced(*args, **kwargs)
             tensors, shape = outputs.split(result, self.name)
             graph = tracer.finish(tensors)

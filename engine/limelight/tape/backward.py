@@ -90,7 +90,8 @@ def _walk(
             continue
         if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
             line = source_of(entry)
-            with source.pretend((line, *caller) if line is not None else caller):
+            scope = line.scope if isinstance(line, source.ScopedSource) else ""
+            with source.pretend((line, *caller) if line is not None else caller), dispatch.in_gradient(scope):
                 _pull_one(entry, grads, masks[index], wanted)
         else:
             _pull_one(entry, grads, masks[index], wanted)

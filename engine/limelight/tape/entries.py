@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, NamedTuple
 
-from limelight import dtypes
+from limelight import dispatch, dtypes, source
 from limelight.registry import SAVED, Recipe
 from limelight.registry import Entry as Raw
 from limelight.source import Position, Source
@@ -56,6 +57,17 @@ def source_of(raw: Raw) -> Source | None:
     """The user's line that ran the op."""
     code, instruction = raw[4:SAVED]
     return None if code is None else Position(code, instruction).resolve()
+
+
+def placed(frame: FrameType | None) -> tuple[Any, int]:
+    """`source.place`; in a name scope of a trace, as a line that has that scope: its gradient is named after it."""
+    code, instruction = source.place(frame)
+    scope = dispatch.name_scope_now()
+    if not scope or code is None or isinstance(code, source.ScopedSource):
+        return code, instruction
+    line = source.ScopedSource(*Position(code, instruction).resolve())
+    line.scope = scope
+    return (line, 0)
 
 
 def records(entries: Iterable[Raw]) -> tuple[EntryRecord, ...]:

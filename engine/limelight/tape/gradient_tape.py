@@ -23,7 +23,7 @@ from limelight.registry import Entry, Op, Recipe
 from limelight.tape import backward
 from limelight.tape.again import again, leftovers
 from limelight.tape.backward import uid_of
-from limelight.tape.entries import EntryRecord, opened, records, saved_bytes, specs_of
+from limelight.tape.entries import EntryRecord, opened, placed, records, saved_bytes, specs_of
 from limelight.tape.jacobians import Jacobians, Pull
 from limelight.tape.notes import KEPT, Edge, Note, edge_of, named, note
 from limelight.tensor import Tensor, new_uid
@@ -156,7 +156,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            place = source.place(_getframe(1))
+            place = placed(_getframe(1))
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)
@@ -247,7 +247,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         names = tuple([named(y) if y.dtype in INEXACT else 0 for y in outs])
         self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
-        place = source.place(_getframe(2))
+        place = placed(_getframe(2))
         if op.multiple:
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
         else:

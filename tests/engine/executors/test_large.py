@@ -10,10 +10,11 @@ import pytest
 import limelight as ll
 from limelight.executors import plan, step
 from limelight.graph import Graph, Literal, Node, Value, parse, to_dot, verify
+from limelight.graph.effects import EffectOrder
 from limelight.optimise import optimise
 from limelight.registry import get
 from limelight.spec import TensorSpec
-from limelight.trace import EffectOrder, Tracer
+from limelight.trace import Tracer
 
 N = 100_000
 F3 = TensorSpec((3,))

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import limelight as ll
 from limelight.executors import emit, plan, step
 from limelight.graph import Graph, Literal, Node, Value, parse, show, verify
+from limelight.graph.effects import EffectOrder
 from limelight.optimise import optimise
 from limelight.registry import get
 from limelight.spec import TensorSpec
-from limelight.trace import EffectOrder
 
 UNARY = {
     "tanh": np.tanh,
