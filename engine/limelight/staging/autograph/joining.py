@@ -164,7 +164,10 @@ class _Joining(NamedTuple):
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:
             raise self._differ(
-                str(x.spec), str(y.spec), f"write ll.astype(..., ll.{x.dtype.name}) in one of them", path
+                str(x.spec),
+                str(y.spec),
+                f"write ll.astype(..., ll.{(dtypes.promote(x.dtype, y.dtype) or x.dtype).name}) in one of them",
+                path,
             )
         if x.ndim != y.ndim:
             raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
