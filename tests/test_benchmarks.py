@@ -211,3 +211,13 @@ def test_verdicts_take_the_worst_row_or_the_mean(report):
 def test_times_are_shown_in_readable_units(report):
     shown = [report.show_seconds(s) for s in (None, 2.345e-7, 9.99e-5, 1.234e-4, 0.25)]
     assert shown == ["-", "0.23", "99.90", "123", "250 ms"]
+
+
+def test_the_cost_of_explanations_is_printed_for_each_kind_of_difference():
+    command = [sys.executable, "explain.py", "30", "3"]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    head, *rows = done.stdout.splitlines()
+    assert head.startswith("30 leaves, 3 traces")
+    assert {"one shape", "all objects", "one key more"} <= {row[:24].strip() for row in rows}
+    assert all(0 < float(row.split()[-2]) for row in rows)
