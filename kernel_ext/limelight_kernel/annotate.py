@@ -8,12 +8,12 @@ What happened to each node on the way is told by the records of the passes.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from limelight.graph.text import describe
-from limelight_kernel.story import NodeStory, shared_line
+from limelight_kernel.story import NodeStory, line_of, shared_line, stories
 from limelight_widgets.folds.fates import Fate, fates
 
 if TYPE_CHECKING:
@@ -76,47 +76,21 @@ def annotate(
         if not any(line in marks for line in range(first, last + 1)):
             marks[first] = (TRACE_TIME, "")
     own = _innermost(traced, cell.filename)
+    told = stories(traced, optimised, known, cell.filename)
     return tuple(
-        Line(
-            number,
-            text,
-            *_counted(marks.get(number, ("", "")), own.get(number, [])),
-            story=_told(own.get(number, []), traced, optimised, known),
-        )
+        Line(number, text, *_counted(marks.get(number, ("", "")), own[number]), story=tuple(told.get(number, ())))
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )
 
 
-def _counted(mark: tuple[str, str], nodes: Sequence[Node]) -> tuple[str, int, str]:
-    return mark[0], len(nodes), mark[1]
+def _counted(mark: tuple[str, str], nodes: int) -> tuple[str, int, str]:
+    return mark[0], nodes, mark[1]
 
 
-def _told(
-    nodes: Sequence[Node], traced: Graph | None, optimised: Graph | None, known: Mapping[Node, Fate]
-) -> tuple[NodeStory, ...]:
-    """What became of the nodes of a line; nothing where that is not known."""
-    if traced is None or optimised is None:
-        return ()
-    return tuple(
-        NodeStory(
-            describe(traced, node),
-            known[node].words,
-            tuple(describe(optimised, one) for one in known[node].after),
-            known[node].groups,
-        )
-        for node in nodes
-        if node in known
-    )
-
-
-def _innermost(graph: Graph | None, filename: str) -> dict[int, list[Node]]:
-    """The nodes of `graph` itself, each under the innermost line of the cell that made it."""
-    found: dict[int, list[Node]] = {}
-    for node in [] if graph is None else graph.nodes:
-        line = next((source.line for source in node.stack if source.file == filename), None)
-        if line is not None:
-            found.setdefault(line, []).append(node)
-    return found
+def _innermost(graph: Graph | None, filename: str) -> Counter[int]:
+    """How many nodes of `graph` itself each line made, as the innermost of the cell's lines that did."""
+    lines = (line_of(node, filename) for node in ([] if graph is None else graph.nodes))
+    return Counter(line for line in lines if line)
 
 
 def _mark(

@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import frames, source
 from limelight.devices import list_devices
-from limelight_kernel import completion, execution, tracebacks
+from limelight_kernel import completion, execution, grad, tracebacks
 from limelight_kernel.magics import LimelightMagics
 from limelight_kernel.session import Session
 
@@ -137,7 +137,8 @@ def _mark_machinery() -> None:
     _machinery.extend([os.path.dirname(__file__), os.path.dirname(IPython.__file__)])
     for folder in _machinery:
         source.hide(folder)
-    source.end_stacks_at(execution.__file__)  # what called the magic is no part of what made a staged op
+    for ours in (execution, grad):  # what called the magic is no part of what made a staged op, or its gradient
+        source.end_stacks_at(ours.__file__)
     for module in ("IPython.core.async_helpers", "ipykernel.ipkernel"):
         found = importlib.util.find_spec(module)
         if found is not None and found.origin is not None:

@@ -42,7 +42,8 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, detailed: bool = Fal
 def _told(told: NodeStory) -> list[str]:
     """What became of one op, as it was traced and as it runs, on lines of text."""
     after = [f"  runs as  {text}" for text in told.optimised] if told.optimised else []
-    return [f"· {told.traced}", *(f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()), *after]
+    where = f"  (in {told.inside})" if told.inside else ""
+    return [f"· {told.traced}{where}", *(f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()), *after]
 
 
 def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False, stories: bool = True) -> str:
@@ -68,13 +69,17 @@ def _code_cell(line: Line, detailed: bool) -> str:
     if not line.story:
         return _code(line.text) + remarks
     told = "".join(
-        f'<tr valign="top">{_cell(_code(one.traced))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>'
+        f'<tr valign="top">{_cell(_traced(one))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>'
         for one in line.story
     )
     titles = "".join(f'<th align="left">{title}</th>' for title in ("as traced", "what happened", "as it runs"))
     table = f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>'
     folded = f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
     return folded + remarks.removeprefix("<br>")
+
+
+def _traced(told: NodeStory) -> str:
+    return _code(told.traced) + (f" (in {escape(told.inside)})" if told.inside else "")
 
 
 def _runs_as(told: NodeStory) -> str:

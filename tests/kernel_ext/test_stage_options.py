@@ -61,6 +61,14 @@ def test_what_nothing_uses_is_pruned_and_a_rule_is_named(notebook):
     assert "pruned: nothing uses it" in text
 
 
+def test_ops_in_bodies_of_loops_have_their_stories_too(notebook):
+    notebook("%%stage -o ran\nn = ll.while_loop(lambda n: n < 9,\n    lambda n: n + 2 * 3, [ll.constant(0)])")
+    lines = notebook("ran.lines").value
+    assert [told.inside for told in lines[1].story if "add" in told.traced] == ["body"]
+    assert (lines[1].mark, lines[1].nodes) == ("staged", 1), "the constant 0 alone is of the graph itself"
+    assert any("less" in told.traced and told.inside == "cond" for told in lines[0].story)
+
+
 # --- bounds on traces
 
 

@@ -204,3 +204,38 @@ def _graphs_in(state):
     elif isinstance(state, list):
         for value in state:
             yield from _graphs_in(value)
+
+
+def test_branches_of_a_switch_and_bodies_of_loops_are_nested_graphs():
+    def program(n, xs):
+        chosen = ll.switch(n, [lambda: ll.exp(xs), lambda: ll.tanh(xs), lambda: xs * 2.0])
+        total, _ = ll.scan(lambda carry, x: (carry + ll.sqrt(x), carry), ll.constant(0.0), ll.abs(chosen))
+        return total
+
+    function = ll.function(program)
+    function(ll.constant(1), ll.ones((3,)))
+    state = limelight_widgets.graph(function).state()
+    top = state["graphs"][state["variants"][0]["graph"]]
+    calls = {
+        node["op"]: [state["graphs"][callee] for callee, _ in node["calls"]] for node in top["nodes"] if "calls" in node
+    }
+    assert [next(node["op"] for node in graph["nodes"]) for graph in calls["switch"]] == ["exp", "tanh", "constant"]
+    (body,) = calls["scan"]
+    assert "sqrt" in [node["op"] for node in body["nodes"]]
+    assert "call" not in limelight_widgets.graph(function).static().text.splitlines()[0]
+
+
+def test_traced_and_optimised_nodes_lead_to_each_other():
+    def program(x):
+        return ll.exp(x) + ll.exp(x) * 2.0
+
+    function = ll.function(program)
+    function(ll.ones((3,)))
+    state = limelight_widgets.graph(function).state()
+    before, after = (state["graphs"][variant["graph"]]["nodes"] for variant in state["variants"])
+    words, standing = before[1]["became"]
+    assert words.startswith("shared with line ") or words.startswith("shared with an earlier exp")
+    (kept,) = standing
+    assert after[kept]["op"] == "exp"
+    assert after[kept]["was"] == [0, 1]
+    assert {node.get("fused") for node in after} == {None, 1}
