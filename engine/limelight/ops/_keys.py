@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from limelight import shapes
-from limelight.errors import AxisError
+from limelight.errors import ArgumentError, AxisError
 from limelight.shapes import Shape
 
 Key = tuple[Any, ...]
@@ -28,6 +28,20 @@ def filled(key: Key, values: Sequence[Any]) -> tuple[Any, ...]:
     """The key as NumPy takes it, with `values` at its marks in order."""
     feed = iter(values)
     return tuple([_fill(part, feed) for part in key])
+
+
+def among_arrays(key: Key, arrays: Sequence[Any], positions: Sequence[Any]) -> tuple[Key, tuple[Any, ...]]:
+    """The key, and its operands in order: arrays or positions; where there are both, positions become arrays.
+
+    So has NumPy integers among arrays. Raises ArgumentError where one of the positions is a bound of a slice.
+    """
+    if not arrays or not positions:
+        return key, tuple(arrays or positions)
+    if any(isinstance(part, tuple) and "t" in part for part in key):
+        raise ArgumentError("arrays and symbolic bounds of a slice in one index: write it in two steps, x[i:j][k]")
+    feeds = {"i": iter(arrays), "t": iter(positions)}
+    operands = tuple([next(feeds[part]) for part in key if isinstance(part, str)])
+    return tuple(["i" if part == "t" else part for part in key]), operands
 
 
 def partly_filled(key: Key, values: Sequence[int | None] | None) -> Key:

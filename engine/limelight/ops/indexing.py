@@ -12,7 +12,7 @@ from limelight.devices import CPU0
 from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
-from limelight.ops._keys import Key, array_shape, basic_shape, filled, native, partly_filled
+from limelight.ops._keys import Key, among_arrays, array_shape, basic_shape, filled, native, partly_filled
 from limelight.ops._scattered import add_rows, checked_places, refuse_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
@@ -392,9 +392,7 @@ class _Parser:
         self.axis += mask.ndim
 
     def result(self) -> tuple[Key, Tensor | None]:
-        key = tuple(self.key)
-        if self.arrays and self.positions:
-            raise ArgumentError("arrays and symbolic positions in one index: write it in two steps, x[i:j][k]")
-        if self.arrays:
-            return key, self.arrays[0] if len(self.arrays) == 1 else _pack_indices(tuple(self.arrays))
-        return key, _pack_indices(tuple(self.positions)) if self.positions else None
+        key, arrays = among_arrays(tuple(self.key), self.arrays, self.positions)
+        if "i" in key:
+            return key, arrays[0] if len(arrays) == 1 else _pack_indices(arrays)
+        return key, _pack_indices(arrays) if arrays else None

@@ -114,6 +114,18 @@ def test_slices_between_symbolic_positions(start, stop, size):
     np.testing.assert_array_equal(g.numpy(), scattered(array, (slice(start, stop), 1), weights))
 
 
+def test_symbolic_positions_among_arrays():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    rows, columns = np.array([[1], [0]]), np.array([2, 0, 3])
+    pick = [lambda i, j: (i, rows), lambda i, j: (rows, j, columns), lambda i, j: (i, slice(1, None), columns)]
+    for key in pick:
+        F = ll.function(lambda x, i, j, key=key: x[key(i, j)])
+        found = F(ll.constant(x), ll.constant(1), ll.constant(-1))
+        np.testing.assert_array_equal(found.numpy(), x[key(1, -1)])
+    with pytest.raises(ll.errors.ArgumentError, match="two steps"):
+        ll.function(lambda x, i: x[:i, rows])(ll.constant(x), ll.constant(1))
+
+
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=3, min_side=0))
 def test_gradients_reduce_to_the_shapes_of_broadcast_operands(example):
     shapes = example.input_shapes
