@@ -11,6 +11,9 @@ from limelight.explain.leaks import Leaks as Leaks
 from limelight.explain.leaks import leaks as leaks
 from limelight.explain.nan import Nan as Nan
 from limelight.explain.nan import nan as nan
+from limelight.explain.purity import Impurity as Impurity
+from limelight.explain.purity import Purity as Purity
+from limelight.explain.purity import purity as purity
 from limelight.explain.retrace import Retrace as Retrace
 from limelight.explain.retrace import retrace as retrace
 from limelight.explain.side_effects import SideEffect as SideEffect
