@@ -4,7 +4,7 @@
 >>> leaves
 [3, 1, 2]
 >>> unflatten(structure, [30, 10, 20])
-{'a': 30, 'b': [10, 20]}
+{'b': [10, 20], 'a': 30}
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from limelight.errors import ArgumentError
+
+
+class Keys(tuple[Any, ...]):
+    """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back."""
+
+    order: tuple[Any, ...]
 
 
 class Structure(NamedTuple):
@@ -183,10 +189,16 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def _sorted_keys(tree: Mapping[Any, Any]) -> tuple[Any, ...]:
+    order = tuple(tree)
     try:
-        return tuple(sorted(tree))
+        found = tuple(sorted(order))
     except TypeError:  # keys of several types have no order of their own
-        return tuple(sorted(tree, key=lambda key: (type(key).__name__, repr(key))))
+        found = tuple(sorted(order, key=lambda key: (type(key).__name__, repr(key))))
+    if found == order:
+        return found
+    keys = Keys(found)
+    keys.order = order
+    return keys
 
 
 def _build(structure: Structure, feed: Iterator[Any]) -> Any:
@@ -202,5 +214,6 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
     if kind is tuple:
         return tuple(children)
     if kind is dict:
-        return dict(zip(structure.keys, children, strict=True))
+        made = dict(zip(structure.keys, children, strict=True))
+        return {key: made[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else made
     return kind(**dict(zip(structure.keys, children, strict=True)))
