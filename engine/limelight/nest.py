@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from limelight.errors import ArgumentError
 
 
-class Keys(tuple[Any, ...]):
+class Keys(tuple[Any, ...]):  # noqa: SLOT001  # a tuple takes no slots
     """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back."""
 
     order: tuple[Any, ...]
