@@ -313,14 +313,14 @@ def test_print_is_heard_once_per_trace(capsys):
 
 
 def test_a_number_takes_on_the_dtype_that_it_meets():
-    def total(xs):
-        s = 0
+    def total(xs, s):
         for x in xs:
             s = s + x
         return s
 
-    for dtype in ("float16", "bfloat16", "float64", "int64"):
-        assert str(staged(total)(ll.ones((3,), dtype=dtype)).dtype) == dtype
+    for dtype, start in (("float16", 0.0), ("bfloat16", 0), ("float64", 0.0), ("float32", 0), ("int64", 0)):
+        found = staged(total)(ll.ones((3,), dtype=dtype), start)
+        assert (str(found.dtype), found.item()) == (dtype, 3)
 
 
 def test_run_eagerly_runs_the_source_itself():
@@ -373,9 +373,12 @@ def test_values_that_are_no_tensors_may_go_through_unchanged():
         name, extra = "a", {"k": 2.0}
         if x > 0:
             name = "a"
+            size = 1000
             y = x * extra["k"]
         else:
+            size = 1000
             y = x
+        y = y + 0 * ll.sum(ll.ones((size,)))
         for _ in range(2):
             name = name + "b"
         return y if name == "abb" else -y
