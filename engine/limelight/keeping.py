@@ -37,7 +37,7 @@ def _roots() -> Iterator[tuple[dict[str, Any], str]]:
         file = getattr(module, "__file__", None)
         users = name == "__main__" or (file is not None and not _is_foreign(file))
         if users and isinstance(module, ModuleType):
-            yield vars(module), f"a name of module {name}"
+            yield vars(module), "a global name" if name == "__main__" else f"a name of module {name}"
     for frame in [*_frames(sys._getframe(1)), *_frames_of_traceback()]:
         if source.is_library(frame.f_code) or source.is_installed(frame.f_code.co_filename):
             continue

@@ -117,7 +117,8 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
         return LeakedTensorError(
             f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: "
             f"{x.name}, {x.spec}{made}. It has no value outside{here}.{held} Return it from the "
-            "function instead of storing it in a global, list or attribute; for a value between calls use ll.Variable"
+            "function instead of storing it in a global, list or attribute; to keep a value between calls use "
+            "ll.Variable"
         )
     if x._tracer not in dispatch.stack():
         return SymbolicValueError(
