@@ -61,7 +61,7 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
         if found is not None:
             found._captured()
     except DeadVariableError as error:
-        return Prediction(function.name, True, found, error=_said(error))
+        return Prediction(function.name, False, found, error=_said(error))
     except (LimelightError, TypeError) as error:  # as the call itself would
         return Prediction(function.name, False, error=_said(error))
     if found is not None:
