@@ -29,8 +29,10 @@ def while_loop(
 
     `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
     The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
-    `shape_invariants`, a list of shapes for the leaves with None for sizes that change, relaxes that. Differentiable;
-    the intermediates of each iteration that the backward pass needs are stacked. With `back_prop=False` none are, and
+    `shape_invariants`, a list of shapes for the leaves with None for sizes that change, relaxes that. Differentiable:
+    what the backward pass needs of each iteration is stacked, what does not change is kept once, and
+    `GradientTape.saved_bytes` says how much that is. Less is kept with `ll.recompute_grad` around the body, which
+    computes it again. With `back_prop=False` nothing is, and
     no gradient leads through the loop. Raises ArgumentError for functions that cannot be called and for a
     `maximum_iterations` that is not a number from 0 on.
 

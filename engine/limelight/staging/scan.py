@@ -32,8 +32,9 @@ def scan(
     With `reverse` it begins with the last row; the `y`s stand where their rows do.
 
     Staged, it is one node, whose body is traced once; run eagerly, a Python loop. Differentiable to any order: of each
-    step what its gradient needs is stacked, and what does not change from step to step is kept once. Raises
-    ControlFlowError for rows of different numbers, ArgumentError where `fn` cannot be called.
+    step what its gradient needs is stacked, and what does not change from step to step is kept once
+    (`GradientTape.saved_bytes`); with `ll.recompute_grad` around `fn` only the carries are. Raises ControlFlowError for
+    rows of different numbers, ArgumentError where `fn` cannot be called.
 
     >>> import limelight as ll
     >>> total, sums = ll.scan(lambda s, x: (s + x, s + x), ll.constant(0.0), ll.constant([1.0, 2.0, 3.0]))
