@@ -137,8 +137,11 @@ def _mark_machinery() -> None:
     _machinery.extend([os.path.dirname(__file__), os.path.dirname(IPython.__file__)])
     for folder in _machinery:
         source.hide(folder)
-    for ours in (execution, grad):  # what called the magic is no part of what made a staged op, or its gradient
-        source.end_stacks_at(ours.__file__)
+    for ours in (
+        execution.__file__,
+        grad.__file__,
+    ):  # what called the magic is no part of what made a staged op, or its gradient
+        source.end_stacks_at(ours)
     for module in ("IPython.core.async_helpers", "ipykernel.ipkernel"):
         found = importlib.util.find_spec(module)
         if found is not None and found.origin is not None:

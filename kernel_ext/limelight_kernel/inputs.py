@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight import nest
 from limelight.errors import SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging.signature import part_of
+from limelight.staging.signature import describe_object, part_of
 from limelight.tensor import Tensor, constant
 from limelight.variables import Resource, Variable
 from limelight_kernel.analysis import Names, analyse
@@ -38,8 +38,8 @@ class Pinned:
 
     def __init__(self, value: object) -> None:
         self.value = value
-        if isinstance(value, Variable):
-            self.__limelight_name__ = f"variable {value.name}"  # what signatures call it
+        variable = f"variable {value.name}" if isinstance(value, Variable) else ""
+        self.__limelight_name__ = variable or describe_object(value)  # what signatures call it
 
     def __repr__(self) -> str:
         named = f" {self.value.name}" if isinstance(self.value, Variable) else ""

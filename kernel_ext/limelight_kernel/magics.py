@@ -23,7 +23,7 @@ from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
 from limelight_kernel.session import Session, position
 from limelight_kernel.why import Explanation
-from limelight_kernel.would import hunt, written_call
+from limelight_kernel.would import ask, written_call
 
 
 @magics_class
@@ -207,6 +207,10 @@ class LimelightMagics(Magics):
     @argument(
         "--nan", nargs=REMAINDER, metavar="CALL", help="name the first op that makes a NaN or infinity in this call"
     )
+    @argument(
+        "--pure", nargs=REMAINDER, metavar="CALL", help="trace this call twice, on the side, and tell what differs"
+    )
+    @argument("--leaks", action="store_true", help="list tensors of its traces that something has kept")
     @keep_argument
     @output_can_be_silenced
     @no_var_expand
@@ -216,18 +220,22 @@ class LimelightMagics(Magics):
 
             %explain double
             %explain --nan double(x=x / 0)
+            %explain --pure double(x=x)
 
-        --nan runs the call op by op; it changes no variable and assigns no name.
+        --nan runs the call op by op; it changes no variable and assigns no name. --pure runs the Python code twice.
 
-        From Python: limelight.explain.retrace(double), .side_effects(double), .baked(double), .nan(double, x=x / 0)
+        From Python: limelight.explain.retrace, .side_effects, .baked, .nan, .purity, .leaks
         """
         given = arguments.parse(self.explain, line)
         if given.nan is not None:
-            return self._keep(given, PlainText(hunt(self.session, written_call(line, "--nan"))))
+            return self._keep(given, PlainText(ask(self.session, written_call(line, "--nan"), explain.nan, "--nan")))
+        if given.pure is not None:
+            twice = ask(self.session, written_call(line, "--pure"), explain.purity, "--pure")
+            return self._keep(given, PlainText(twice))
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
-        return self._keep(given, Explanation.of(function))
+        return self._keep(given, PlainText(explain.leaks(function)) if given.leaks else Explanation.of(function))
 
     @magic_arguments()
     @keep_argument

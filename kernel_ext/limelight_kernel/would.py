@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
 
-from limelight import explain
 from limelight_kernel.arguments import unquoted
 from limelight_kernel.session import Session, is_function
 from limelight_kernel.staged import StagedCell
 
 _WOULD = "%trace_cache --would"
-_NAN = "%explain --nan"
 
 
 def written_call(line: str, flag: str = "--would") -> str:
@@ -36,12 +35,12 @@ def would(session: Session, text: str, function: Any = None) -> Any:
         raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
 
 
-def hunt(session: Session, text: str) -> Any:
-    """The first number that is not finite in the call `text`; raises UsageError as `would` does."""
-    called, args, kwargs = _taken_apart(session, text, _NAN)
+def ask(session: Session, text: str, question: Callable[..., Any], flag: str) -> Any:
+    """What `question` says of the function and the arguments of the call `text`; raises UsageError as `would` does."""
+    called, args, kwargs = _taken_apart(session, text, f"%explain {flag}")
     if isinstance(called, StagedCell):
         kwargs = called.sent(kwargs)
-    return explain.nan(called, *args, **kwargs)
+    return question(called, *args, **kwargs)
 
 
 def _taken_apart(session: Session, text: str, where: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

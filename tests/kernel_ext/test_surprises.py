@@ -136,6 +136,34 @@ def test_explain_finds_the_first_nan(notebook):
     assert repr(notebook("%explain --nan f(x)").value) == "all numbers of `<lambda>` are finite for these arguments"
 
 
+def test_explain_traces_twice_and_tells_what_differs(notebook):
+    notebook("import itertools\ncount = itertools.count()")
+    notebook("f = ll.function(lambda t: t + float(next(count)), name='f')")
+    assert "constant: 1.0, then 2.0" in repr(notebook("%explain --pure f(x)").value)
+    notebook("%%stage -q step\ny = x * 2 + np.random.normal()")
+    said = flat(repr(notebook("%explain --pure step()").value))
+    assert said.startswith("`step` did not trace twice alike")
+    assert "host randomness" in said or "draws once for each trace" in said
+    assert notebook("step.trace_count, step()[0]['y'].shape").value == (1, (1, 2))
+
+
+def test_explain_lists_what_something_has_kept(notebook):
+    notebook("@ll.function\ndef f(t):\n    seen.append(t + 1)\n    return t\nf(x);")
+    assert "kept as" in repr(notebook("%explain f --leaks").value)
+    notebook("seen.clear()")
+    assert repr(notebook("%explain f --leaks").value) == "no symbolic tensor has outlived its trace"
+
+
+def test_one_switch_shows_the_librarys_frames(notebook):
+    notebook("f = ll.function(lambda t: t @ t)")
+    assert "limelight" not in notebook("f(ll.ones([2, 3]))", fails=True).out.replace("limelight.errors", "")
+    notebook("ll.config.show_library_frames()")
+    try:
+        assert "engine/limelight/" in notebook("f(ll.ones([2, 3]))", fails=True).out
+    finally:
+        notebook("ll.config.show_library_frames(False)")
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
