@@ -312,15 +312,17 @@ def test_print_is_heard_once_per_trace(capsys):
     assert capsys.readouterr().out.split() == ["f", "if", "else", "for", "while"]
 
 
-def test_a_number_takes_on_the_dtype_that_it_meets():
+@pytest.mark.parametrize(
+    ("dtype", "start"), [("float16", 0.0), ("bfloat16", 0), ("float64", 0.0), ("float32", 0), ("int64", 0)]
+)
+def test_a_number_takes_on_the_dtype_that_it_meets(dtype, start):
     def total(xs, s):
         for x in xs:
             s = s + x
         return s
 
-    for dtype, start in (("float16", 0.0), ("bfloat16", 0), ("float64", 0.0), ("float32", 0), ("int64", 0)):
-        found = staged(total)(ll.ones((3,), dtype=dtype), start)
-        assert (str(found.dtype), found.item()) == (dtype, 3)
+    found = staged(total)(ll.ones((3,), dtype=dtype), start)
+    assert (str(found.dtype), found.item()) == (dtype, 3)
 
 
 def test_run_eagerly_runs_the_source_itself():
