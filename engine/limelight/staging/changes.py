@@ -284,6 +284,11 @@ class _Comparison:
 
     def _leaf(self, path: str, i: int, j: int) -> None:
         before, after = self.old.parts[i], self.new.parts[j]
+        kind = before[0]
+        if kind != after[0] or kind == "tensor":  # first, since there may be a thousand of these
+            cause = Cause.TYPE if kind != after[0] else _tensor_cause(before, after)
+            self.changes.append(_new((path, cause, before, after, "")))
+            return
         cause = cause_of(before, after)
         if cause is not Cause.ALIASING:
             self.changes.append(_new((path, cause, before, after, _note(cause, before, after))))
