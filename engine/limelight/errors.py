@@ -43,6 +43,13 @@ class ArgumentError(LimelightError, ValueError):
     """An argument outside its range, or an unknown option. See docs/errors/ArgumentError.md."""
 
 
+class CallError(ArgumentError, TypeError):
+    """Arguments that a layer does not take: too many, too few, or by a name that it does not have.
+
+    See docs/errors/CallError.md.
+    """
+
+
 class AxisError(ArgumentError, IndexError):
     """An axis that the tensor does not have, or an index beyond one. See docs/errors/AxisError.md."""
 

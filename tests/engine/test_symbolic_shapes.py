@@ -28,7 +28,7 @@ class Model(NamedTuple):
 def attention() -> Any:
     class Attending(ll.Module):
         def __init__(self) -> None:
-            self.attend = ll.nn.MultiHeadAttention(2, 4)
+            self.attend = ll.nn.MultiHeadAttention(2, depth=4)
             self.out = ll.nn.Dense(3)
 
         def __call__(self, x: Any) -> Any:

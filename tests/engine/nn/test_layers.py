@@ -187,7 +187,10 @@ def test_reprs_read_like_the_calls_that_make_them():
     [
         (lambda: ll.nn.Dense(0), "Dense: units must be a positive int, got 0"),
         (lambda: ll.nn.Dense(2.5), "Dense: units must be a positive int, got 2.5"),
-        (lambda: ll.nn.Dense(2, activation="relu"), "a function such as ll.nn.relu, got 'relu'"),
+        (
+            lambda: ll.nn.Dense(2, activation="rely"),
+            "a function such as ll.nn.relu, .*'tanh'; got 'rely'; did you mean 'relu'",
+        ),
         (lambda: ll.nn.Dense(2, kernel_initializer="glorot"), "no initializer 'glorot'; did you mean 'glorot"),
         (lambda: ll.nn.Dropout(1.0), "Dropout: rate must be at least 0 and below 1, got 1.0"),
         (lambda: ll.nn.Sequential([ll.nn.Dense(2)]), r"got list; write Sequential\(\*layers\)"),

@@ -7,7 +7,8 @@ from limelight.errors import ShapeError
 from limelight.nn.functional.attention import dot_product_attention
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.dense import Dense
-from limelight.nn.layers.layer import Layer, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_flag, checked_size
 from limelight.ops.joining import concat, split, stack, unstack
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
@@ -37,6 +38,7 @@ class MultiHeadAttention(Layer):
     def __init__(
         self,
         heads: int,
+        *,
         depth: int | None = None,
         use_bias: bool = True,
         dtype: DTypeLike = "float32",
@@ -44,7 +46,7 @@ class MultiHeadAttention(Layer):
     ) -> None:
         self.heads = checked_size("MultiHeadAttention", "heads", heads)
         self.depth = depth if depth is None else checked_size("MultiHeadAttention", "depth", depth)
-        self.use_bias = use_bias
+        self.use_bias = checked_flag("MultiHeadAttention", "use_bias", use_bias)
         self.dtype = dtype
         self.kernel_initializer = kernel_initializer
         self.query: Dense | None = None

@@ -9,7 +9,14 @@ from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
-from limelight.nn.layers.layer import Activation, Layer, checked_activation, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import (
+    Activation,
+    checked_activation,
+    checked_flag,
+    checked_size,
+    checked_sizes,
+)
 from limelight.ops._windows import NAMES, PaddingLike, spatial_rank
 from limelight.ops.convolution import conv, conv_transpose
 from limelight.tensor import Tensor, TensorLike, as_tensor
@@ -25,11 +32,12 @@ class _Convolution(Layer):
         self,
         filters: int,
         window: int | Sequence[int],
+        *,
         stride: int | Sequence[int] = 1,
         padding: PaddingLike = "same",
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        activation: Activation | None = None,
+        activation: str | Activation | None = None,
         use_bias: bool = True,
         dtype: DTypeLike = "float32",
         kernel_initializer: str | Initializer = "glorot_uniform",
@@ -37,15 +45,15 @@ class _Convolution(Layer):
     ) -> None:
         name = type(self).__name__
         self.filters = checked_size(name, "filters", filters)
-        self.window = window if isinstance(window, int) else tuple(window)
-        self.stride = stride
+        self.window = checked_sizes(name, "window", window)
+        self.stride = checked_sizes(name, "stride", stride)
         self.padding = padding
-        self.dilation = dilation
+        self.dilation = checked_sizes(name, "dilation", dilation)
         self.groups = checked_size(name, "groups", groups)
         if filters % self.groups:
             raise ArgumentError(f"{name}: {filters} filters do not divide into {groups} groups")
         self.activation = checked_activation(name, activation)
-        self.use_bias = use_bias
+        self.use_bias = checked_flag(name, "use_bias", use_bias)
         self.dtype = dtype
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)

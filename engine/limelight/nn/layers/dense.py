@@ -7,7 +7,8 @@ from typing import Any
 from limelight.dtypes import DTypeLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.layer import Activation, Layer, checked_activation, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import Activation, checked_activation, checked_flag, checked_size
 from limelight.tensor import TensorLike
 from limelight.variables import Variable
 
@@ -27,7 +28,8 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Activation | None = None,
+        activation: str | Activation | None = None,
+        *,
         use_bias: bool = True,
         dtype: DTypeLike = "float32",
         kernel_initializer: str | Initializer = "glorot_uniform",
@@ -35,7 +37,7 @@ class Dense(Layer):
     ) -> None:
         self.units = checked_size("Dense", "units", units)
         self.activation = checked_activation("Dense", activation)
-        self.use_bias = use_bias
+        self.use_bias = checked_flag("Dense", "use_bias", use_bias)
         self.dtype = dtype
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from limelight.errors import ArgumentError
 from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_number
 from limelight.random import dropout_mask
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
@@ -22,7 +23,7 @@ class Dropout(Layer):
     """
 
     def __init__(self, rate: float) -> None:
-        if not 0.0 <= rate < 1.0:
+        if not 0.0 <= checked_number("Dropout", "rate", rate) < 1.0:
             raise ArgumentError(f"Dropout: rate must be at least 0 and below 1, got {rate}")
         self.rate = rate
 

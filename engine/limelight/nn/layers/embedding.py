@@ -5,7 +5,8 @@ from __future__ import annotations
 from limelight.dtypes import DTypeLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.layer import Layer, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_size
 from limelight.ops.embedding import embedding
 from limelight.tensor import Tensor, TensorLike
 
@@ -26,6 +27,7 @@ class Embedding(Layer):
         self,
         count: int,
         units: int,
+        *,
         dtype: DTypeLike = "float32",
         table_initializer: str | Initializer = "normal",
     ) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from limelight.dtypes import DTypeLike
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.settings import explained
 from limelight.tensor import Tensor, TensorLike, as_tensor
 from limelight.variables import Variable
-
-Activation: TypeAlias = Callable[[Tensor], Any]
 
 
 class Layer(Module):
@@ -39,6 +37,11 @@ class Layer(Module):
     rank: int | None = None
     features: int | None = None
     dtype: DTypeLike = "float32"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = explained(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
     def build(self, features: int) -> None:
         """Makes the weights for inputs whose last axis has `features` elements; to be defined by subclasses."""
@@ -89,18 +92,3 @@ def settings(layer: Any) -> list[str]:
 
 def _shown(value: Any) -> str:
     return str(getattr(value, "__name__", None) or repr(value))
-
-
-def checked_activation(owner: str, given: Any) -> Activation | None:
-    """`given`, which must be a function or None."""
-    if given is not None and not callable(given):
-        raise ArgumentError(f"{owner}: activation must be a function such as ll.nn.relu, got {given!r}")
-    activation: Activation | None = given
-    return activation
-
-
-def checked_size(owner: str, name: str, given: Any) -> int:
-    """`given`, which must be a positive int."""
-    if isinstance(given, bool) or not hasattr(given, "__index__") or given.__index__() < 1:
-        raise ArgumentError(f"{owner}: {name} must be a positive int, got {given!r}")
-    return int(given)

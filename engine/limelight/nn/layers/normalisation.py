@@ -6,7 +6,8 @@ from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm
-from limelight.nn.layers.layer import Layer, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_flag, checked_number, checked_size
 from limelight.tensor import Tensor, TensorLike
 from limelight.variables import Variable
 
@@ -15,11 +16,12 @@ class _Normalisation(Layer):
     """What all share: a scale and an offset for each channel (the last axis), either of which can be left out."""
 
     def __init__(
-        self, epsilon: float = 1e-5, use_scale: bool = True, use_offset: bool = True, dtype: DTypeLike = "float32"
+        self, *, epsilon: float = 1e-5, use_scale: bool = True, use_offset: bool = True, dtype: DTypeLike = "float32"
     ) -> None:
-        self.epsilon = epsilon
-        self.use_scale = use_scale
-        self.use_offset = use_offset
+        name = type(self).__name__
+        self.epsilon = checked_number(name, "epsilon", epsilon)
+        self.use_scale = checked_flag(name, "use_scale", use_scale)
+        self.use_offset = checked_flag(name, "use_offset", use_offset)
         self.dtype = dtype
         self.scale: Variable | None = None
         self.offset: Variable | None = None
@@ -50,16 +52,17 @@ class BatchNorm(_Normalisation):
 
     def __init__(
         self,
+        *,
         momentum: float = 0.9,
         epsilon: float = 1e-5,
         use_scale: bool = True,
         use_offset: bool = True,
         dtype: DTypeLike = "float32",
     ) -> None:
-        if not 0.0 <= momentum <= 1.0:
+        if not 0.0 <= checked_number("BatchNorm", "momentum", momentum) <= 1.0:
             raise ArgumentError(f"BatchNorm: momentum must lie between 0 and 1, got {momentum}")
         self.momentum = momentum
-        super().__init__(epsilon, use_scale, use_offset, dtype)
+        super().__init__(epsilon=epsilon, use_scale=use_scale, use_offset=use_offset, dtype=dtype)
         self.mean: Variable | None = None
         self.variance: Variable | None = None
 
@@ -113,13 +116,14 @@ class GroupNorm(_Normalisation):
     def __init__(
         self,
         groups: int,
+        *,
         epsilon: float = 1e-5,
         use_scale: bool = True,
         use_offset: bool = True,
         dtype: DTypeLike = "float32",
     ) -> None:
         self.groups = checked_size("GroupNorm", "groups", groups)
-        super().__init__(epsilon, use_scale, use_offset, dtype)
+        super().__init__(epsilon=epsilon, use_scale=use_scale, use_offset=use_offset, dtype=dtype)
 
     def build(self, features: int) -> None:
         if features % self.groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_sizes
 from limelight.ops._windows import PaddingLike
 from limelight.ops.pooling import avg_pool, max_pool
 from limelight.tensor import Tensor, TensorLike
@@ -14,10 +15,11 @@ class _Pool(Layer):
     """What both share: the arguments of `ll.nn.max_pool`."""
 
     def __init__(
-        self, window: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: PaddingLike = "valid"
+        self, window: int | Sequence[int], stride: int | Sequence[int] | None = None, *, padding: PaddingLike = "valid"
     ) -> None:
-        self.window = window
-        self.stride = stride
+        name = type(self).__name__
+        self.window = checked_sizes(name, "window", window)
+        self.stride = stride if stride is None else checked_sizes(name, "stride", stride)
         self.padding = padding
 
 

@@ -10,7 +10,8 @@ from limelight.nn import initializers
 from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
-from limelight.nn.layers.layer import Layer, checked_size
+from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.settings import checked_flag, checked_size
 from limelight.ops.creation import arange, zeros, zeros_like
 from limelight.ops.joining import concat, stack, unstack
 from limelight.staging.scan import scan
@@ -30,6 +31,7 @@ class Cell(Layer):
     def __init__(
         self,
         units: int,
+        *,
         dtype: DTypeLike = "float32",
         kernel_initializer: str | Initializer = "glorot_uniform",
         recurrent_initializer: str | Initializer = "orthogonal",
@@ -152,6 +154,7 @@ class Recurrent(Layer):
     def __init__(
         self,
         units: int,
+        *,
         return_sequences: bool = False,
         return_state: bool = False,
         unroll: bool | None = None,
@@ -161,11 +164,17 @@ class Recurrent(Layer):
         bias_initializer: str | Initializer = "zeros",
     ) -> None:
         self.units = checked_size(type(self).__name__, "units", units)
-        self.return_sequences = return_sequences
-        self.return_state = return_state
-        self.unroll = unroll
+        self.return_sequences = checked_flag(type(self).__name__, "return_sequences", return_sequences)
+        self.return_state = checked_flag(type(self).__name__, "return_state", return_state)
+        self.unroll = unroll if unroll is None else checked_flag(type(self).__name__, "unroll", unroll)
         self.dtype = dtype
-        self.cell = self.cell_type(units, dtype, kernel_initializer, recurrent_initializer, bias_initializer)
+        self.cell = self.cell_type(
+            units,
+            dtype=dtype,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+        )
 
     def build(self, features: int) -> None:
         self.cell.build(features)

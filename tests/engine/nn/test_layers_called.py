@@ -1,0 +1,89 @@
+"""How layers are made and called: settings by name, first calls that fail, `training`, sequences of layers."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+
+FOUND = "sizes of the inputs are not given, the first call finds them"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: ll.nn.LayerNorm(3),
+            r"^LayerNorm takes no positional arguments, only settings by name: epsilon, .*Got",
+        ),
+        (lambda: ll.nn.GroupNorm(2, 4), r"^GroupNorm takes 1 positional argument, groups; .*" + FOUND),
+        (lambda: ll.nn.BatchNorm(8), r"^BatchNorm takes no positional .*momentum, .*Got BatchNorm\(8\): " + FOUND),
+        (lambda: ll.nn.Conv(3, 16, 3), r"^Conv takes 2 positional arguments, filters and window; .*" + FOUND),
+        (lambda: ll.nn.ConvTranspose(3, 16, 3), r"^ConvTranspose takes 2 positional"),
+        (
+            lambda: ll.nn.LSTM(8, 32),
+            r"^LSTM takes 1 positional argument, units; by name also return_sequences, .*" + FOUND,
+        ),
+        (lambda: ll.nn.GRUCell(8, 32), r"^GRUCell takes 1 positional argument, units; by name also dtype"),
+        (lambda: ll.nn.MultiHeadAttention(32, 4), r"^MultiHeadAttention takes 1 positional argument, heads; .*depth"),
+        (lambda: ll.nn.Embedding(3, 4, 5), r"^Embedding takes 2 positional arguments, count and units"),
+        (lambda: ll.nn.Dropout(0.5, True), r"^Dropout takes 1 positional argument, rate\. Got"),
+        (lambda: ll.nn.MaxPool(2, 2, 1), r"^MaxPool takes 2 positional arguments, window and stride"),
+        (lambda: ll.nn.Conv(8, 3, strides=2), r"^Conv has no setting 'strides'; did you mean 'stride'\? Conv takes"),
+        (ll.nn.Dense, r"^Dense needs units; Dense takes"),
+        (lambda: ll.nn.Dense(2, units=3), r"^Dense: units was given twice"),
+    ],
+)
+def test_calls_that_do_not_fit_a_layer_say_what_it_takes(make, said):
+    with pytest.raises(ll.errors.CallError, match=said) as caught:
+        make()
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ll.nn.Dense(3, 4), "Dense: activation must be a function .*sizes of inputs are not given"),
+        (lambda: ll.nn.Dense(2, use_bias=3), "Dense: use_bias must be True or False, got 3"),
+        (lambda: ll.nn.LSTM(2, return_sequences=32), "LSTM: return_sequences must be True or False, got 32"),
+        (lambda: ll.nn.GroupNorm(2, use_scale=None), "GroupNorm: use_scale must be True or False, got None"),
+        (lambda: ll.nn.Conv(2, 3, stride=0), "Conv: stride must be a positive int, got 0"),
+        (lambda: ll.nn.Conv(2, "33"), "Conv: window must be a positive int, or one for each spatial axis; got '33'"),
+        (lambda: ll.nn.AvgPool(2.5), "AvgPool: window must be a positive int, got 2.5"),
+        (lambda: ll.nn.LayerNorm(epsilon=-1.0), "LayerNorm: epsilon must be a number of at least 0, got -1.0"),
+        (lambda: ll.nn.Dropout("0.5"), "Dropout: rate must be a number of at least 0, got '0.5'"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(make, said):
+    with pytest.raises(ll.errors.ArgumentError, match=said):
+        make()
+
+
+def test_a_layer_of_ones_own_gets_the_same_words_for_its_own_constructor():
+    class Scaled(ll.nn.Dense):
+        def __init__(self, units, *, by=1.0):
+            super().__init__(units, extent=by)
+
+    with pytest.raises(ll.errors.CallError, match=r"^Scaled has no setting 'bye'; did you mean 'by'\?"):
+        Scaled(2, bye=1.0)
+    with pytest.raises(ll.errors.CallError, match=r"^Dense has no setting 'extent'"):
+        Scaled(2)
+
+
+def test_an_error_within_a_constructor_stays_what_it_is():
+    class Wrong(ll.nn.Layer):
+        def __init__(self, units):
+            self.units = units + "1"
+
+    with pytest.raises(TypeError, match="unsupported operand") as caught:
+        Wrong(1)
+    assert not isinstance(caught.value, ll.errors.LimelightError)
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "sigmoid", "softmax"])
+def test_activations_may_be_named(name):
+    function = getattr(ll.nn, name, None) or getattr(ll, name)
+    x = ll.constant([[1.0, -2.0, 3.0]])
+    layer = ll.nn.Dense(3, activation=name, kernel_initializer="orthogonal")
+    assert (layer(x) == function(x @ layer.kernel + layer.bias)).numpy().all()
+    assert repr(layer).startswith(f"Dense(3, activation={name}")
