@@ -13,6 +13,7 @@ from limelight.devices import CPU0
 from limelight.errors import DeadVariableError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.spec import TensorSpec, VariableSpec
+from limelight.staging import named_call
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.deferred import Deferred
 from limelight.staging.gradient import call
@@ -27,7 +28,8 @@ class ConcreteFunction:
     """A graph function with what it captured: one entry of a trace cache, and callable by itself.
 
     Calling it with tensors (in the order of the traced leaves that are tensors or variables) runs the graph; nothing
-    is ever traced again.
+    is ever traced again. It may also be called as its Python function is, or by flat names (`pair_0` for `pair[0]`);
+    plain values that it was traced for may then be left out, and must be the same otherwise.
     """
 
     __limelight_leaf__ = True
@@ -50,6 +52,7 @@ class ConcreteFunction:
         self.miss: Any = None  # the full record behind `reason`
         self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
         self.fingerprint: Any = None  # see `closest`
+        self.binding: Any = None  # the signature of its Python function
         self.baked: Any = {}  # what its Python code read of the world, see `baked`
         self.index = 0
         self.trace_seconds = 0.0
@@ -81,6 +84,11 @@ class ConcreteFunction:
     def signature(self) -> str:
         """The abstract arguments on one line: "x: f32[32,784], training: True"."""
         return describe(self.paths, self.key)
+
+    @property
+    def full_signature(self) -> str:
+        """The same on several lines, with the kinds of parameters, the types of the results, and the captures."""
+        return self.signature if self.binding is None else named_call.in_full(self, self.binding)
 
     @property
     def device(self) -> str | None:
@@ -115,14 +123,16 @@ class ConcreteFunction:
 
     # Calling
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._called(tensors)
+            if named_call.is_structured(self.binding, args, kwargs, len(self.graph.arguments)):
+                return self._called(named_call.tensors_of(self.binding, self.key, self.paths, args, kwargs))
+            return self._called(args)
         except Exception as error:
             frames.trim(error)
             raise
 
-    def _called(self, tensors: tuple[Any, ...]) -> Any:
+    def _called(self, tensors: Sequence[Any]) -> Any:
         expected = self.graph.arguments
         if len(tensors) != len(expected):
             raise SignatureError(f"{self.name} takes {len(expected)} tensors ({self.signature}), got {len(tensors)}")

@@ -291,7 +291,7 @@ class Function:
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
-        entry.baked = read
+        entry.baked, entry.binding = read, self._signature
         return entry
 
     def _tell(self, entry: ConcreteFunction) -> None:

@@ -1,0 +1,122 @@
+"""Calling one trace as its Python function is called: by parameters, or by the flat names of its tensors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from limelight import nest
+from limelight.errors import SignatureError
+from limelight.staging.signature import Key, Signature, describe_part
+
+
+class _Missing:
+    """Stands for a tensor that has not been given."""
+
+
+_MISSING: Final = _Missing()
+_KINDS: Final = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional only",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.KEYWORD_ONLY: "keyword only",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+
+
+def flat_names(paths: Sequence[str]) -> list[str]:
+    """The paths of leaves as names that Python takes for keywords, each once: "pair[0]" is pair_0."""
+    found: list[str] = []
+    for path in paths:
+        name = re.sub(r"\W+", "_", path).strip("_")
+        name = name if name.isidentifier() else f"arg_{name}"
+        count = 0
+        while (unique := f"{name}_{count}" if count else name) in found:
+            count += 1
+        found.append(unique)
+    return found
+
+
+def is_structured(signature: Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: int) -> bool:
+    """Whether these are the arguments of the Python function, rather than just the tensors of a trace."""
+    if signature is None:
+        return False
+    nested = any(nest.flatten(x)[1] is not nest.LEAF for x in args)
+    return bool(kwargs) or nested or (len(args) != wanted and len(args) == len(signature.positional))
+
+
+def tensors_of(
+    signature: Signature, key: Key, paths: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[Any]:
+    """The tensors of a call by parameters. Plain values that the trace is bound to may be left out.
+
+    Raises SignatureError, which names function and parameter, for what is missing, unknown or not what is bound.
+    """
+    name, parameters = signature.name, signature.inspected.parameters
+    flat = dict(zip(flat_names(paths), range(len(paths)), strict=True))
+    anything = bool(signature.keywords_name)
+    named = {k: v for k, v in kwargs.items() if k in parameters or (anything and k not in flat)}
+    by_leaf = {flat[k]: v for k, v in kwargs.items() if k in flat and k not in named}
+    unknown = [k for k in kwargs if k not in named and k not in flat]
+    if unknown:
+        raise SignatureError(f"{name} has no parameter `{unknown[0]}`; it takes {', '.join(paths) or 'none'}")
+    leaves, parts = _bound(signature, key, args, named)
+    if len(parts) != len(key.parts):
+        raise SignatureError(f"{name} was traced for {len(key.parts)} values ({', '.join(paths)}), got {len(parts)}")
+    for i, leaf in by_leaf.items():
+        leaves[i], parts[i] = leaf, signature.call((leaf,), {}).key.parts[0] if key.parts[i][0] == "value" else parts[i]
+    for leaf, part, bound, path in zip(leaves, parts, key.parts, paths, strict=True):
+        if leaf is _MISSING:
+            raise SignatureError(f"{name}: argument `{path}` ({describe_part(bound)}) is missing")
+        if bound[0] not in ("tensor", "variable") and part != bound:
+            raise SignatureError(
+                f"{name}: argument `{path}`: expected {describe_part(bound)}, which this trace is bound to, got "
+                f"{describe_part(part)}; leave it out, or call the staged function, which has a trace for each value"
+            )
+    return [leaf for leaf, bound in zip(leaves, key.parts, strict=True) if bound[0] in ("tensor", "variable")]
+
+
+def _bound(
+    signature: Signature, key: Key, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    """Leaves and key parts of a call in which what is not given is what the trace is bound to."""
+    positional, keywords = signature.unbind([_value(part) for part in key.parts], key.structure)
+    known = signature.inspected.bind(*positional, **keywords).arguments
+    try:
+        given = signature.inspected.bind_partial(*args, **named)
+    except TypeError as error:
+        raise SignatureError(f"{signature.name}() {error}") from None
+    for parameter in signature.inspected.parameters:
+        if parameter not in given.arguments and parameter in known:
+            given.arguments[parameter] = known[parameter]
+    ordered = {p: given.arguments[p] for p in signature.inspected.parameters if p in given.arguments}
+    given.arguments.clear()
+    given.arguments.update(ordered)
+    call = signature.call(given.args, given.kwargs)
+    return list(call.leaves), list(call.key.parts)
+
+
+def _value(part: tuple[Any, ...]) -> Any:
+    if part[0] in ("tensor", "variable"):
+        return _MISSING
+    if part[0] == "object":
+        return part[1].target()
+    return part[1](part[2]) if part[1] in (float, complex) else part[2]
+
+
+def in_full(entry: Any, signature: Signature) -> str:
+    """A trace's signature on several lines: parameters with their kinds, values of the result, captures."""
+    lines = [f"{entry.name}("]
+    for path, part in zip(entry.paths, entry.key.parts, strict=True):
+        root = re.split(r"[\[.]", path)[0]
+        parameter = signature.inspected.parameters.get(root)
+        kind = _KINDS[parameter.kind] if parameter is not None else ""
+        bound = "" if part[0] in ("tensor", "variable") else "= "
+        lines.append(f"  {path}: {bound}{describe_part(part)}" + (f"  ({kind})" if kind else ""))
+    results = ", ".join(str(value.spec) for value in entry.graph.outputs)
+    lines.append(f") -> {results or 'nothing'}")
+    names = entry.graph.input_names[len(entry.graph.arguments) :]
+    lines += [f"  captures {name}: {v.spec}" for name, v in zip(names, entry.graph.captures, strict=True)]
+    return "\n".join(lines)
