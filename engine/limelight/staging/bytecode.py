@@ -62,14 +62,20 @@ class _Made(NamedTuple):
     code: CodeType
 
 
-@functools.lru_cache(maxsize=4096)
 def uses_of(code: CodeType) -> Uses:
     """What `code` mentions; not what the functions inside it do."""
+    uses, inner = _found(code)
+    return Uses(uses, tuple([code.co_consts[i] for i in inner]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _found(code: CodeType) -> tuple[tuple[Use, ...], tuple[int, ...]]:
+    """The uses, and which constants are code that is run: equal code from another file has constants of its own."""
     walk = _Walk(code)
     for instruction in list(dis.get_instructions(code))[:_LONGEST]:
         walk.step(instruction)
-    inner = [x for x in code.co_consts if isinstance(x, CodeType) and not any(x is y for y in walk.escaped)]
-    return Uses(tuple(walk.uses), tuple(inner))
+    codes = [(i, x) for i, x in enumerate(code.co_consts) if isinstance(x, CodeType)]
+    return tuple(walk.uses), tuple([i for i, x in codes if not any(x is y for y in walk.escaped)])
 
 
 class _Walk:

@@ -219,3 +219,14 @@ def test_a_snapshot_costs_little() -> None:
         return time.perf_counter() - start
 
     assert min(once() for _ in range(20)) < 0.3e-3
+
+
+def test_equal_code_from_another_file_has_its_own_lines() -> None:
+    found = []
+    for file in ("first cell", "second cell"):
+        names: dict[str, Any] = {"ll": ll, "rate": 2.0}
+        exec(compile("def f(x):\n    return (lambda y: y * rate)(x)\n", file, "exec"), names)
+        f = ll.function(names["f"])
+        f(ll.constant(1.0))
+        found += [value.line.file for value in ll.explain.baked(f).records]
+    assert found == ["first cell", "second cell"]
