@@ -176,6 +176,7 @@ def test_159_recursion_on_python_numbers_ends_and_on_tensors_is_explained() -> N
         return x * power(x, n - 1)
 
     assert power(ll.constant(2.0), 5).item() == 32.0
+
     def down(x: Any, n: Any) -> Any:
         return x if n == 0 else down(x, n - 1)
 
