@@ -287,7 +287,9 @@ def test_code_that_converted_code_did_not_call():
             self.x = x if x > 0 else -x
 
     for f in (lambda x: Made(x).x, ll.grad(conditional)):
-        with pytest.raises(ControlFlowError, match=r"was not converted, since converted code did not call it: a library did"):
+        with pytest.raises(
+            ControlFlowError, match=r"was not converted, since converted code did not call it: a library"
+        ):
             staged(f)(ll.constant(1.0))
 
 
