@@ -87,3 +87,40 @@ def test_activations_may_be_named(name):
     layer = ll.nn.Dense(3, activation=name, kernel_initializer="orthogonal")
     assert (layer(x) == function(x @ layer.kernel + layer.bias)).numpy().all()
     assert repr(layer).startswith(f"Dense(3, activation={name}")
+
+
+FIRST = {
+    "Dense": (lambda: ll.nn.Dense(2), (4, 3), (4, 8)),
+    "Conv": (lambda: ll.nn.Conv(2, 3), (1, 4, 3), (1, 4, 4, 8)),
+    "LSTM": (lambda: ll.nn.LSTM(2), (1, 4, 3), (1, 4, 8)),
+    "GRUCell": (lambda: ll.nn.GRUCell(2), (4, 3), (4, 8)),
+    "BatchNorm": (ll.nn.BatchNorm, (4, 3), (4, 8)),
+    "GroupNorm": (lambda: ll.nn.GroupNorm(1), (4, 3), (4, 8)),
+    "MultiHeadAttention": (lambda: ll.nn.MultiHeadAttention(1), (1, 4, 3), (1, 4, 8)),
+    "Sequential": (lambda: ll.nn.Sequential(ll.nn.Dense(2), ll.nn.LSTM(4)), (4, 3), None),
+    "a sequence in a sequence": (lambda: ll.nn.Sequential(ll.nn.Sequential(ll.nn.LayerNorm())), (4, 3), (4, 8)),
+}
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("name", FIRST)
+def test_a_first_call_that_fails_leaves_the_layer_unbuilt(name, staged):
+    make, wrong, right = FIRST[name]
+    layer = make()
+    call = ll.function(layer) if staged else layer
+    with pytest.raises(ll.errors.LimelightError):
+        call(ll.ones(wrong, dtype="int32" if right else "float32"))
+    assert layer.variables == []
+    if right:
+        layer(ll.ones(right))
+        assert layer.variables
+
+
+def test_a_later_call_that_fails_keeps_the_weights():
+    layer = ll.nn.Sequential(ll.nn.Dense(2))
+    layer(ll.ones((4, 3)))
+    kernel = layer.layers[0].kernel
+    for wrong in (ll.ones((4, 8)), ll.ones((4, 3), dtype="int32")):
+        with pytest.raises(ll.errors.LimelightError):
+            layer(wrong)
+    assert layer.layers[0].kernel is kernel

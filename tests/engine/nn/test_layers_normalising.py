@@ -41,6 +41,7 @@ def test_averages_that_are_not_trainable_get_no_gradient_and_inference_changes_n
 
 def test_an_empty_batch_would_ruin_the_averages_and_is_refused():
     layer = ll.nn.BatchNorm()
+    layer(ll.ones((2, 3)), training=True)
     with pytest.raises(ll.errors.ShapeError, match=r"BatchNorm\(\) needs a batch to train on"):
         layer(ll.ones((0, 3)), training=True)
     with pytest.raises(ll.errors.ShapeError, match="needs a batch to train on"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, TypeAlias
 
 from limelight.dtypes import DTypeLike
 from limelight.errors import ShapeError
@@ -18,7 +18,8 @@ class Layer(Module):
     """Base class of layers whose weights depend on the size of the input's last axis.
 
     A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`.
-    `form` describes the input to people; `rank`, if not None, is how many axes it must have.
+    `form` describes the input to people; `rank`, if not None, is how many axes it must have. A first call that raises
+    leaves the layer as it was, without weights.
 
     Layers that act differently while a model is trained take a keyword, `training=False`: an ordinary argument, which a
     staged function therefore keys its traces by. There is no mode to forget to switch.
@@ -42,6 +43,16 @@ class Layer(Module):
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = explained(cls.__init__, cls.__name__)  # type: ignore[method-assign]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.features is not None or type(self).build is Layer.build:
+            return self.call(*args, **kwargs)
+        before = state_of(self)
+        try:
+            return self.call(*args, **kwargs)
+        except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
+            restore(before)
+            raise
 
     def build(self, features: int) -> None:
         """Makes the weights for inputs whose last axis has `features` elements; to be defined by subclasses."""
@@ -75,6 +86,24 @@ class Layer(Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(settings(self))})"
+
+
+State: TypeAlias = list[tuple[Module, dict[str, Any]]]
+
+
+def state_of(module: Module) -> State:
+    """The attributes of `module` and of all modules below it."""
+    found: State = [(module, dict(vars(module)))]
+    for _, child in module.edges():
+        found += state_of(child) if isinstance(child, Module) else []
+    return found
+
+
+def restore(state: State) -> None:
+    """Gives modules back the attributes that they had."""
+    for module, attributes in state:
+        vars(module).clear()
+        vars(module).update(attributes)
 
 
 def settings(layer: Any) -> list[str]:

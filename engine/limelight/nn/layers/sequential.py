@@ -9,6 +9,7 @@ from typing import Any
 
 from limelight.errors import ArgumentError
 from limelight.module import Module
+from limelight.nn.layers.layer import restore, state_of
 
 
 class Sequential(Module):
@@ -30,7 +31,20 @@ class Sequential(Module):
                 hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
                 raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
         self.layers = layers
+        self._called = False
         self._trained = tuple([takes_training(layer) for layer in layers])  # asked once: it takes longer than a layer
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._called:
+            return self.call(*args, **kwargs)
+        before = state_of(self)
+        try:
+            result = self.call(*args, **kwargs)
+        except BaseException:  # those before the layer that failed are built for an input that was not meant
+            restore(before)
+            raise
+        self._called = True
+        return result
 
     def call(self, x: Any, training: bool = False) -> Any:
         for layer, trained in zip(self.layers, self._trained, strict=True):
