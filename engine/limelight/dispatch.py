@@ -58,6 +58,10 @@ class Interpreter:
         if self.below is not None:
             self.below.left(x)
 
+    def watches(self, x: Any) -> bool:
+        """Whether somebody would want to know what becomes of a tensor."""
+        return self.below is not None and self.below.watches(x)
+
     def constant(self, array: Any, device: Device | None) -> Any:
         """A tensor with the value of a NumPy array that nobody else holds; a trace writes it into its graph."""
         assert self.below is not None

@@ -37,7 +37,6 @@ class Tensor:
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_device", "_uid")  # users may attach what they like
-    __array_ufunc__ = None  # ndarray + tensor is the tensor's business
     __limelight_leaf__ = True
     _data: Any
     _device: Device

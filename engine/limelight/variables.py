@@ -11,7 +11,7 @@ import numpy as np
 from limelight import backends, devices, dispatch, dtypes, events, shapes
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
-from limelight.eager import move, prepare
+from limelight.eager import foreign, move, prepare
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops.storing import CUT, assign_scatter, assign_scatter_add, assign_scatter_sub, assign_slice, static_key
 from limelight.registry import Op, defop
@@ -245,6 +245,9 @@ class Variable(Resource):
 
     def __as_tensor__(self) -> Tensor:
         return self.read_value()
+
+    __array_ufunc__ = foreign.of_ufunc  # ndarray + variable is an op, and not lost to gradients
+    __array_function__ = foreign.of_numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.read_value().__array__(dtype, copy)

@@ -1,17 +1,19 @@
-"""Tensors given to other libraries: to functions of NumPy, as any array-like or else with an error; and by DLPack.
+"""Tensors given to other libraries.
 
-Ufuncs (np.exp) do not come by here. They refuse tensors by themselves, because `Tensor.__array_ufunc__` is None, which
-is how `ndarray + tensor` becomes the tensor's business.
+NumPy's ufuncs are limelight's own ops; its functions take tensors as any array-like, or else raise an error; DLPack
+hands out copies.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from limelight import dispatch
 from limelight.errors import DTypeError, LimelightError
 from limelight.tensor import Tensor, method
 
@@ -21,7 +23,15 @@ KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
 
 @method("__array_function__")
 def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's protocol for `func(*args, **kwargs)`. Raises DTypeError where that takes no tensors."""
+    """NumPy's protocol for `func(*args, **kwargs)`. Raises DTypeError where that takes no tensors.
+
+    A function that takes one whose gradient somebody will ask for cuts its path: that brings a warning.
+    """
+    if dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)]):  # noqa: C419  # few
+        warnings.warn(
+            f"{_called(func)} takes the value of a tensor that is watched, and its gradient ends there; {_write(func)}",
+            stacklevel=2,
+        )
     try:
         return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]  # what would run without us
     except TypeError as error:
@@ -64,8 +74,55 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return found
 
 
+_OURS: Final = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "fabs": "abs", "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
+    "concatenate": "concat", "dot": "matmul", "amax": "max", "amin": "min",
+}  # fmt: skip
+"""NumPy's names of what has another one in the Array API."""
+
+
+@method("__array_ufunc__")
+def of_ufunc(self: Tensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+    """A ufunc of NumPy on tensors: limelight's op of that name, with a gradient, staged while tracing.
+
+    So is `ndarray + tensor`. Raises DTypeError for a ufunc without such an op, for its methods, and with `out=`.
+    """
+    ours = getattr(sys.modules["limelight"], _ours(ufunc), None)
+    if how != "__call__" or ours is None:
+        name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
+        raise DTypeError(f"{name} does not take tensors: write {name}(x.numpy()), which has no gradient")
+    if options:
+        raise DTypeError(
+            f"np.{ufunc.__name__} of tensors does not take {', '.join(options)}=: write the op without it, or give "
+            "NumPy x.numpy() (as in `array += x.numpy()`), which has no gradient"
+        )
+    return ours(*inputs)
+
+
+def _ours(func: Any) -> str:
+    name: str = func.__name__
+    return _OURS.get(name, name)
+
+
+def _called(func: Any) -> str:
+    home = getattr(func, "__module__", None) or "np"
+    return f"{home.replace('numpy', 'np', 1)}.{func.__name__}"
+
+
+def _write(func: Any) -> str:
+    """What to write instead of a function of NumPy."""
+    name = _called(func)
+    known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _ours(func))
+    return f"write {f'll.{_ours(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
+
+
 def _instead_of(func: Callable[..., Any]) -> str:
-    name, home = func.__name__, func.__module__.replace("numpy", "np", 1)
-    ours = home == "np" and hasattr(sys.modules["limelight"], name)
-    write = f"ll.{name}(x), or " if ours else ""
-    return f"{home}.{name} does not take tensors: write {write}{home}.{name}(x.numpy()), which has no gradient"
+    return f"{_called(func)} does not take tensors: {_write(func)}"
+
+
+def _tensors(args: Any) -> list[Tensor]:
+    """The tensors among arguments, and in lists among them."""
+    inside = [x for arg in args if isinstance(arg, (list, tuple)) for x in arg]
+    return [x for x in (*args, *inside) if isinstance(x, Tensor)]

@@ -266,6 +266,9 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._notes.append(note(op, attrs, inputs, out, source.place(_getframe(2))))
         return out
 
+    def watches(self, x: Any) -> bool:
+        return (x._uid in self._watched and self._recording) or super().watches(x)
+
     def left(self, x: Tensor) -> None:
         if x._uid in self._watched and self._recording:
             self._notes.append(note(None, (), (x,), (), source.place(_getframe(1))))

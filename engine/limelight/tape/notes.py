@@ -46,6 +46,11 @@ class Edge(NamedTuple):
     source: Source | None
 
 
+def departure(notes: Sequence[Note]) -> Source | None:
+    """The latest line at which something watched left for Python or NumPy."""
+    return next((each.source for each in reversed(notes) if each.op is None), None)
+
+
 def note(
     op: Op | None,
     attrs: tuple[Any, ...],
