@@ -49,6 +49,7 @@ def test_chains_and_diamonds_are_groups() -> None:
     [
         (["%1: f32[3] = tanh(%0)", "%2: f32[3] = exp(%1)"], "%1, %2"),  # both are returned
         (["%1: f32[3] = tanh(%0)", "%2: f32[3] = exp(%1)  @CPU:0"], "%2"),
+        (["%1: f32[3] = tanh(%0)", "%2: f32[3] = exp(%1)", "%3: f32[3] = sin(%1)"], "%2, %3"),
         (["%1: f32[1] = sum(%0)  {axis=None, keepdims=True}", "%2: f32[3] = add(%0, %1)"], "%2"),
         (["%1: f32[3] = tanh(%0)", "%2: f32[2,3] = broadcast_to(%1)  {shape=(2, 3)}"], "%2"),
     ],

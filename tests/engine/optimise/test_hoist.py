@@ -114,6 +114,15 @@ def test_scans_too(n: int) -> None:
             np.testing.assert_allclose(mine, eager, rtol=1e-4, atol=1e-5)
 
 
+def test_a_limit_of_no_iterations_counts_too() -> None:
+    large = np.ones((64, 64), np.float32)
+
+    def f(x: Any, w: Any) -> Any:
+        return ll.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y @ (w @ w)), (0, x), maximum_iterations=0)[1]
+
+    assert "matmul" not in ops(check(hoist, traced(f, large, large))[0])
+
+
 def test_effects_errors_and_other_devices_stay() -> None:
     v = ll.Variable(2.0)
 

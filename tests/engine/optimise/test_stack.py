@@ -59,6 +59,17 @@ def test_sums_of_products_are_one_product(n: int, sign: int, stacked: bool) -> N
     same_results(graph, better, arrays)
 
 
+def test_signs_are_followed_through_negatives() -> None:
+    def f(a: Any, g: Any) -> Any:
+        terms = [ll.sin(a * (i + 1.0)).mT @ ll.cos(g * (i + 1.0)) for i in range(4)]
+        return ll.negative(terms[0] + terms[1]) - (terms[2] + terms[3])
+
+    graph, arrays = traced(f, (4, 2), (4, 2))
+    better, _ = check(stack, graph)
+    assert ops(prune(better)[0]).count("matmul") == 1
+    same_results(graph, better, arrays)
+
+
 def test_sums_of_sums_and_common_factors() -> None:
     """What the gradients of a bias and of a scale look like."""
 
@@ -124,6 +135,7 @@ def test_operands_are_broadcast_once() -> None:
     better, record = run(spread, body(*lines, "return %2, %3, %4, %5", inputs=inputs))
     assert ops(better) == ["broadcast_to"] + ["multiply"] * 4
     assert (record.removed, record.added, len(record.rewired)) == (0, 1, 4)
+    assert {node.inputs[1] for node in better.nodes[1:]} == set(better.nodes[0].outputs)
     assert record.changes[0].source is None
     odd = [np.array([[np.nan, np.inf, -0.0], [1.0, -np.inf, 0.0]], np.float32), np.array([1.0, -0.0, -1], np.float32)]
     before, after = (results(graph, odd) for graph in (parse(body(*lines, "return %2, %5", inputs=inputs)), better))
