@@ -11,7 +11,9 @@ from limelight import explain
 from limelight_kernel.arguments import positive
 from limelight_kernel.expect import Traces, run_and_count
 from limelight_kernel.result import PlainText
+from limelight_kernel.retraces import Retraces
 from limelight_kernel.session import Session, position
+from limelight_kernel.staged import StagedCell
 from limelight_kernel.would import would, written_call
 from limelight_widgets.figures.differences import differences
 
@@ -47,7 +49,7 @@ def answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
     if given.diff:
         found = differences(asked, *(position(asked, number, "%trace_cache --diff") for number in given.diff))
         return PlainText(found) if given.text else found
-    return PlainText(explain.retrace(asked)) if given.why else None
+    return PlainText(Retraces(explain.retrace(asked), isinstance(asked, StagedCell))) if given.why else None
 
 
 def expecting(session: Session, given: Namespace, line: str, cell: str) -> tuple[Any, Traces]:

@@ -107,7 +107,8 @@ def _matcher(magics: LimelightMagics, session: Session) -> Callable[..., Any]:
         "tape": session.tape_names,
     }
     devices = {"-d": _devices, "--device": _devices}
-    return completion.matcher(methods, names, devices)
+    calls = dict.fromkeys(("--would", "--nan", "--pure"), session.function_names)
+    return completion.matcher(methods, names, {**devices, **calls})
 
 
 def _devices() -> list[str]:

@@ -43,7 +43,8 @@ def _told(told: NodeStory) -> list[str]:
     """What became of one op, as it was traced and as it runs, on lines of text."""
     after = [f"  runs as  {text}" for text in told.optimised] if told.optimised else []
     where = f"  (in {told.inside})" if told.inside else ""
-    return [f"· {told.traced}{where}", *(f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()), *after]
+    words = [f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()]
+    return [f"· {told.traced}{where}", *words, *after]
 
 
 def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False, stories: bool = True) -> str:

@@ -146,7 +146,8 @@ class StageResult:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         graphs = [self.graph] + ([self.gradient_graph] if self.gradient_graph is not None else [])
-        return {**self.static().bundle(), **widget_bundle(self._head(), graphs)}
+        head = next((head for head in (self._head(), self._head(False)) if len(head) < MOST_BYTES), self._head(False))
+        return {**self.static().bundle(), **widget_bundle(head, graphs)}
 
     def __str__(self) -> str:
         return self.static().text

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from limelight.graph.text import describe, nested
 from limelight_widgets.folds.fates import Fate, fates
+from limelight_widgets.units import counted
+
+MOST_STORIES = 40  # of one line: a loop in Python may make thousands of nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,22 @@ def stories(traced: Any, optimised: Any, known: Mapping[Any, Fate], filename: st
     Empty where there is no graph; `known` are the fates of the graph's own nodes.
     """
     found: dict[int, list[NodeStory]] = {}
+    untold: Counter[int] = Counter()
     if traced is None or optimised is None:
         return found
     parts = [("", traced, optimised, known), *_inside(traced, optimised)]
     for name, before, after, fate_of in parts:
         for node in before.nodes:
             line = line_of(node, filename)
-            if line and node in fate_of:
+            if line and len(found.get(line, ())) >= MOST_STORIES:
+                untold[line] += 1
+            elif line and node in fate_of:
                 fate = fate_of[node]
                 runs_as = tuple(describe(after, one) for one in fate.after)
                 story = NodeStory(describe(before, node), fate.words, runs_as, fate.groups, name)
                 found.setdefault(line, []).append(story)
+    for line, count in untold.items():
+        found[line].append(NodeStory(f"and {counted(count, 'more op')}", "", ()))
     return found
 
 

@@ -39,9 +39,11 @@ def test_names_of_staged_functions_come_first(complete, run):
     assert complete("t = %graph st") == ["step"]
 
 
-def test_values_of_a_flag(complete):
+def test_values_of_a_flag(complete, run):
     assert complete("%graph f --which ") == ["traced", "optimised"]
     assert complete("%graph f --which o") == ["optimised"]
+    run("import limelight as ll\nstep = ll.function(lambda x: x)")
+    assert complete("%trace_cache --would s") == complete("%explain --nan s") == ["step"]
     assert complete("%%stage -d C") == [d.short for d in ll.list_devices() if d.kind == "CPU"]
 
 

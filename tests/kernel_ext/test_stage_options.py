@@ -69,6 +69,14 @@ def test_ops_in_bodies_of_loops_have_their_stories_too(notebook):
     assert any("less" in told.traced and told.inside == "cond" for told in lines[0].story)
 
 
+def test_the_story_of_a_line_with_thousands_of_ops_is_cut(notebook):
+    ran = notebook("%%stage -a -o ran\ny = x\nfor i in range(2000):\n    y = y * 1.5 + x")
+    line = notebook("ran.lines").value[2]
+    assert (line.nodes, len(line.story)) == (4001, 41)
+    assert "· and 3,961 more ops" in ran.text
+    assert len(ran.shown[0].data["text/html"]) < 50_000
+
+
 # --- bounds on traces
 
 

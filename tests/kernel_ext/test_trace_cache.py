@@ -88,6 +88,18 @@ def test_diff_names_ops_that_only_one_trace_has(notebook):
     assert re.search(r"^deep +False +True", text, re.MULTILINE)
 
 
+def test_why_tells_of_every_trace_the_newest_first(notebook):
+    notebook("for n in range(2, 4):\n    step(ll.ones([n]))")
+    said = repr(notebook("%trace_cache step --why").value)
+    first, second, third = (said.index(words) for words in ("f32[2] -> f32[3]", "f32[1,2] -> f32[2]", "first call"))
+    assert first < said.index("Before that:") < second < third
+    notebook("for n in range(4, 14):\n    step(ll.ones([n]))")
+    said = repr(notebook("%trace_cache step --why").value)
+    assert "5 more before these. All of them by argument and cause:" in said
+    assert "traces cost argument cause latest" in " ".join(said.split())
+    assert notebook("kept = %trace_cache step --why\nlen(kept.view.records)").value == 13
+
+
 def test_clear(notebook):
     notebook("%trace_cache step --clear ;")
     assert notebook("len(step.trace_cache)").value == 0
