@@ -46,7 +46,7 @@ class show_library_frames:  # noqa: N801  # used as a function
     ...         return len(traceback.extract_tb(error.__traceback__))
     >>> hidden = depth()
     >>> with ll.config.show_library_frames():
-    ...     depth() > hidden
+    ...     depth() >= hidden
     True
     """
 

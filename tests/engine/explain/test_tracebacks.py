@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,14 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight import source
+from limelight import frames, source
 from limelight.errors import LimelightError, RunError, ShapeError
+
+
+@pytest.fixture(autouse=True)
+def no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames are left to a notebook that hides them, and other tests may have begun one."""
+    monkeypatch.setattr(frames, "_displays", weakref.WeakSet())
 
 
 def raised(f: Callable[[], Any]) -> Exception:
