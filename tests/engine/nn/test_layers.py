@@ -193,7 +193,7 @@ def test_reprs_read_like_the_calls_that_make_them():
         ),
         (lambda: ll.nn.Dense(2, kernel_initializer="glorot"), "no initializer 'glorot'; did you mean 'glorot"),
         (lambda: ll.nn.Dropout(1.0), "Dropout: rate must be at least 0 and below 1, got 1.0"),
-        (lambda: ll.nn.Sequential([ll.nn.Dense(2)]), r"got list; write Sequential\(\*layers\)"),
+        (lambda: ll.nn.Sequential(ll.tanh, [ll.tanh]), r"got list; write Sequential\(\*layers\)"),
         (lambda: ll.nn.Embedding(0, 2), "Embedding: count must be a positive int"),
     ],
 )

@@ -124,3 +124,45 @@ def test_a_later_call_that_fails_keeps_the_weights():
         with pytest.raises(ll.errors.LimelightError):
             layer(wrong)
     assert layer.layers[0].kernel is kernel
+
+
+TRAINED = {
+    "LSTM": (lambda: ll.nn.LSTM(4), (2, 3, 5)),
+    "GRUCell": (lambda: ll.nn.GRUCell(4), (2, 5)),
+    "Dense": (lambda: ll.nn.Dense(4), (2, 5)),
+    "Flatten": (ll.nn.Flatten, (2, 5)),
+    "MaxPool": (lambda: ll.nn.MaxPool(1), (2, 3, 5)),
+    "LayerNorm": (ll.nn.LayerNorm, (2, 5)),
+    "Conv": (lambda: ll.nn.Conv(4, 1), (2, 3, 5)),
+    "MultiHeadAttention": (lambda: ll.nn.MultiHeadAttention(1), (2, 3, 5)),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_layer_may_be_told_that_it_is_trained(name):
+    make, shape = TRAINED[name]
+    layer, x = make(), ll.ones(shape)
+    assert (layer(x, training=True) == layer(x, training=False)).numpy().all()
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        layer(x, trainig=True)
+
+
+def test_embedding_may_be_told_that_it_is_trained():
+    assert ll.nn.Embedding(3, 2)(ll.constant([1]), training=True).shape == (1, 2)
+
+
+def test_a_sequence_is_one_of_python():
+    layers = [ll.nn.Dense(2), ll.tanh, ll.nn.Dropout(0.5)]
+    model = ll.nn.Sequential(layers)
+    assert len(model) == 3
+    assert list(model) == layers
+    assert model[0] is layers[0]
+    assert model[-1] is layers[2]
+    first = model[:2]
+    assert isinstance(first, ll.nn.Sequential)
+    assert (first(ll.ones((1, 3))) == model(ll.ones((1, 3)))).numpy().all()
+    assert bool(ll.nn.Sequential())
+    with pytest.raises(IndexError, match="there is no layer 3; it has 3"):
+        model[3]
+    with pytest.raises(ll.errors.ArgumentError, match="layers are numbered, got 'x'"):
+        model["x"]

@@ -60,7 +60,8 @@ def test_a_transposes_initializer_sees_inputs_and_outputs_in_their_usual_order()
 def test_pools_hand_their_settings_on(layer, function):
     x = ll.constant(np.random.default_rng(0).normal(size=(2, 5, 5, 3)).astype("float32"))
     for settings in [(3,), (3, 1), ((2, 3), (1, 2), "same"), (2, 2, 1)]:
-        assert np.array_equal(layer(*settings)(x).numpy(), function(x, *settings).numpy())
+        named = dict(zip(("window", "stride", "padding"), settings, strict=False))
+        assert np.array_equal(layer(**named)(x).numpy(), function(x, *settings).numpy())
     assert repr(layer(3, 1, padding="same")) == f"{layer.__name__}(3, stride=1, padding='same')"
 
 

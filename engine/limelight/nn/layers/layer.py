@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 from limelight.dtypes import DTypeLike
 from limelight.errors import ShapeError
@@ -22,7 +23,8 @@ class Layer(Module):
     leaves the layer as it was, without weights.
 
     Layers that act differently while a model is trained take a keyword, `training=False`: an ordinary argument, which a
-    staged function therefore keys its traces by. There is no mode to forget to switch.
+    staged function therefore keys its traces by. There is no mode to forget to switch. All other layers may be called
+    with it, too: what `call` does not take it is not given.
 
     >>> import limelight as ll
     >>> class Scale(ll.nn.Layer):
@@ -38,13 +40,18 @@ class Layer(Module):
     rank: int | None = None
     features: int | None = None
     dtype: DTypeLike = "float32"
+    trained: ClassVar[bool] = False
+    """Whether `call` takes `training`; for other layers it makes no difference."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = explained(cls.__init__, cls.__name__)  # type: ignore[method-assign]
+        cls.trained = takes_training(cls.call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.trained:
+            kwargs.pop("training", None)
         if self.features is not None or type(self).build is Layer.build:
             return self.call(*args, **kwargs)
         before = state_of(self)
@@ -86,6 +93,15 @@ class Layer(Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(settings(self))})"
+
+
+def takes_training(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `training`, or takes any keyword."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # some functions written in C do not say what they take
+        return False
+    return "training" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 State: TypeAlias = list[tuple[Module, dict[str, Any]]]

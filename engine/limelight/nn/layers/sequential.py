@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
-from limelight.nn.layers.layer import restore, state_of
+from limelight.nn.layers.layer import restore, state_of, takes_training
 
 
 class Sequential(Module):
     """Layers, and functions of one tensor, applied one after another.
 
-    `training` is handed to those that take it. Raises ArgumentError for what cannot be called.
+    The layers may also come as one list. `training` is handed to those that take it, and only to them: a module of your
+    own whose `call` has layers with a `training` must take it itself and hand it on. `model[0]` is the first layer,
+    `model[:2]` a sequence of the first two, which are shared. Raises ArgumentError for what cannot be called.
 
     >>> import limelight as ll
     >>> model = ll.nn.Sequential(ll.nn.Dense(8), ll.nn.relu, ll.nn.Dropout(0.5), ll.nn.Dense(1))
@@ -25,14 +26,18 @@ class Sequential(Module):
     ['layers/0/kernel', 'layers/0/bias', 'layers/3/kernel', 'layers/3/bias']
     """
 
-    def __init__(self, *layers: Callable[..., Any]) -> None:
+    def __init__(self, *layers: Any) -> None:
+        if len(layers) == 1 and isinstance(layers[0], (list, tuple)):
+            layers = tuple(layers[0])
         for layer in layers:
             if not callable(layer):
                 hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
                 raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
-        self.layers = layers
+        self.layers: tuple[Callable[..., Any], ...] = layers
         self._called = False
-        self._trained = tuple([takes_training(layer) for layer in layers])  # asked once: it takes longer than a layer
+        self._trained = tuple(
+            [takes_training(_function(layer)) for layer in layers]
+        )  # asked once: it takes longer than a layer
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._called:
@@ -51,19 +56,32 @@ class Sequential(Module):
             x = layer(x, training=training) if trained else layer(x)
         return x
 
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter(self.layers)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Sequential(*self.layers[index])
+        try:
+            return self.layers[index]
+        except IndexError:
+            raise AxisError(f"Sequential: there is no layer {index}; it has {len(self.layers)}") from None
+        except TypeError:
+            raise ArgumentError(f"Sequential: layers are numbered, got {index!r}; write an int or a slice") from None
+
+    def __bool__(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         inside = "".join(f"\n{textwrap.indent(_shown(layer), '    ')}," for layer in self.layers)
         return f"Sequential({inside}\n)" if inside else "Sequential()"
 
 
-def takes_training(layer: Callable[..., Any]) -> bool:
-    """Whether a layer or function has a parameter `training`, or takes any keyword."""
-    function = layer.call if isinstance(layer, Module) else layer
-    try:
-        parameters = inspect.signature(function).parameters
-    except ValueError:  # some functions written in C do not say what they take
-        return False
-    return "training" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+def _function(layer: Callable[..., Any]) -> Callable[..., Any]:
+    return layer.call if isinstance(layer, Module) else layer
 
 
 def _shown(layer: Any) -> str:
