@@ -52,12 +52,12 @@ def each(name: str, what: str, value: int | Sequence[int], n: int, least: int = 
 
 
 def as_padding(name: str, value: PaddingLike, n: int) -> Padding:
-    """`value` as margins for each of `n` spatial axes, or "same". Raises ArgumentError."""
-    if isinstance(value, str) and value == "same":
+    """`value` as margins for each of `n` spatial axes, or "same"; words in any case. Raises ArgumentError."""
+    if isinstance(value, str) and value.lower() == "same":
         return "same"
     try:
         if isinstance(value, str):
-            found: Any = ((0, 0),) * n if value == "valid" else ()
+            found: Any = ((0, 0),) * n if value.lower() == "valid" else ()
         elif hasattr(value, "__index__"):
             found = ((value.__index__(), value.__index__()),) * n
         else:

@@ -13,7 +13,7 @@ from limelight.module import Module
 from limelight.ops.creation import zeros_like
 from limelight.optim.pairs import Gradient, check_lists, checked
 from limelight.optim.rows import Rows
-from limelight.optim.settings import not_negative
+from limelight.optim.settings import not_negative, refuse_unknown
 from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, TensorRef, as_tensor
 from limelight.variables import Variable
@@ -59,6 +59,12 @@ class Optimizer(Module):
         self._skipped: set[TensorRef] = set()
         # Under the property's own name, so that the variable's path is "learning_rate".
         vars(self)["learning_rate"] = _as_rate(learning_rate)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):
+            known = [k for k in vars(self) if k[0] != "_" and k not in ("step", "slots")]
+            refuse_unknown(type(self), name, known)
+        super().__setattr__(name, value)
 
     def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
         """What to subtract from `variable`, after bringing its `slots` up to date; to be defined by subclasses.

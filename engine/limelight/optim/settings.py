@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, Final
 
 from limelight.errors import ArgumentError
+
+_ELSEWHERE: Final = {
+    "lr": "learning_rate",
+    "rate": "learning_rate",
+    "learn_rate": "learning_rate",
+    "beta_1": "beta1",
+    "beta_2": "beta2",
+    "betas": "beta1",
+    "eps": "epsilon",
+    "decay": "weight_decay",
+    "wd": "weight_decay",
+}
+"""What settings are called in other libraries."""
+
+
+def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
+    """Raises ArgumentError for a new attribute that looks like one of the `known` settings misspelt."""
+    if name in inspect.signature(owner.__init__).parameters:  # type: ignore[misc]  # of the class it is called on
+        return
+    meant = _ELSEWHERE.get(name)
+    close = [meant] if meant in known else get_close_matches(name, known, n=1, cutoff=0.85)
+    if close:
+        raise ArgumentError(
+            f"{owner.__name__} has no setting {name!r}, which would do nothing; did you mean {close[0]!r}? It has "
+            f"{', '.join(known)}"
+        )
 
 
 def fraction(owner: str, name: str, value: float) -> float:
@@ -29,6 +58,6 @@ def not_negative(owner: str, name: str, value: float) -> float:
 
 
 def _number(owner: str, name: str, value: Any) -> Any:
-    if not hasattr(value, "__float__"):
+    if isinstance(value, str) or not hasattr(value, "__float__"):
         raise ArgumentError(f"{owner}: {name} must be a number, got {value!r} ({type(value).__name__})")
     return value

@@ -166,3 +166,11 @@ def test_a_sequence_is_one_of_python():
         model[3]
     with pytest.raises(ll.errors.ArgumentError, match="layers are numbered, got 'x'"):
         model["x"]
+
+
+def test_padding_may_be_written_in_capitals():
+    x = ll.ones((1, 5, 5, 2))
+    assert ll.nn.Conv(3, 3, padding="SAME")(x).shape == (1, 5, 5, 3)
+    assert ll.nn.Conv(3, 3, padding="Valid")(x).shape == (1, 3, 3, 3)
+    assert ll.nn.max_pool(x, 2, padding="VALID").shape == (1, 2, 2, 2)
+    assert ll.function(ll.nn.AvgPool(2, padding="SAME"))(x).shape == (1, 3, 3, 2)
