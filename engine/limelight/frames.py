@@ -63,6 +63,8 @@ class show_library_frames:  # noqa: N801  # used as a function
 def trim(error: BaseException) -> None:
     """Cuts the library's frames out of the traceback of `error` and of what caused it, unless they are wanted.
 
+    A cause that was raised in the library alone is not shown then; it stays `__context__`.
+
     To be called where an exception leaves the library, before a bare `raise`, which adds no frame.
     """
     if shown() or _displays or is_at_fault(error):
@@ -71,8 +73,12 @@ def trim(error: BaseException) -> None:
     for _ in range(_MOST_CAUSES):
         if current is None:
             return
+        cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
         current.__traceback__ = without(current.__traceback__, _is_library)
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        if cause is not None and without(cause.__traceback__, _is_library) is None:  # its words are in the message
+            current.__context__, current.__cause__, current.__suppress_context__ = cause, None, True
+            return
+        current = cause
 
 
 def is_at_fault(error: BaseException) -> bool:

@@ -215,7 +215,7 @@ def test_024_errors_at_run_time_name_function_op_shapes_and_line(here: Here) -> 
     message = str(caught.value)
     assert re.search(rf"take\(f32\[2,3\], i32\[1\]\) of inner failed: IndexError: .*\({a}: return ll.take", message)
     assert re.search(rf"called by outer \({b}: return inner\(v, i\) \* 2", message)
-    assert isinstance(caught.value.__cause__, IndexError)
+    assert isinstance(caught.value.__context__, IndexError)
     assert isinstance(caught.value, IndexError)
     with pytest.raises(IndexError, match=r"take.* failed: IndexError"):
         ll.take(ll.ones((2, 3)), ll.constant([7]), axis=0)
