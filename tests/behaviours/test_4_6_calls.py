@@ -76,9 +76,16 @@ def test_142_each_instance_has_its_own_cache():
 def test_142_an_instance_can_go_and_takes_its_traces():
     model = Model(2.0)
     model.step(x)
-    gone = weakref.ref(model), weakref.ref(model.step)
+    gone = weakref.ref(model), weakref.ref(model.step.__limelight_function__)
     del model
     assert [reference() for reference in gone] == [None, None]
+
+
+def test_142_a_method_keeps_its_instance_alive_as_pythons_do():
+    assert Model(3.0).step(x).tolist() == [3.0, 6.0]
+    steps = [Model(scale).step for scale in (3.0, 4.0)]
+    assert [step(x).tolist() for step in steps] == [[3.0, 6.0], [4.0, 8.0]]
+    assert [step.trace_count for step in steps] == [1, 1]
 
 
 def test_142_the_class_clears_all():

@@ -13,21 +13,21 @@ from typing import Any, Final, overload
 from limelight import events, frames, source
 from limelight.dispatch import active, outer_scope
 from limelight.errors import ArgumentError, SignatureError
-from limelight.spec import TensorSpec
 from limelight.staging import baked, budget, declared, eagerly, miss, outputs
 from limelight.staging.autograph import Converted
 from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
+from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
 from limelight.staging.methods import endless, weakly_bound
 from limelight.staging.options import check_bounds, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
-from limelight.staging.signature import Call, Identity, Key, Signature, plain_types, settle
+from limelight.staging.signature import Call, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
 from limelight.staging.turns import Turns
 from limelight.trace import Tracer
-from limelight.variables import Variable, lift, on_create, stand_in
+from limelight.variables import Variable, lift, on_create
 
 _ids: Final = itertools.count(1)
 _turns: Final = Turns()
@@ -180,8 +180,9 @@ class Function:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
         """A staged method: each instance has its own cache, which goes with it."""
-        if instance is None:
-            return self
+        return self if instance is None else Method.of(self._of(instance), instance)
+
+    def _of(self, instance: Any) -> Function:
         known = self._instances.get(id(instance))
         if known is not None and known[0]() is instance:
             return known[1]
@@ -279,7 +280,7 @@ class Function:
         paths = self._signature.paths(call.key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}
         leaves = [
-            _add_input(tracer, leaf, part, path, seen)
+            add_input(tracer, leaf, part, path, seen)
             for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
@@ -303,18 +304,30 @@ class Function:
             events.emit(events.Traced(self.name, self.id, entry.index, nodes, entry.trace_seconds))
 
 
-def _add_input(tracer: Tracer, leaf: Any, part: tuple[Any, ...], path: str, seen: dict[int, Variable]) -> Any:
-    """What the Python function sees in place of one leaf of its arguments; `seen` has the variables so far, by uid."""
-    if part[0] == "tensor":
-        return tracer.add_input(TensorSpec(part[2], part[1]), path)
-    if part[0] == "variable" and isinstance(leaf, Variable):
-        if leaf._uid in seen:
-            tracer.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
-        else:
-            seen[leaf._uid] = leaf if isinstance(part[-1], Identity) else stand_in(leaf)
-            tracer.bind_variable(seen[leaf._uid], path)
-        return seen[leaf._uid]
-    return leaf
+class Method(Function):
+    """A staged method as an attribute of its instance, which it keeps alive, as Python's bound methods do.
+
+    The function behind it is kept for the instance, and does not keep that alive; all that a method has is its.
+    """
+
+    __slots__ = ("__limelight_function__", "__self__")
+    __limelight_function__: Function  # what a trace cache keys it by
+    __self__: Any
+
+    @classmethod
+    def of(cls, function: Function, instance: Any) -> Method:
+        """The method of `instance` that `function` runs."""
+        method = object.__new__(cls)
+        method.__dict__ = function.__dict__  # the very same: what one learns, all know
+        method.__limelight_function__ = function
+        method.__self__ = instance
+        return method
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
 
 def _forget(owner: weakref.ref[Function], key: int, _: Any) -> None:
