@@ -311,6 +311,7 @@ class Method(Function):
     """
 
     __slots__ = ("__limelight_function__", "__self__")
+    __limelight_method__ = True
     __limelight_function__: Function  # what a trace cache keys it by
     __self__: Any
 

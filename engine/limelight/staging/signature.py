@@ -298,7 +298,8 @@ def _by_identity(x: Any) -> tuple[Any, ...]:
             f"a {type(x).__name__} cannot be part of a cache key: its contents may change or have no order; "
             "pass a tuple or list of its elements, or close over it"
         )
-    x = getattr(x, "__limelight_function__", x)  # a staged method is made anew each time it is asked for
+    if getattr(type(x), "__limelight_method__", False):  # made anew each time it is asked for
+        x = x.__limelight_function__
     try:
         return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
     except TypeError:
