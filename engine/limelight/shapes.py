@@ -50,7 +50,7 @@ def whole(op: str, what: str, n: Any) -> int:
 
 def wholes(op: str, what: str, given: Any) -> tuple[int, ...]:
     """One integer, or several, as a tuple; raises ArgumentError as `whole` does."""
-    several = isinstance(given, Sequence) or bool(getattr(given, "ndim", False))
+    several = (isinstance(given, Sequence) and not isinstance(given, str)) or bool(getattr(given, "ndim", False))
     return tuple([whole(op, what, n) for n in given]) if several else (whole(op, what, given),)
 
 
@@ -109,6 +109,8 @@ def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...
     """`axis` as sorted non-negative axes of a tensor of `rank` dimensions; None means all."""
     if axis is None:
         return tuple(range(rank))
+    if isinstance(axis, (str, float)):
+        raise ArgumentError(f"{op}: axis must be an int, a tuple of ints or None, got {axis!r} ({type(axis).__name__})")
     found = tuple([one_axis(op, rank, a) for a in wholes(op, "axis", axis)])
     if len(set(found)) != len(found):
         raise ArgumentError(f"{op}: axis {axis} names the same axis twice")

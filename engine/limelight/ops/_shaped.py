@@ -74,7 +74,7 @@ def rank_of(shape: Tensor) -> int:
 def as_shape(like: Any) -> Shape | Tensor:
     """What a public function got as a shape: a tuple of sizes, or a tensor as it is."""
     if isinstance(like, Tensor):
-        return like
+        return like if like.ndim else as_tensor(like).reshape((1,))  # a scalar is a vector's length, as an int is
     try:
         return shapes.as_shape(like)
     except ShapeError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes
+from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.eager import entry
 from limelight.ops._infer import SHORT, Axis, axis_attr, reduction
@@ -197,7 +197,7 @@ def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     >>> ll.argmax(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
     [1, 0]
     """
-    return _argmax(x, axis, keepdims)
+    return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
 
 
 _argmin = entry(defop(
@@ -219,4 +219,4 @@ def argmin(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     >>> ll.argmin(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
     [0, 1]
     """
-    return _argmin(x, axis, keepdims)
+    return _argmin(x, axis if axis is None else shapes.whole("argmin", "axis", axis), keepdims)

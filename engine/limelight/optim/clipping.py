@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from limelight import dtypes
 from limelight.errors import ArgumentError
@@ -23,7 +23,7 @@ def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
     >>> [g.tolist() for g in ll.optim.clip_by_value([ll.constant([3.0, -0.5])], 1.0)]
     [[1.0, -0.5]]
     """
-    positive("clip_by_value", "limit", limit)
+    _check("clip_by_value", gradients, limit)
     return [None if g is None else _each(g, lambda x: clip(x, -limit, limit)) for g in gradients]
 
 
@@ -34,7 +34,7 @@ def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
     >>> [g.tolist() for g in ll.optim.clip_by_norm([ll.constant([3.0, 4.0]), ll.constant(0.5)], 2.5)]
     [[1.5, 2.0], 0.5]
     """
-    positive("clip_by_norm", "limit", limit)
+    _check("clip_by_norm", gradients, limit)
     return [None if g is None else _scaled(g, global_norm([g]), limit) for g in gradients]
 
 
@@ -46,7 +46,7 @@ def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | N
     >>> [None if g is None else g.tolist() for g in clipped]
     [[1.5], None, 2.0]
     """
-    positive("clip_by_global_norm", "limit", limit)
+    _check("clip_by_global_norm", gradients, limit)
     norm = global_norm(gradients)
     return [None if g is None else _scaled(g, norm, limit) for g in gradients]
 
@@ -60,6 +60,7 @@ def global_norm(gradients: Gradients) -> Tensor:
     >>> ll.optim.global_norm([ll.constant([3.0]), None, ll.constant(4.0)]).item()
     5.0
     """
+    _check("global_norm", gradients)
     squares = [_squares(g) for g in gradients if g is not None]
     if not squares:
         raise ArgumentError("global_norm: no gradient (all are None); ll.explain.why_none says why one is None")
@@ -67,6 +68,14 @@ def global_norm(gradients: Gradients) -> Tensor:
     for square in squares[1:]:
         total = total + square
     return total.sqrt()
+
+
+def _check(name: str, gradients: Any, limit: float = 1.0) -> None:
+    """Raises ArgumentError unless there is a list of gradients and a positive limit."""
+    if not isinstance(gradients, (list, tuple)):
+        hint = "list(gradients.values())" if isinstance(gradients, dict) else "[gradient]"
+        raise ArgumentError(f"{name} needs a list of gradients, got {type(gradients).__name__}; write {hint}")
+    positive(name, "limit", limit)
 
 
 def _squares(gradient: Gradient) -> Tensor:

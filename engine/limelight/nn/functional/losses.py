@@ -1,7 +1,7 @@
-"""Losses. Predictions come first, targets second; both are floating unless it says otherwise.
+"""Losses. Predictions come first, floating; targets second, where integers and booleans count as floating numbers.
 
 `reduction` is "none" (a loss for each element or example), "mean" or "sum". Losses that are means by name are so by
-default; the others return one loss for each.
+default ("mean_squared_error", "mean_absolute_error"); the others return one loss for each. Each docstring says which.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from limelight import dtypes, shapes
-from limelight.errors import DTypeError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.nn.functional._operands import check_alike, choice, floating
 from limelight.ops import activations, softmaxes
 from limelight.ops.activations import relu, softplus
@@ -43,11 +43,27 @@ def _reduced(name: str, losses: Tensor, reduction: Reduction) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
 
 
+def _targets(name: str, x: Tensor, targets: TensorLike) -> Tensor:
+    """`targets` as a floating tensor: integers and booleans in the dtype of the predictions `x`."""
+    targets = as_tensor(targets)
+    if dtypes.kind(targets.dtype) in ("integer", "bool"):
+        return targets.astype(x.dtype)
+    return floating(name, targets)
+
+
+def _axis(name: str, axis: int) -> int:
+    """`axis`. Raises ArgumentError for a reduction in its place."""
+    if isinstance(axis, str):
+        raise ArgumentError(f"{name}: axis must be an int, got {axis!r}; write reduction={axis!r}")
+    return axis
+
+
 def _compared(
     name: str, each: Callable[[Tensor], Tensor], x: TensorLike, targets: TensorLike, reduction: Reduction
 ) -> Tensor:
     """`each` of the differences of predictions and targets, which must be alike."""
-    x, targets = floating(name, x), floating(name, targets)
+    x = floating(name, x)
+    targets = _targets(name, x, targets)
     check_alike(name, x, targets)
     return _reduced(name, each(x - targets), reduction)
 
@@ -82,10 +98,14 @@ def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: 
 
     Raises ShapeError unless the shapes are equal.
 
+    A loss for each, unless `reduction` says "mean" or "sum".
+
     >>> import limelight as ll
     >>> ll.nn.huber(ll.constant([0.5, 3.0]), ll.constant([0.0, 0.0])).tolist()
     [0.125, 2.5]
     """
+    if isinstance(delta, str):
+        raise ArgumentError(f"huber: delta must be a number, got {delta!r}; write reduction={delta!r}")
 
     def each(difference: Tensor) -> Tensor:
         size = abs(difference)
@@ -98,6 +118,8 @@ def log_cosh(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none
     """The logarithm of cosh(x - targets), without overflow: like `huber`, but smooth.
 
     Raises ShapeError unless the shapes are equal.
+
+    A loss for each, unless `reduction` says "mean" or "sum".
 
     >>> import limelight as ll
     >>> ll.nn.log_cosh(ll.constant([0.0]), ll.constant([0.0])).tolist()
@@ -118,11 +140,16 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
 
     Raises ShapeError unless the shapes are equal.
 
+    A loss for each, unless `reduction` says "mean" or "sum".
+
     >>> import limelight as ll
     >>> ll.nn.hinge(ll.constant([0.5, 2.0]), ll.constant([-1.0, 1.0])).tolist()
     [1.5, 0.0]
     """
-    x, targets = floating("hinge", x), floating("hinge", targets)
+    x, targets = floating("hinge", x), as_tensor(targets)
+    if dtypes.kind(targets.dtype) != "bool":  # those are 0 and 1, not -1 and 1
+        targets = _targets("hinge", x, targets)
+    targets = floating("hinge", targets)
     check_alike("hinge", x, targets)
     return _reduced("hinge", relu(1.0 - x * targets), reduction)
 
@@ -130,13 +157,18 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
 def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: Reduction = "none") -> Tensor:
     """The loss of each yes-or-no answer: -log of the probability that sigmoid(logits) gives to `labels`.
 
-    `labels` are 1.0 (yes), 0.0 (no) or between; broadcasting. Accurate for large logits of either sign.
+    `labels` are 1 (yes), 0 (no) or between, also integers or booleans; broadcasting. Accurate for large logits
+    of either sign.
+
+    A loss for each, unless `reduction` says "mean" or "sum".
 
     >>> import limelight as ll
     >>> ll.nn.sigmoid_cross_entropy(ll.constant([0.0]), ll.constant([1.0])).tolist()
     [0.6931471824645996]
     """
-    return _reduced("sigmoid_cross_entropy", activations.sigmoid_cross_entropy(logits, labels), reduction)
+    name = "sigmoid_cross_entropy"
+    x = floating(name, logits)
+    return _reduced(name, activations.sigmoid_cross_entropy(x, _targets(name, x, labels)), reduction)
 
 
 def softmax_cross_entropy(
@@ -155,7 +187,7 @@ def softmax_cross_entropy(
             class, such as one-hot; the shape of `logits`).
         axis: that of the classes.
         label_smoothing: from 0 to 1: how much of each label is spread over all classes (Szegedy et al. 2016).
-        reduction: "none", "mean" or "sum".
+        reduction: "none" (a loss for each example, by default), "mean" or "sum".
 
     Returns:
         The losses, in the shape of `logits` without `axis`, or their mean or sum.
@@ -168,7 +200,7 @@ def softmax_cross_entropy(
     """
     name = "softmax_cross_entropy"
     logits = floating(name, logits)
-    losses = softmaxes.softmax_cross_entropy(logits, labels, axis)
+    losses = softmaxes.softmax_cross_entropy(logits, labels, _axis(name, axis))
     if label_smoothing:
         evenly = -softmaxes.log_softmax(logits, axis).mean(axis)
         losses = (1.0 - label_smoothing) * losses + label_smoothing * evenly
@@ -181,6 +213,8 @@ def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, re
     `labels` are integers, in the shape of `log_probabilities` without `axis`. Raises ShapeError when they have another
     one, DTypeError when they are no integers.
 
+    A loss for each, unless `reduction` says "mean" or "sum".
+
     >>> import limelight as ll
     >>> ll.nn.nll(ll.constant([[-0.5, -1.0]]), ll.constant([1])).tolist()
     [1.0]
@@ -188,7 +222,7 @@ def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, re
     x, labels = floating("nll", log_probabilities), as_tensor(labels)
     if dtypes.kind(labels.dtype) != "integer":
         raise DTypeError(f"nll: labels must be class numbers, integers; got {labels.spec}")
-    place = shapes.one_axis("nll", x.ndim, axis)
+    place = shapes.one_axis("nll", x.ndim, _axis("nll", axis))
     wanted = x.shape[:place] + x.shape[place + 1 :]
     if not _agree(wanted, labels.shape):
         raise ShapeError(
@@ -209,6 +243,8 @@ def kl_divergence(
 
     `targets` are probabilities; where one is 0 it adds nothing. Raises ShapeError unless the shapes are equal.
 
+    A loss for each, unless `reduction` says "mean" or "sum".
+
     >>> import limelight as ll
     >>> ll.nn.kl_divergence(ll.log(ll.constant([0.5, 0.5])), ll.constant([1.0, 0.0])).item()
     0.6931471824645996
@@ -217,7 +253,9 @@ def kl_divergence(
     check_alike("kl_divergence", x, targets, "log-probabilities and targets")
     there = targets > 0
     each = where(there, targets * (log(where(there, targets, 1.0)) - where(there, x, 0.0)), 0.0)
-    return _reduced("kl_divergence", each.sum(shapes.one_axis("kl_divergence", x.ndim, axis)), reduction)
+    return _reduced(
+        "kl_divergence", each.sum(shapes.one_axis("kl_divergence", x.ndim, _axis("kl_divergence", axis))), reduction
+    )
 
 
 def cosine_similarity(x: TensorLike, y: TensorLike, /, axis: int = -1, epsilon: float = 1e-8) -> Tensor:
@@ -229,7 +267,7 @@ def cosine_similarity(x: TensorLike, y: TensorLike, /, axis: int = -1, epsilon: 
     >>> ll.nn.cosine_similarity(ll.constant([3.0, 0.0]), ll.constant([[5.0, 0.0], [0.0, 2.0]])).tolist()
     [1.0, 0.0]
     """
-    x, y = floating("cosine_similarity", x), floating("cosine_similarity", y)
+    x, y, axis = floating("cosine_similarity", x), floating("cosine_similarity", y), _axis("cosine_similarity", axis)
     shapes.broadcast("cosine_similarity", x.shape, y.shape)
 
     def unit(z: Tensor) -> Tensor:
