@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +72,10 @@ def annotate(
     fixed = _constant(traced) if traced is not None else set()
     known = fates(traced, optimised, records) if traced is not None and optimised is not None else {}
     marks = {line: _mark(nodes, kept.get(line, []), live, fixed, known) for line, nodes in made.items()}
-    for first, last in _statements(cell.tree.body):
+    heads = {line for line, nodes in made.items() if any(node.op.higher_order for node in nodes)}
+    for first, last, within in _statements(cell.tree.body, heads):
         if not any(line in marks for line in range(first, last + 1)):
-            marks[first] = (TRACE_TIME, "")
+            marks[first] = (STAGED if within else TRACE_TIME, "")
     own = _innermost(traced, cell.filename)
     told = stories(traced, optimised, known, cell.filename)
     return tuple(
@@ -164,10 +165,11 @@ def _constant(graph: Graph) -> set[Node]:
     return found
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
+def _statements(body: Iterable[ast.stmt], heads: Set[int], within: bool = False) -> Iterator[tuple[int, int, bool]]:
     """The first and last line of every simple statement, and of the head of every compound one.
 
-    A name or a literal by itself does nothing, and is left out.
+    A name or a literal by itself does nothing, and is left out. With each of them whether it stands within a compound
+    statement whose head, one of the lines in `heads`, is an op of the graph that runs the statements under it.
     """
     for statement in body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant):
@@ -175,9 +177,11 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
         blocks = [inner for inner in _blocks(statement) if inner]
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
         last = statement.end_lineno or statement.lineno
-        yield first, max(min([last, *(inner[0].lineno - 1 for inner in blocks)]), first)
+        last = max(min([last, *(inner[0].lineno - 1 for inner in blocks)]), first)
+        yield first, last, within
+        staged = isinstance(statement, ast.If | ast.While | ast.For) and not heads.isdisjoint(range(first, last + 1))
         for inner in blocks:
-            yield from _statements(inner)
+            yield from _statements(inner, heads, within or staged)
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -8,6 +8,7 @@ from html import escape
 
 from limelight_kernel.annotate import GLYPHS, MEANING, Line
 from limelight_kernel.story import NodeStory
+from limelight_widgets.figures.static import flush_left
 from limelight_widgets.units import counted
 
 WIDTH = 80
@@ -56,27 +57,30 @@ def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False,
     source = f'data-ll-source="{escape(label, quote=True)}"'
     rows = "".join(
         f'<tr valign="top" {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
-        f'<td align="left" nowrap>{_mark(line)}{GAP}</td>'
-        f'<td align="left">{_code_cell(line, detailed) if stories else _code(line.text)}</td></tr>'
+        f"{flush_left(f'{_mark(line)}{GAP}')}"
+        f"{flush_left(_code_cell(line, detailed) if stories else _code(line.text) + _remarks(line))}</tr>"
         for line in lines
     )
-    titles = (f'<th align="left">{title}</th>' for title in (f"line{GAP}", f"what became of it{GAP}", "code"))
+    titles = [flush_left(title, "th") for title in (f"line{GAP}", f"what became of it{GAP}", "code")]
     head = f"<tr>{''.join(titles)}</tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
+def _remarks(line: Line) -> str:
+    return "".join(f"<br>{escape(said)}" for said in line.remarks)
+
+
 def _code_cell(line: Line, detailed: bool) -> str:
-    remarks = "".join(f"<br>{escape(said)}" for said in line.remarks)
     if not line.story:
-        return _code(line.text) + remarks
+        return _code(line.text) + _remarks(line)
     told = "".join(
-        f'<tr valign="top">{_cell(_traced(one))}{_cell(escape(one.words))}{_cell(_runs_as(one))}</tr>'
+        f'<tr valign="top">{flush_left(_traced(one))}{flush_left(escape(one.words))}{flush_left(_runs_as(one))}</tr>'
         for one in line.story
     )
-    titles = "".join(f'<th align="left">{title}</th>' for title in ("as traced", "what happened", "as it runs"))
+    titles = "".join(flush_left(title, "th") for title in ("as traced", "what happened", "as it runs"))
     table = f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>'
     folded = f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
-    return folded + remarks.removeprefix("<br>")
+    return folded + _remarks(line).removeprefix("<br>")
 
 
 def _traced(told: NodeStory) -> str:
@@ -85,10 +89,6 @@ def _traced(told: NodeStory) -> str:
 
 def _runs_as(told: NodeStory) -> str:
     return "<br>".join(map(_code, told.optimised)) or "–"
-
-
-def _cell(html: str) -> str:
-    return f'<td align="left">{html}</td>'
 
 
 def html_legend(lines: Sequence[Line]) -> str:

@@ -103,6 +103,9 @@ def test_autograph_stages_python_control_flow(notebook):
     ran = notebook(cell)
     assert ran.value.numpy().tolist() == [[2.0, 4.0]]
     assert "2 ● staged           if ll.sum(x) > 0:" in ran.text
+    copied = notebook("%%stage --autograph\nif ll.sum(x) > 0:\n    z = x\nelse:\n    z = -x\nif 1 > 0:\n    q = 1").text
+    assert "3 ● staged               z = x" in copied, "it belongs to the branch, although it makes no op"
+    assert "7 ○ trace-time only      q = 1" in copied
     notebook("x = -x")
     ran = notebook(cell)
     assert "cache hit" in ran.text

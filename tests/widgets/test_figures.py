@@ -17,7 +17,7 @@ from limelight_widgets.figures.tables import cache_figure, devices_figure, tape_
 from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import CacheFold, DevicesFold, GraphFold, TapeFold
 
-ALLOWED = {"figure", "figcaption", "img", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "p"}
+ALLOWED = {"figure", "figcaption", "img", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "p", "div"}
 
 
 def opened(*names):

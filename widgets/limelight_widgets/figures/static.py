@@ -122,12 +122,11 @@ def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
 
 def html_table(table: Table) -> str:
     """The table as HTML that any reader shows."""
-    head = "".join(f'<th align="{_align(table, name)}">{escape(name)}</th>' for name in table.columns)
+    head = "".join(_cell(table, name, name, "th") for name in table.columns)
     rows = "".join(
         "<tr>"
         + "".join(
-            f'<td align="{_align(table, name)}">{escape(shortened(cell, CELL_WIDTH))}</td>'
-            for name, cell in zip(table.columns, row, strict=True)
+            _cell(table, name, shortened(cell, CELL_WIDTH)) for name, cell in zip(table.columns, row, strict=True)
         )
         + "</tr>"
         for row in table.rows
@@ -136,8 +135,15 @@ def html_table(table: Table) -> str:
     return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
 
 
-def _align(table: Table, name: str) -> str:
-    return "right" if name in table.numbers else "left"
+def _cell(table: Table, name: str, text: str, tag: str = "td") -> str:
+    if name in table.numbers:
+        return f'<{tag} align="right">{escape(text)}</{tag}>'
+    return flush_left(escape(text), tag)
+
+
+def flush_left(html: str, tag: str = "td") -> str:
+    """A cell of a table whose content is flush left even where the page's own style sets all cells flush right."""
+    return f'<{tag} align="left"><div align="left">{html}</div></{tag}>'
 
 
 def _message(heading: str, summary: str) -> str:
