@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ControlFlowError
 
 staged = functools.partial(ll.function, autograph=True)
 SCALE = 3.0
@@ -388,17 +387,3 @@ def test_values_that_are_no_tensors_may_go_through_unchanged():
         return y if name == "abb" else -y
 
     assert staged(f)(ll.constant(3.0)).item() == 6.0
-
-
-def test_an_error_leaves_the_cache_as_it_was():
-    def f(x, bad):
-        if x > 0 and bad:
-            y = x
-        return y
-
-    g = staged(f)
-    with pytest.raises(ControlFlowError):
-        g(ll.constant(1.0), True)
-    assert len(g.trace_cache) == 0
-    with pytest.raises(UnboundLocalError):
-        g(1.0, False)

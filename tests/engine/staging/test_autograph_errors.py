@@ -310,3 +310,17 @@ def test_python_decisions_do_all_of_it():
     out, last = staged(f)(ll.constant(2.0), 3)
     assert [x.item() for x in out] == [0.0, 2.0]
     assert last.item() == 2
+
+
+def test_an_error_leaves_the_cache_as_it_was():
+    def f(x, bad):
+        if x > 0 and bad:
+            y = x
+        return y
+
+    g = staged(f)
+    with pytest.raises(ControlFlowError):
+        g(ll.constant(1.0), True)
+    assert len(g.trace_cache) == 0
+    with pytest.raises(UnboundLocalError):
+        g(1.0, False)
