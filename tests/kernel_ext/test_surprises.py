@@ -53,6 +53,15 @@ def test_a_value_baked_in_is_told_when_it_has_changed(notebook):
     assert "Fix: give it a name in a cell above, `rate = ...`, and read `rate` here" in text
 
 
+def test_what_another_trace_has_baked_in_is_no_matter_of_this_one(notebook):
+    cell = "%%stage step\ny = x * config.rate"
+    notebook(cell)
+    notebook("config.rate = 0.25\nx = ll.ones([3, 2])")
+    assert "⚠" not in notebook(cell).text
+    notebook("x = ll.ones([1, 2])")
+    assert "⚠ baked in" in notebook(cell).text
+
+
 def test_the_printed_fix_helps(notebook):
     cell = "%%stage step\ny = x * rate\ny"
     notebook("rate = config.rate")
