@@ -17,7 +17,8 @@ def widget_bundle(html: str, graphs: Sequence[views.GraphView]) -> dict[str, Any
     """The widget's part of a MIME bundle: `html` above the live graphs; empty where no widget can run."""
     if not has_front_end():
         return {}
-    listing = ipywidgets.HTML(f'<div style="line-height: 1.4">{html}</div>')  # else each row is as tall as a button
+    # Else each row is as tall as a button, and the keys of JupyterLab take those that unfold a line.
+    listing = ipywidgets.HTML(f'<div style="line-height: 1.4" data-lm-suppress-shortcuts="true">{html}</div>')
     box = ipywidgets.VBox([listing, *(graph.widget for graph in graphs)])
 
     def close(change: Any) -> None:

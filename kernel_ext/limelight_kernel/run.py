@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from limelight.errors import LimelightError
 from limelight_kernel.binding import check_bindings
 from limelight_kernel.grad import Gradients, Recording
 from limelight_kernel.options import Options, Shown
@@ -52,8 +53,16 @@ def run_cell(
             session.keep(text, options, staged)
     times = measure(staged, done.entry) if shown.time else None  # before the notebook's names change
     _write_back(session, staged, done)
-    gradients = recording.finish(done, session.shell.user_ns) if recording is not None else None
+    gradients = _gradients(recording, done, session.shell.user_ns) if recording is not None else None
     return _result(staged, done, known and not shown.force, shown, times, gradients)
+
+
+def _gradients(recording: Recording, done: Run, scope: Mapping[str, Any]) -> Gradients:
+    """The gradients; the cell has run, so that one which cannot be computed is no error of the cell's."""
+    try:
+        return recording.finish(done, scope)
+    except LimelightError as error:
+        return Gradients(f"No gradient: {error}")
 
 
 def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | None]:

@@ -61,6 +61,10 @@ def test_lines_and_nodes_find_each_other(open_cells, picture) -> None:
     box(view, "matmul").click()
     expect(row(shown, 3)).to_have_attribute("aria-current", "true")
     expect(row(shown, 5)).not_to_have_attribute("aria-current", "true")
+    row(shown, 7).locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(row(shown, 7)).to_contain_text("fused into group 2")
+    expect(box(view, "square")).to_have_class(re.compile("ll-lit"))
     set_theme(page, DARK)
     picture(cell(page, 1), "annotated-node-dark")
 

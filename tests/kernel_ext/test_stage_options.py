@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from limelight.errors import GradientError
+
 
 @pytest.fixture
 def notebook(run):
@@ -187,6 +189,23 @@ def test_the_gradient_of_a_cell_that_updates_is_that_at_the_old_value(notebook):
 )
 def test_where_there_is_nothing_to_differentiate(notebook, cell, said):
     assert said in " ".join(notebook(f"%%stage -g\n{cell}").text.split())
+
+
+def test_a_wrong_gradient_is_an_error_at_the_cells_line(notebook):
+    notebook("@ll.custom_gradient\ndef odd(t):\n    return t * 2, lambda g: ll.ones([7])")
+    ran = notebook("%%stage -g step\ny = odd(x)\ny.sum()", fails=True)
+    assert "----> 2 y = odd(x)" in ran.out
+    assert "odd returned a gradient of shape (7,)" in ran.out
+
+
+def test_a_gradient_that_cannot_be_computed_is_no_error_of_the_cell(notebook, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise GradientError("no way back")
+
+    monkeypatch.setattr("limelight_kernel.grad.GradientFunction.get_concrete_function", fail)
+    ran = notebook("%%stage -g step\ny = x * 2\ny.sum()")
+    assert "No gradient: no way back" in ran.text
+    assert notebook("y.numpy().tolist()").value == [[2.0, 4.0]]
 
 
 def test_no_run_has_no_gradient(notebook):
