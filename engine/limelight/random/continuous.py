@@ -13,7 +13,7 @@ from limelight.ops._draws import floating
 from limelight.ops.limits import maximum
 from limelight.ops.softmaxes import softmax
 from limelight.ops.special_normal import truncated_normal_quantile
-from limelight.random.parameters import ShapeLike, fitted, plain, prepared, sizes, spread
+from limelight.random.parameters import ShapeLike, check_domain, fitted, plain, prepared, sizes, spread
 from limelight.random.stream import Stream
 from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
@@ -22,7 +22,10 @@ _FINEST = 2.0**-25
 
 
 class Continuous(Stream):
-    """The methods that draw floating numbers."""
+    """The methods that draw floating numbers.
+
+    The shape comes first where the parameters have defaults. Scales that are Python numbers must not be negative.
+    """
 
     __slots__ = ()
 
@@ -43,6 +46,7 @@ class Continuous(Stream):
         >>> ll.random.normal((2, 3)).shape
         (2, 3)
         """
+        check_domain("normal", stddev=stddev)
         return self._placed("normal", drawing.normal, shape, mean, stddev, dtype)
 
     def uniform(
@@ -71,6 +75,7 @@ class Continuous(Stream):
         >>> bool((ll.random.exponential((100,)) >= 0.0).all())
         True
         """
+        check_domain("exponential", scale=scale)
         return self._placed("exponential", drawing.exponential, shape, 0.0, scale, dtype)
 
     def laplace(
@@ -87,6 +92,7 @@ class Continuous(Stream):
         >>> ll.random.laplace((2,), ll.constant([0.0, 5.0])).shape
         (2,)
         """
+        check_domain("laplace", scale=scale)
         return self._placed("laplace", drawing.laplace, shape, mean, scale, dtype)
 
     def gumbel(
@@ -103,6 +109,7 @@ class Continuous(Stream):
         >>> ll.random.gumbel((2, 3)).shape
         (2, 3)
         """
+        check_domain("gumbel", scale=scale)
         return self._placed("gumbel", drawing.gumbel, shape, mode, scale, dtype)
 
     def cauchy(
@@ -121,6 +128,7 @@ class Continuous(Stream):
         >>> ll.random.cauchy((2, 3)).shape
         (2, 3)
         """
+        check_domain("cauchy", scale=scale)
         return self._placed("cauchy", drawing.cauchy, shape, median, scale, dtype)
 
     def _placed(
@@ -162,6 +170,7 @@ class Continuous(Stream):
         >>> bool((ll.abs(ll.random.truncated_normal((100,))) <= 2.0).all())
         True
         """
+        check_domain("truncated_normal", stddev=stddev)
         given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
         found, (mean, stddev, below, above) = prepared("truncated_normal", dtype, *given)
         below = below if low is None else (below - mean) / stddev
@@ -180,12 +189,14 @@ class Continuous(Stream):
     ) -> Tensor:
         """Gamma variates of mean `concentration` * `scale`; gradients flow to both (to the first implicitly).
 
-        NaN for negative concentrations. `shape` is by default that of the parameters.
+        Raises ArgumentError for a negative number; NaN where a tensor is negative. `shape` is by default that of
+        the parameters.
 
         >>> import limelight as ll
         >>> ll.random.gamma(ll.constant([0.5, 2.0])).shape
         (2,)
         """
+        check_domain("gamma", concentration=concentration, scale=scale)
         if type(concentration) is float and plain(scale) and dtype is None:  # prepared already
             found = float32
         else:
@@ -206,6 +217,7 @@ class Continuous(Stream):
         >>> ll.random.beta(0.5, 2.0, (3,)).shape
         (3,)
         """
+        check_domain("beta", a=a, b=b)
         found, (a, b) = prepared("beta", dtype, a, b)
         wanted = sizes("beta", shape, (a, b))
         one = distributions.log_gamma(self, spread(a, found, wanted))

@@ -12,7 +12,7 @@ from limelight.dtypes import DType, DTypeLike
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import distributions, drawing
 from limelight.ops.joining import concat
-from limelight.random.parameters import ShapeLike, prepared, sizes, spread
+from limelight.random.parameters import ShapeLike, check_domain, prepared, sizes, spread, whole
 from limelight.random.stream import Stream
 from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
@@ -40,7 +40,7 @@ class Discrete(Stream):
         >>> bool((ll.random.integers(6, shape=(100,)) < 6).all())
         True
         """
-        low, high = shapes.wholes("random.integers", "a bound", (0, low) if high is None else (low, high))
+        low, high = [whole("integers", "a bound", n) for n in ((0, low) if high is None else (low, high))]
         found = _whole("integers", dtype)
         limits = np.iinfo(found)
         if not limits.min <= low < high <= limits.max + 1:
@@ -56,6 +56,7 @@ class Discrete(Stream):
         >>> ll.random.bernoulli(1.0, (3,)).tolist()
         [True, True, True]
         """
+        check_domain("bernoulli", 1, p=p)
         found, (p,) = prepared("bernoulli", None, p)
         return distributions.bernoulli(self, spread(p, found, sizes("bernoulli", shape, (p,))))
 
@@ -82,7 +83,7 @@ class Discrete(Stream):
         >>> ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist()
         [0, 0, 0]
         """
-        given = as_tensor(logits)
+        _, (given,) = prepared("categorical", None, as_tensor(logits))
         distributions.check_classes("categorical", given.spec)
         if shape is not None:
             given = spread(given, given.dtype, self._with_classes(shape, given))
@@ -105,7 +106,7 @@ class Discrete(Stream):
         >>> ll.random.multinomial(10, ll.constant([0.2, 0.8])).sum().item()
         10
         """
-        n = shapes.whole("random.multinomial", "the number of draws", n)
+        n = whole("multinomial", "the number of draws", n)
         if n < 0:
             raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
         found, (p,) = prepared("multinomial", None, p)

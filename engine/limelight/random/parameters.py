@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -10,12 +11,53 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._draws import floating
+from limelight.ops._shaped import as_shape
 from limelight.tensor import Tensor, as_tensor, constant, wrap
 
 ShapeLike: TypeAlias = int | Sequence[int] | Tensor | None
 _EXACT: Final = {int: True, float: True}
+
+
+_CALLS: Final = {
+    "normal": "shape, mean, stddev",
+    "uniform": "shape, low, high",
+    "exponential": "shape, scale",
+    "laplace": "shape, mean, scale",
+    "gumbel": "shape, mode, scale",
+    "cauchy": "shape, median, scale",
+    "truncated_normal": "shape, mean, stddev, low, high",
+    "gamma": "concentration, scale, shape",
+    "beta": "a, b, shape",
+    "dirichlet": "concentration, shape",
+    "integers": "low, high, shape",
+    "bernoulli": "p, shape",
+    "poisson": "rate, shape",
+    "categorical": "logits, shape",
+    "multinomial": "n, p, shape",
+}
+"""The order of arguments: the shape comes first where the others have defaults, and last where they do not."""
+
+
+def in_order(name: str) -> str:
+    """How to write a call of a distribution whose arguments were perhaps given in another order."""
+    return f"write random.{name}({_CALLS[name]}), shape=... by name where in doubt"
+
+
+def whole(name: str, what: str, n: Any) -> int:
+    """`n` as a Python int. Raises ArgumentError that shows the call."""
+    if isinstance(n, (tuple, list, float, str)):
+        raise ArgumentError(f"random.{name}: {what} must be an int, got {n!r} ({type(n).__name__}); {in_order(name)}")
+    return shapes.whole(f"random.{name}", what, n)
+
+
+def check_domain(name: str, most: float = inf, **given: Any) -> None:
+    """Raises ArgumentError for Python numbers below 0 or above `most`; tensors are looked at by the op, if at all."""
+    for parameter, value in given.items():
+        if plain(value) and (value < 0 or value > most):
+            allowed = "at least 0" if most == inf else f"from 0 to {most}"
+            raise ArgumentError(f"random.{name}: {parameter} must be {allowed}, got {value}")
 
 
 def plain(x: Any) -> bool:
@@ -26,6 +68,11 @@ def plain(x: Any) -> bool:
 def prepared(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DType, list[Any]]:
     """The dtype to draw in (by default the parameters' own, else float32), and parameters as numbers or tensors."""
     found = [x if type(x) is Tensor or plain(x) else as_tensor(x) for x in parameters]
+    for x in found:
+        if not plain(x) and not dtypes.is_floating(x.dtype):
+            like_shape = dtypes.kind(x.dtype) == "integer" and x.ndim == 1
+            hint = f"is that a shape? Then {in_order(name)}" if like_shape else "write ll.astype(x, ll.float32) first"
+            raise DTypeError(f"random.{name} needs floating parameters, got {x.spec}; {hint}")
     if dtype is None:
         dtype = next((x.dtype for x in found if not plain(x) and dtypes.is_floating(x.dtype)), dtypes.float32)
     return floating(name, dtype), found
@@ -34,7 +81,7 @@ def prepared(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DTyp
 def sizes(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:
     """What is drawn: the shape asked for, else the parameters' common one; a vector where sizes are unknown."""
     if shape is not None:
-        return shape if isinstance(shape, Tensor) else shapes.as_shape(shape)
+        return _shape(name, shape)
     tensors = [x for x in parameters if not plain(x)]
     if len(tensors) < 2:
         return tensors[0].sizes() if tensors else ()
@@ -44,6 +91,18 @@ def sizes(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:
     for x in tensors[1:]:
         total = total + x
     return total.sizes()
+
+
+def _shape(name: str, shape: Any) -> Any:
+    floating_one = isinstance(shape, Tensor) and dtypes.kind(shape.dtype) != "integer"
+    if not floating_one:
+        try:
+            return as_shape(shape)
+        except ShapeError as error:
+            problem = error.bare
+    else:
+        problem = f"a shape: sizes must be integers, got {shape.spec}"
+    raise ShapeError(f"random.{name}: {problem.removesuffix('; write int(n)')}; {in_order(name)}")
 
 
 def fitted(name: str, drawn: Tensor, result: Tensor) -> Tensor:

@@ -172,7 +172,7 @@ def test_out_of_its_domain_a_distribution_gives_nan():
     found = ll.random.Generator(1).gamma(ll.constant([0.0, -1.0, np.nan])).numpy()
     assert found[0] == 0
     assert np.isnan(found[1:]).all()
-    assert np.isnan(ll.random.Generator(1).beta(-1.0, 2.0).item())
+    assert np.isnan(ll.random.Generator(1).beta(ll.constant(-1.0), 2.0).item())
 
 
 def test_small_concentrations_neither_underflow_nor_give_nan():

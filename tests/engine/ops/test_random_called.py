@@ -1,0 +1,61 @@
+"""Random draws with arguments in another order than theirs, and with numbers outside their range."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+
+T = ll.constant([1.0, 2.0, 3.0])
+
+SWAPPED = {
+    "beta": lambda: ll.random.beta((3,), 2.0, 3.0),
+    "gamma": lambda: ll.random.gamma((3,), 2.0),
+    "gamma in the middle": lambda: ll.random.gamma(2.0, (3,)),
+    "categorical": lambda: ll.random.categorical((3,), T),
+    "integers": lambda: ll.random.integers((3,), 0, 10),
+    "dirichlet": lambda: ll.random.dirichlet((3,), T),
+    "bernoulli": lambda: ll.random.bernoulli((3,), 0.5),
+    "poisson": lambda: ll.random.poisson((3,), 2.0),
+    "multinomial": lambda: ll.random.multinomial((3,), 10, T),
+    "multinomial in the middle": lambda: ll.random.multinomial(3, (2,), T),
+    "exponential": lambda: ll.random.exponential(2.0, (3,)),
+    "normal": lambda: ll.random.normal(0.0, 1.0, (3,)),
+    "uniform": lambda: ll.random.uniform(0.0, 1.0, (3,)),
+    "laplace": lambda: ll.random.laplace(T),
+}
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+@pytest.mark.parametrize("name", SWAPPED)
+def test_arguments_in_another_order_get_the_call_shown(name, stage):
+    with pytest.raises(
+        ll.errors.LimelightError, match=rf"^random\.{name.split()[0]}[: ].*rite random\.{name.split()[0]}\("
+    ):
+        stage(SWAPPED[name])()
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (lambda: ll.random.normal((3,), 0.0, -1.0), r"^random\.normal: stddev must be at least 0, got -1"),
+        (lambda: ll.random.normal((3,), T, -1), r"^random\.normal: stddev must be at least 0, got -1"),
+        (lambda: ll.random.truncated_normal((3,), stddev=-1.0), r"stddev must be at least 0"),
+        (lambda: ll.random.gamma(-1), r"^random\.gamma: concentration must be at least 0, got -1"),
+        (lambda: ll.random.gamma(1.0, -2.0), r"^random\.gamma: scale must be at least 0, got -2"),
+        (lambda: ll.random.beta(1.0, -2.0), r"^random\.beta: b must be at least 0, got -2"),
+        (lambda: ll.random.exponential((2,), -1.0), r"^random\.exponential: scale must be at least 0"),
+        (lambda: ll.random.bernoulli(1.5), r"^random\.bernoulli: p must be from 0 to 1, got 1.5"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(draw, said):
+    for call in (draw, ll.function(draw)):
+        with pytest.raises(ll.errors.ArgumentError, match=said):
+            call()
+
+
+def test_numbers_at_the_edge_and_tensors_pass():
+    assert ll.random.normal((2,), 1.0, 0.0).tolist() == [1.0, 1.0]
+    assert ll.random.uniform((2,), 3.0, 1.0).shape == (2,)
+    assert ll.random.bernoulli(1, (2,)).tolist() == [True, True]
+    assert ll.random.normal((3,), 0.0, -T).shape == (3,)
