@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from limelight import backends, dtypes
+from limelight import backends, dtypes, promises
 from limelight.devices import CPU0, Device
 from limelight.dtypes import KINDS, accepted
 from limelight.errors import ArgumentError, GradientError
@@ -145,6 +145,7 @@ class Op:
         self.linear = frozenset(linear.split())
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
+        self.foreign = False
         self.recipes = _Recipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}
 
@@ -177,10 +178,12 @@ class Op:
     def _resolve(self, backend: str) -> Callable[..., Any]:
         kernel = self.special.get(backend, self.kernel)
         xp = backends.load(backend).xp
+        resolved: Callable[..., Any]
         if isinstance(kernel, str):
-            resolved: Callable[..., Any] = functools.reduce(getattr, kernel.split("."), xp)
-            return resolved
-        return functools.partial(kernel, xp)
+            resolved = functools.reduce(getattr, kernel.split("."), xp)
+        else:
+            resolved = functools.partial(kernel, xp)
+        return promises.kept_by_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Runs the op: see `eager.direct.call`, which takes this place."""
@@ -214,9 +217,10 @@ def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | Non
       it needs: `g` (the gradient of the result), inputs, `out`, `x_shape`, `x_dtype`, parameters of the op. `vjp=None`
       needs a reason in `why_no_gradient`. `maths`: the rules as formulas. More in docs/defining_ops.md.
 
-    Returns the op, which can be called: `op(x, y, attr=...)`. Defining it again in the same module (reloaded, or a cell
-    that is run again) replaces it. Raises ArgumentError for a name that another module has taken, a rule that names
-    something the op does not have, and fields that are not of these forms.
+    Whenever an op of yours runs, its result is checked against `infer` (ShapeError, DTypeError), and what its rules
+    give against the inputs (GradientError). Returns the op, which can be called: `op(x, y, attr=...)`. Defining it
+    again in the same module (reloaded, or a cell that is run again) replaces it. Raises ArgumentError for a name that
+    another module has taken, a rule that names something the op does not have, and fields that are not of these forms.
 
     >>> import limelight as ll
     >>> cubed = ll.defop(
@@ -234,9 +238,18 @@ def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | Non
         _check_rule(op, target, rule)
     if vjp is None and not why_no_gradient:
         raise ArgumentError(f"op {name}: give `vjp` rules, or say in `why_no_gradient` why there are none")
+    if home.partition(".")[0] != "limelight":
+        _hold_to_promises(op)
     _ops[name] = op
     _homes[name] = home
     return op
+
+
+def _hold_to_promises(op: Op) -> None:
+    """Checks each run of an op that is not limelight's own (see `promises`)."""
+    op.foreign = True
+    if op.vjp is not None and op.save is None:
+        op.vjp = {target: promises.kept_by_rule(op, target, rule) for target, rule in op.vjp.items()}
 
 
 def _check_fields(name: str, vjp: Any, fields: Mapping[str, Any]) -> None:

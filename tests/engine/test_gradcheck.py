@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError, GradientCheckError
+from limelight.errors import ArgumentError, GradientCheckError, GradientError
 
 X = np.array([[0.3, -0.7, 1.1], [0.5, 2.0, -1.3]], "float32")
 
@@ -86,9 +86,7 @@ def test_the_shape_of_a_gradient_is_checked() -> None:
         inputs="x y",
         infer=lambda x, y: ll.TensorSpec((2, 3), x.dtype),
     )
-    with pytest.raises(
-        GradientCheckError, match=r"args\[1\].*f64\[2,3\], its source is f64\[3\]; write g\.sum_to\(x_shape\)"
-    ):
+    with pytest.raises(GradientError, match=r"check_wide: .*'y' returned f64\[2,3\], where y is f64\[3\].*y_shape"):
         ll.gradcheck(wide, X, X[0])
 
 
