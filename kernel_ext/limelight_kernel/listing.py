@@ -57,11 +57,11 @@ def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False,
     source = f'data-ll-source="{escape(label, quote=True)}"'
     rows = "".join(
         f'<tr valign="top" {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
-        f"{flush_left(f'{_mark(line)}{GAP}')}"
+        f"{flush_left(f'{_mark(line)}{GAP}', wrap=False)}"
         f"{flush_left(_code_cell(line, detailed) if stories else _code(line.text) + _remarks(line))}</tr>"
         for line in lines
     )
-    titles = [flush_left(title, "th") for title in (f"line{GAP}", f"what became of it{GAP}", "code")]
+    titles = [flush_left(title, "th", wrap=False) for title in (f"line{GAP}", f"what became of it{GAP}", "code")]
     head = f"<tr>{''.join(titles)}</tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 

@@ -141,9 +141,9 @@ def _cell(table: Table, name: str, text: str, tag: str = "td") -> str:
     return flush_left(escape(text), tag)
 
 
-def flush_left(html: str, tag: str = "td") -> str:
+def flush_left(html: str, tag: str = "td", *, wrap: bool = True) -> str:
     """A cell of a table whose content is flush left even where the page's own style sets all cells flush right."""
-    return f'<{tag} align="left"><div align="left">{html}</div></{tag}>'
+    return f'<{tag} align="left"{"" if wrap else " nowrap"}><div align="left">{html}</div></{tag}>'
 
 
 def _message(heading: str, summary: str) -> str:
