@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from limelight import dtypes, shapes
 from limelight.eager import entry, entry_of_many
 from limelight.errors import ShapeError
@@ -17,19 +19,34 @@ __all__: list[str] = []  # `embedding` is public as ll.nn.embedding
 # embedding
 
 
-def _embedding_infer(table: TensorSpec, indices: TensorSpec, sparse: bool) -> TensorSpec:
+def _embedding_infer(table: TensorSpec, indices: TensorSpec, sparse: bool, negative: bool) -> TensorSpec:
     if not table.shape:
         raise ShapeError(f"embedding: the table must have rows, got {table}; reshape it to (rows, features)")
     return known((*indices.shape, *table.shape[1:]), table.dtype)
 
 
+def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative: bool) -> Any:
+    if (
+        not negative
+        and type(indices) is np.ndarray
+        and indices.dtype.kind == "i"
+        and indices.size
+        and indices.min() < 0
+    ):
+        # counted from the end it would be the vector of another word: a label of -1 for "none" is a frequent mistake
+        raise IndexError(
+            f"index {indices.min()} is below 0; the table has rows 0 to {len(table) - 1} (size {len(table)})"
+        )
+    return table.take(indices, 0)
+
+
 _embedding = entry(defop(
     "embedding",
     inputs="table indices:integer",
-    attrs="sparse",
+    attrs="sparse negative",
     infer=_embedding_infer,
-    kernel=lambda xp, table, indices, sparse: table.take(indices, 0),
-    vjp={"table": lambda g, indices, table_shape, sparse: _rows_of(g, indices, table_shape, sparse)},
+    kernel=_embedding_kernel,
+    vjp={"table": lambda g, indices, table_shape, sparse, negative: _rows_of(g, indices, table_shape, sparse)},
     maths={"table": "table̅[indices] += ȳ, by rows"},
 ))  # fmt: skip
 
@@ -39,14 +56,15 @@ def _rows_of(g: Tensor, indices: Tensor, sizes: Any, sparse: bool) -> Any:
     return found if sparse else found.dense()
 
 
-def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True) -> Tensor:
+def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True, negative: bool = True) -> Tensor:
     """The rows of `table` at the integers `indices`: shapes (rows, *rest) and (i, j) give (i, j, *rest).
 
     The gradient for `table` is an `ll.SparseGradient`, with the rows that were looked up and no others, or with
     `sparse=False` a tensor. Both add up where an index occurs again. It is made dense where it goes on through another
     op (a table that is itself computed) or leaves a staged function that was called under an outer tape; with the
     tape inside the staged function it is sparse all the way to the optimiser. Raises ShapeError for a table without
-    axes, RunError for an index out of bounds.
+    axes, OutOfBoundsError for an index out of bounds. Negative ones count from the end, unless `negative=False` refuses
+    them.
 
     >>> import limelight as ll
     >>> table = ll.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -55,8 +73,8 @@ def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True)
     """
     table = as_tensor(table)
     if not table.ndim:
-        _embedding_infer(table.spec, as_tensor(indices).spec, sparse)
-    return _embedding((table, indices), bool(sparse))
+        _embedding_infer(table.spec, as_tensor(indices).spec, sparse, negative)
+    return _embedding((table, indices), bool(sparse), bool(negative))
 
 
 # add_up_rows: for SparseGradient.coalesced

@@ -107,7 +107,9 @@ _one_hot = entry(defop(
 def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """A new axis of size `depth`, at place `axis` of the result, with 1 at each index and 0 elsewhere. Integers.
 
-    All 0 for an index out of bounds. Raises ArgumentError for a negative depth or an axis that the result has not.
+    All 0 for an index out of bounds, negative ones included (as in JAX and TensorFlow).
+
+    Raises ArgumentError for a negative depth or an axis that the result has not.
 
     >>> import limelight as ll
     >>> ll.one_hot(ll.constant([0, 2]), 3).tolist()

@@ -174,3 +174,16 @@ def test_padding_may_be_written_in_capitals():
     assert ll.nn.Conv(3, 3, padding="Valid")(x).shape == (1, 3, 3, 3)
     assert ll.nn.max_pool(x, 2, padding="VALID").shape == (1, 2, 2, 2)
     assert ll.function(ll.nn.AvgPool(2, padding="SAME"))(x).shape == (1, 3, 3, 2)
+
+
+def test_an_index_below_zero_is_no_row_of_a_table():
+    layer = ll.nn.Embedding(5, 2)
+    for call in (layer, ll.function(layer)):
+        with pytest.raises(
+            ll.errors.OutOfBoundsError, match=r"index -1 is below 0; the table has rows 0 to 4 \(size 5\)"
+        ):
+            call(ll.constant([0, -1]))
+        with pytest.raises(ll.errors.OutOfBoundsError, match="index 5 is out of bounds for axis 0 with size 5"):
+            call(ll.constant([0, 5]))
+    assert layer(ll.constant([[]], dtype="int32")).shape == (1, 0, 2)
+    assert ll.one_hot(ll.constant([3, -1]), 3).tolist() == [[0.0] * 3] * 2

@@ -14,8 +14,8 @@ from limelight.tensor import Tensor, TensorLike
 class Embedding(Layer):
     """A vector for each of the integers 0 to `count` - 1: integers of shape (...) to vectors (..., units).
 
-    The gradient of the table is an `ll.SparseGradient`. Raises DTypeError for inputs that are not integers, RunError
-    for one out of bounds.
+    The gradient of the table is an `ll.SparseGradient`. Raises DTypeError for inputs that are not integers,
+    OutOfBoundsError for one that is negative or not below `count`.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Embedding(10, 4)
@@ -38,4 +38,4 @@ class Embedding(Layer):
         self.table = self.weight("table", (self.count, self.units), self.table_initializer)
 
     def call(self, x: TensorLike) -> Tensor:
-        return embedding(self.table, x)
+        return embedding(self.table, x, negative=False)
