@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+from limelight import shapes
 from limelight.variables import Variable
+
+_MOST_CHILDREN: Final = 20
+_DEEPEST: Final = 4
 
 
 class Module:
@@ -33,6 +38,9 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return _drawn(self, ())
 
     def edges(self) -> Iterator[tuple[str, Any]]:
         """The named edges to this module's direct children: (attribute path, variable or module)."""
@@ -62,6 +70,26 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _drawn(module: Module, above: tuple[Module, ...]) -> str:
+    """The class and the children, each on a line; not the whole of a large model, nor for ever of one in a circle."""
+    children = list(module.edges())
+    name = type(module).__name__
+    if not children:
+        return f"{name}()"
+    if len(above) >= _DEEPEST or any(module is other for other in above):
+        return f"{name}(...)"
+    lines = [f"{path}={_shown(child, (*above, module))}," for path, child in children[:_MOST_CHILDREN]]
+    if len(children) > _MOST_CHILDREN:
+        lines.append(f"... and {len(children) - _MOST_CHILDREN} more")
+    return f"{name}(\n" + textwrap.indent("\n".join(lines), "    ") + "\n)"
+
+
+def _shown(child: Variable | Module, above: tuple[Module, ...]) -> str:
+    if isinstance(child, Variable):
+        return f"Variable(shape={shapes.show(child.shape)}, dtype={child.dtype.name})"
+    return _drawn(child, above) if type(child).__repr__ is Module.__repr__ else repr(child)
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -269,7 +269,8 @@ class Variable(Resource):
 
     def __repr__(self) -> str:
         value = np.array2string(self._value_now(), separator=", ")
-        return f"ll.Variable({value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
+        head = "ll.Variable(\n" if len(self.shape) > 1 else "ll.Variable("
+        return f"{head}{value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
         raise DTypeError("variables compare by value and so are not hashable; use v.ref() as a key")
