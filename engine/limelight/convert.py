@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from limelight import dtypes
 from limelight.dtypes import DType, DTypeLike
 from limelight.errors import DTypeError, ShapeError
+
+_NO_NUMBER: Final = (
+    "None is no number, and no tensor can be made of it; if it is a size of x.shape, unknown while tracing, write "
+    "ll.shape_of(x)[0], or x.sizes()[0]"
+)
 
 
 def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:
@@ -24,6 +29,8 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
         array = np.array(value)
     except ValueError as error:
         raise ShapeError(f"a tensor must be rectangular: {error}") from None
+    if array.dtype.kind == "O" and _has_none(value):
+        raise DTypeError(_NO_NUMBER)
     if array.dtype.kind in "OSUMm":
         raise DTypeError(f"cannot make a tensor of {array.dtype} values; give booleans, or numbers of at most 64 bits")
     wanted = dtypes.dtype(dtype) if dtype is not None else dtypes.dtype(array.dtype) if keeps else _default(array)
@@ -48,6 +55,10 @@ def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
         outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]
         if outside:
             raise DTypeError(f"{outside[0]} does not fit into {wanted.name}; give a wider dtype, such as ll.int64")
+
+
+def _has_none(value: Any) -> bool:
+    return value is None or (isinstance(value, (list, tuple)) and any(map(_has_none, value)))
 
 
 def _refuse_tensors_inside(value: Sequence[Any]) -> None:
