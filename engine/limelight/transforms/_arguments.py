@@ -38,6 +38,16 @@ class Chosen(NamedTuple):
         return nest.unflatten(self.structure, [None if x is None else next(feed) for x in self.leaves])
 
 
+def check_argnums(name: str, argnums: Any) -> None:
+    """Raises ArgumentError for arguments in the place of their positions: `grad(f, x)` for `grad(f)(x)`."""
+    for i in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
+        if isinstance(i, (Tensor, Resource, np.ndarray, float, dict)):
+            raise ArgumentError(
+                f"{name}: argnums is the position of an argument, or a tuple of them, got {_kind(i)}; ll.{name}(f) "
+                f"returns a function, which takes the arguments: write ll.{name}(f)(x)"
+            )
+
+
 def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Chosen:
     """Raises ArgumentError for a position that is not there, DTypeError for an argument without floating parts."""
     single = not isinstance(argnums, (tuple, list))

@@ -12,7 +12,7 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.tape import INEXACT, GradientTape
 from limelight.tape.notes import departure
 from limelight.tensor import Tensor, as_tensor
-from limelight.transforms._arguments import Chosen, choose, parted, require_function
+from limelight.transforms._arguments import Chosen, check_argnums, choose, parted, require_function
 from limelight.variables import Resource
 
 
@@ -21,15 +21,15 @@ def grad(
     argnums: int | Sequence[int] | None = 0,
     *,
     has_aux: bool = False,
-    variables: Sequence[Any] | None = None,
+    variables: Any = None,
     unconnected_gradients: str = "zero",
 ) -> Callable[..., Any]:
     """A function that computes the gradient of `fn`, whose result must be one real number, by its arguments.
 
     `argnums`: which positional argument, or a tuple of several; each may be a nest of tensors, arrays, numbers and
     variables, and the gradient has its structure (None for what cannot have one: integers, strings). With `variables`,
-    a list, the result is `(by arguments, by variables)`, or with `argnums=None` by variables alone. With `has_aux`,
-    `fn` returns `(value, aux)`, and the result is `(gradients, aux)`.
+    a list, or a module for those that it trains, the result is `(by arguments, by variables)`, or with `argnums=None`
+    by variables alone. With `has_aux`, `fn` returns `(value, aux)`, and the result is `(gradients, aux)`.
 
     A derivative by an argument is by that argument alone, also where the function closes over the same tensor. What has
     no influence gets zeros, as the derivative of a function is (a tape's default is None, which
@@ -60,7 +60,7 @@ def value_and_grad(
     argnums: int | Sequence[int] | None = 0,
     *,
     has_aux: bool = False,
-    variables: Sequence[Any] | None = None,
+    variables: Any = None,
     unconnected_gradients: str = "zero",
 ) -> Callable[..., Any]:
     """A function that returns `(fn's result, its gradient)`; parameters and errors are those of `grad`.
@@ -73,6 +73,8 @@ def value_and_grad(
     (5.0, [2.0, 4.0])
     """
     require_function("grad", fn)
+    if argnums is not None:
+        check_argnums("grad", argnums)
     given = _checked_variables(variables)
     if argnums is None and given is None:
         raise ArgumentError("grad: argnums=None needs variables=[...]; there is nothing else to differentiate by")
@@ -113,10 +115,13 @@ def _arranged(chosen: Chosen, found: list[Any], argnums: Any, variables: list[An
     return by_arguments if variables is None else (by_arguments, found[n:])
 
 
-def _checked_variables(variables: Sequence[Any] | None) -> list[Any] | None:
+def _checked_variables(variables: Any) -> list[Any] | None:
+    """The variables of a list, or of a module those that it trains."""
     if variables is None:
         return None
-    found = list(variables)
+    if isinstance(variables, Resource):
+        raise ArgumentError("grad: variables must be a list of variables, got a variable: write variables=[v]")
+    found = list(getattr(variables, "trainable_variables", variables))
     for v in found:
         if not isinstance(v, Resource):
             raise ArgumentError(f"grad: variables must be a list of variables, got {type(v).__name__} in it")

@@ -13,7 +13,7 @@ from limelight.errors import ArgumentError, ShapeError
 from limelight.registry import get
 from limelight.tape import ForwardAccumulator, GradientTape, joined_sizes, unit_vectors
 from limelight.tensor import Tensor
-from limelight.transforms._arguments import Chosen, choose, moves, parted, require_function, tensors_in
+from limelight.transforms._arguments import Chosen, check_argnums, choose, moves, parted, require_function, tensors_in
 from limelight.transforms.gradients import grad
 
 
@@ -43,6 +43,7 @@ def jacobian(
     [[3.0, 2.0], [1.0, 1.0]]
     """
     require_function("jacobian", fn)
+    check_argnums("jacobian", argnums)
     if mode not in ("reverse", "forward"):
         raise ArgumentError(f'jacobian: mode must be "reverse" or "forward", got {mode!r}')
     rows = _reverse if mode == "reverse" else _forward

@@ -1,0 +1,45 @@
+"""What newcomers write from habit: the error says what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.errors import ArgumentError, DTypeError
+
+x = ll.ones((3, 4))
+unknown = ll.function(input_signature=[ll.TensorSpec((None, 4), "float32")])
+
+
+@pytest.mark.parametrize("body", [lambda x: ll.sum(x) / x.shape[0], lambda x: x.shape[0] * x])
+def test_an_unknown_size_is_named_where_it_is_computed_with(body: Callable[..., Any]) -> None:
+    with pytest.raises(DTypeError, match=r"None is no number.*unknown.*ll\.shape_of\(x\)\[0\].*x\.sizes\(\)"):
+        unknown(body)(x)
+
+
+@pytest.mark.parametrize("call", [lambda: x + None, lambda: ll.constant(None), lambda: ll.constant([1.0, None])])
+def test_none_is_no_number(call: Callable[[], Any]) -> None:
+    with pytest.raises(DTypeError, match=r"None is no number, and no tensor can be made of it; if"):
+        call()
+
+
+def test_a_module_stands_for_the_variables_that_it_trains() -> None:
+    layer = ll.nn.Dense(2)
+    layer(x)
+    loss = lambda x: ll.sum(layer(x))  # noqa: E731  # one expression
+    by_x, by_variables = ll.grad(loss, variables=layer)(x)
+    assert by_x.shape == (3, 4)
+    assert [g.shape for g in by_variables] == [v.shape for v in layer.trainable_variables]
+    with pytest.raises(ArgumentError, match=r"write variables=\[v\]"):
+        ll.grad(loss, variables=layer.trainable_variables[0])
+
+
+@pytest.mark.parametrize("transform", [ll.grad, ll.value_and_grad, ll.jacobian, ll.hessian])
+@pytest.mark.parametrize("given", [x, np.ones(3), 2.0, (0, x), ll.Variable(1.0)])
+def test_arguments_are_not_positions(transform: Callable[..., Any], given: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"argnums is the position.*write ll\.\w+\(f\)\(x\)"):
+        transform(ll.sum, given)
