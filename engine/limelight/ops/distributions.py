@@ -133,9 +133,20 @@ def _classes(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
 
 
 def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
-    """The class with the largest logit after Gumbel noise (Gumbel 1954; Maddison et al. 2014)."""
-    noisy = host(logits).astype(np.float64) + source.generator.gumbel(size=logits.shape)
-    return xp.asarray(np.asarray(noisy.argmax(-1)).astype(np.int32))
+    """The class within whose share of the sum of all exponentials a uniform number falls."""
+    given = host(logits)
+    drawn = source.generator.random(given.shape[:-1])
+    one = given.size and not any(step for step, n in zip(given.strides[:-1], given.shape[:-1], strict=True) if n > 1)
+    if one:  # the same logits for all, spread without a copy
+        given = given[(0,) * (given.ndim - 1)]
+    wide = given.astype(np.float64)
+    most = wide.max(-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        ends = np.exp(np.where(wide == most, 0.0, wide - most)).cumsum(-1)
+    total = ends[..., -1]
+    last = (ends < total[..., None]).sum(-1)  # later classes have no share, whatever the rounding
+    found = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
+    return xp.asarray(np.minimum(found, last).astype(np.int32))
 
 
 categorical = draws_like(

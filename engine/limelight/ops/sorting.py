@@ -16,6 +16,8 @@ from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["argsort", "searchsorted", "sort"]
 
+_MUCH = 256
+
 # argsort
 
 
@@ -24,9 +26,40 @@ def _argsort_kernel(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     if x.dtype in SHORT:
         x = x.astype(dtypes.float32)
     if not descending:
-        return xp.argsort(x, axis=axis, stable=True)
+        return _stable(xp, x, axis)
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
-    return (x.shape[axis] - 1 - xp.argsort(x[backwards], axis=axis, stable=True))[backwards]
+    return (x.shape[axis] - 1 - _stable(xp, x[backwards], axis))[backwards]
+
+
+def _stable(xp: Any, x: Any, axis: int) -> Any:
+    """The places that sort `x`, those of equal elements in order.
+
+    NumPy has vector instructions for the sorts that are not stable only: where there is much to sort these are used,
+    and then the places of equal elements put in order. Narrow integers have a radix sort, which is quicker still.
+    """
+    if type(x) is not np.ndarray or x.shape[axis] < _MUCH or x.dtype.itemsize < 4:
+        return xp.argsort(x, axis=axis, stable=True)
+    x = np.moveaxis(x, axis, -1)
+    places = np.argsort(x, axis=-1)
+    ordered = np.take_along_axis(x, places, -1)
+    same = ordered[..., 1:] == ordered[..., :-1]
+    if x.dtype.kind == "f":
+        same |= ordered[..., :-1] != ordered[..., :-1]  # NaN, and so are all that follow
+    if same.any():
+        _put_in_order(places, same)
+    return np.moveaxis(places, -1, axis)
+
+
+def _put_in_order(places: Any, same: Any) -> None:
+    """Sorts `places` where elements are the `same` as the next, by one sort of (which group, which place)."""
+    first = np.ones(places.shape, bool)
+    first[..., 1:] = ~same
+    several = ~first
+    several[..., :-1] |= same
+    group = np.cumsum(first)[several.ravel()] * places.shape[-1]
+    keys = group + places[several]
+    keys.sort()
+    places[several] = keys - group
 
 
 _argsort: Entry = entry(defop(
