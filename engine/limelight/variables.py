@@ -12,7 +12,7 @@ from limelight import backends, devices, dispatch, dtypes, events, shapes
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import foreign, move, prepare
-from limelight.errors import DTypeError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops.storing import CUT, assign_scatter, assign_scatter_add, assign_scatter_sub, assign_slice, static_key
 from limelight.registry import Op, defop
 from limelight.scoped import Scoped
@@ -362,6 +362,30 @@ def _forward(name: str) -> Callable[..., Any]:
 
 for _name in _READS_AS_VALUE:
     setattr(Variable, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+_IN_PLACE: Final = {
+    "add": "assign_add(value)", "sub": "assign_sub(value)", "mul": "assign(v * value)", "truediv": "assign(v / value)",
+    "floordiv": "assign(v // value)", "mod": "assign(v % value)", "pow": "assign(v ** value)",
+    "matmul": "assign(v @ value)", "and": "assign(v & value)", "or": "assign(v | value)", "xor": "assign(v ^ value)",
+}  # fmt: skip
+
+
+def _refuse_in_place(name: str, instead: str) -> Callable[..., Any]:
+    """Python would bind the name to a tensor, and the variable would keep its value: nobody means that."""
+    symbol = {"add": "+", "sub": "-"}.get(name) or instead.partition(" ")[2].partition(" ")[0]
+
+    def refused(self: Variable, other: Any) -> Any:
+        raise ArgumentError(
+            f"v {symbol}= value would not change the variable {self.name!r}, but make the name stand for a tensor: "
+            f"write v.{instead} to change the variable, v = v {symbol} value for a tensor"
+        )
+
+    return refused
+
+
+for _name, _instead in _IN_PLACE.items():
+    setattr(Variable, f"__i{_name}__", _refuse_in_place(_name, _instead))
 
 
 def _read_attribute(self: Variable, name: str) -> Any:

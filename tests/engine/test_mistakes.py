@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, DTypeError, StateCreationError
 
 x = ll.ones((3, 4))
 unknown = ll.function(input_signature=[ll.TensorSpec((None, 4), "float32")])
@@ -17,13 +18,15 @@ unknown = ll.function(input_signature=[ll.TensorSpec((None, 4), "float32")])
 
 @pytest.mark.parametrize("body", [lambda x: ll.sum(x) / x.shape[0], lambda x: x.shape[0] * x])
 def test_an_unknown_size_is_named_where_it_is_computed_with(body: Callable[..., Any]) -> None:
-    with pytest.raises(DTypeError, match=r"None is no number.*unknown.*ll\.shape_of\(x\)\[0\].*x\.sizes\(\)"):
+    with pytest.raises(
+        DTypeError, match=r"cannot make a tensor of None.*unknown.*ll\.shape_of\(x\)\[0\].*x\.sizes\(\)"
+    ):
         unknown(body)(x)
 
 
 @pytest.mark.parametrize("call", [lambda: x + None, lambda: ll.constant(None), lambda: ll.constant([1.0, None])])
 def test_none_is_no_number(call: Callable[[], Any]) -> None:
-    with pytest.raises(DTypeError, match=r"None is no number, and no tensor can be made of it; if"):
+    with pytest.raises(DTypeError, match=r"tensor of None: it is no number; if"):
         call()
 
 
@@ -43,3 +46,32 @@ def test_a_module_stands_for_the_variables_that_it_trains() -> None:
 def test_arguments_are_not_positions(transform: Callable[..., Any], given: Any) -> None:
     with pytest.raises(ArgumentError, match=r"argnums is the position.*write ll\.\w+\(f\)\(x\)"):
         transform(ll.sum, given)
+
+
+@pytest.mark.parametrize(
+    ("statement", "instead"),
+    [("v += 1.0", "assign_add(value)"), ("v -= 1.0", "assign_sub(value)"), ("v *= 2.0", "assign(v * value)")]
+    + [(f"v {sign}= 2.0", f"assign(v {sign} value)") for sign in ("/", "//", "%", "**", "@", "&", "|", "^")],
+)
+def test_a_variable_is_not_lost_to_an_operator_in_place(statement: str, instead: str) -> None:
+    v = ll.Variable(1.0, name="weight")
+    with pytest.raises(ArgumentError, match=rf"'weight'.*write v\.{re.escape(instead)} to change"):
+        exec(statement, {"v": v})
+    total = ll.constant(1.0)
+    total += v
+    assert total.item() == 2.0
+    assert v.numpy() == 1.0
+
+
+def test_a_generator_that_is_made_on_a_later_call_is_called_so() -> None:
+    kept: list[Any] = []
+
+    @ll.function
+    def draws(x: Any) -> Any:
+        kept.append(ll.random.Generator(1))
+        return x + kept[-1].uniform()
+
+    with pytest.raises(
+        StateCreationError, match=r"creates a generator .*generators on its.*ll\.random\.Generator\(seed\)"
+    ):
+        draws(x)

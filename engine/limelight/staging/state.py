@@ -6,6 +6,7 @@ from typing import Any
 
 from limelight import source
 from limelight.errors import StateCreationError
+from limelight.variables import Variable
 
 
 class Creation:
@@ -19,13 +20,18 @@ class Creation:
 
     def note(self, variable: Any) -> None:
         if not self._allowed:
-            raise StateCreationError(self._message())
+            raise StateCreationError(self._message(variable))
         self.variables.append(variable)  # kept alive until the second trace, which must find it
 
-    def _message(self) -> str:
+    def _message(self, made: Any) -> str:
+        kind, create = (
+            ("variable", "ll.Variable(...)")
+            if isinstance(made, Variable)
+            else ("generator", "ll.random.Generator(seed)")
+        )
         when = "each time its Python code runs" if self._again else "on a call other than its first"
         return (
-            f"{self._name} creates a variable {when}{source.at(source.user_line())}. A staged function may create "
-            "variables on its first call only, since its graph refers to them afterwards. Create the variable outside, "
-            "or once: `if self.w is None: self.w = ll.Variable(...)`"
+            f"{self._name} creates a {kind} {when}{source.at(source.user_line())}. A staged function may create "
+            f"{kind}s on its first call only, since its graph refers to them afterwards. Create the {kind} outside, or "
+            f"once: `if self.w is None: self.w = {create}`"
         )
