@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError, DTypeError, StateCreationError
+from limelight.errors import ArgumentError, DTypeError, ShapeError, StateCreationError
 
 x = ll.ones((3, 4))
 unknown = ll.function(input_signature=[ll.TensorSpec((None, 4), "float32")])
@@ -75,3 +76,22 @@ def test_a_generator_that_is_made_on_a_later_call_is_called_so() -> None:
         StateCreationError, match=r"creates a generator .*generators on its.*ll\.random\.Generator\(seed\)"
     ):
         draws(x)
+
+
+@dataclasses.dataclass
+class Settings:
+    rate: float
+    start: Any = dataclasses.field(default_factory=lambda: ll.ones(2))
+
+    def __post_init__(self) -> None:
+        ll.ones(2) + ll.ones(3)
+
+
+def test_errors_in_dataclasses_name_lines_that_somebody_wrote() -> None:
+    with pytest.raises(ArgumentError, match=r"\(test_mistakes.py line \d+: ll.optim.schedules.Cosine"):
+        ll.optim.schedules.Cosine(0.1, 10, warmup=20)
+    with pytest.raises(ShapeError, match=r"\(test_mistakes.py line \d+: ll.ones\(2\) \+ ll.ones\(3\)"):
+        Settings(0.1)
+    scope: dict[str, Any] = {"ll": ll}
+    with pytest.raises(ShapeError, match=r"\(<string> line 1\)"):  # code that somebody wrote, though in no file
+        exec("ll.ones(2) + ll.ones(3)", scope)
