@@ -109,3 +109,12 @@ def test_what_cannot_be_checked() -> None:
         ll.gradcheck(ll.sin, X, order=3)
     with pytest.raises(ArgumentError, match="two calls gave different results"):
         ll.gradcheck(lambda x: x * ll.random.uniform(()).astype("float64"), X)
+
+
+@pytest.mark.parametrize("function", [ll.linalg.cholesky, ll.linalg.eigvalsh, lambda a: ll.linalg.eigh(a).eigenvalues])
+def test_of_hermitian_matrices_the_form_in_the_docstring_raises_no_alarm(function: Any) -> None:
+    spd = ll.constant([[4.0, 1.0], [1.0, 3.0]])
+    assert not ll.gradcheck(function, spd, raises=False).ok
+    assert ll.gradcheck(lambda a: function((a + a.mT) / 2), spd).ok
+    complexly = ll.constant(np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]]))
+    assert ll.gradcheck(lambda a: function((a + a.mT.conj()) / 2), complexly).ok

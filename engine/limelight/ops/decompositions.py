@@ -64,7 +64,12 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     backend that cannot raise, the result is NaN). Gradient: I. Murray, Differentiation of the Cholesky decomposition,
     2016 (arXiv:1602.07527).
 
+    The gradient is that for changes which keep `x` Hermitian, spread over both triangles; differences of one element
+    at a time, as in `ll.gradcheck`, see another. To check a function of `x`, let it make its matrix Hermitian first.
+
     >>> import limelight as ll
+    >>> ll.gradcheck(lambda a: ll.linalg.cholesky((a + a.mT) * 0.5), ll.constant([[4.0, 2.0], [2.0, 5.0]])).ok
+    True
     >>> ll.linalg.cholesky(ll.constant([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """

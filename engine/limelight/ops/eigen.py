@@ -65,8 +65,8 @@ _eigh = entry_of_many(defop(
 def eigh(x: TensorLike, /) -> EighResult:
     """The real eigenvalues, in ascending order, and orthonormal eigenvectors, in columns, of Hermitian (..., M, M).
 
-    Only the lower triangle is read: `x` is taken to be Hermitian, and its gradient is. Floating or complex, of 32 bits
-    or more.
+    Only the lower triangle is read: `x` is taken to be Hermitian, and its gradient is (see `cholesky` on checking it by
+    differences). Floating or complex, of 32 bits or more.
 
     Eigenvectors have a gradient where eigenvalues are distinct, for results that do not depend on the phase of a
     vector; terms between equal eigenvalues are left out rather than infinite. Gradient: M. B. Giles, An extended
