@@ -54,7 +54,7 @@ gamma = draws_like(
     infer=_each,
     kernel=_gamma_kernel,
     accepts="floating",
-    vjp={"concentration": lambda g, concentration, out: -g * out * concentration.gamma_tail(out.log())},
+    vjp={"concentration": lambda g, concentration, out: -g * out * concentration._gamma_tail(out.log())},
     maths={"concentration": "ā = -ȳ (∂P(a, y)/∂a) / (∂P(a, y)/∂y)"},
 )
 
@@ -75,7 +75,7 @@ log_gamma = draws_like(
     infer=_each,
     kernel=_log_gamma_kernel,
     accepts="floating",
-    vjp={"concentration": lambda g, concentration, out: -g * concentration.gamma_tail(out)},
+    vjp={"concentration": lambda g, concentration, out: -g * concentration._gamma_tail(out)},
     maths={"concentration": "ā = -ȳ (∂P(a, exp y)/∂a) / (∂P(a, exp y)/∂y)"},
 )
 

@@ -12,7 +12,7 @@ from limelight.eager import entry
 from limelight.errors import DTypeError
 from limelight.ops._infer import broadcast, predicate, same
 from limelight.registry import defop
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
 __all__ = ["ceil", "clip", "floor", "isfinite", "isinf", "isnan", "maximum", "minimum", "round", "trunc"]
 
@@ -117,6 +117,7 @@ _clip = entry(defop(
 ))  # fmt: skip
 
 
+@method("clip")
 def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """`x` with elements below `min` raised to it and those above `max` lowered to it; real. None leaves a side open.
 
@@ -223,6 +224,7 @@ _round = entry(defop(
 ))  # fmt: skip
 
 
+@method("round")
 def round(x: TensorLike, /) -> Tensor:  # the Array API's name
     """The nearest whole number, halves to the even one, in the same dtype; numeric. Not differentiable.
 

@@ -75,7 +75,7 @@ _abs = entry(defop(
 ))  # fmt: skip
 
 
-@method("__abs__")
+@method("__abs__", "abs")
 def abs(x: TensorLike, /) -> Tensor:  # the Array API's name
     """The magnitude of each element; numeric, real where `x` is complex. Its gradient at 0 is 0.
 

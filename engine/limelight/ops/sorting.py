@@ -12,7 +12,7 @@ from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import SHORT
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
 __all__ = ["argsort", "searchsorted", "sort"]
 
@@ -118,6 +118,7 @@ _sort: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("sort")
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements of `x` along `axis` from the smallest to the largest, or the other way; real.
 

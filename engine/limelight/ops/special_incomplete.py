@@ -46,7 +46,7 @@ def _tail_in_t(g: Tensor, a: Any, t: Tensor, out: Tensor, order: int) -> Any:
     return g * (factor - out * (a - t.exp()))
 
 
-@method("gamma_tail")
+@method("_gamma_tail")  # for the gradients of gamma variates
 def gamma_tail(a: TensorLike, t: TensorLike, /) -> Tensor:
     """The derivative of gammainc(a, exp t) in a over that in t = log x.
 

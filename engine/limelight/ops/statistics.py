@@ -107,6 +107,7 @@ _var = entry(defop(
 ))  # fmt: skip
 
 
+@method("var")
 def var(
     x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
 ) -> Tensor:
@@ -121,6 +122,7 @@ def var(
     return _var(x, axis_attr(axis), keepdims, correction)
 
 
+@method("std")
 def std(
     x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
 ) -> Tensor:
