@@ -45,9 +45,17 @@ class Turns:
                 self.passed += 1
                 yield
             finally:
-                del self.tracing[outside:]
-                self.owner = before
-                self.passed += 1
+                try:
+                    self._end(outside, before)
+                except KeyboardInterrupt:
+                    self._end(outside, before)
+                    raise
+
+    def _end(self, outside: int, before: int | None) -> None:
+        """The turn is over; an interrupt in the middle has it called again."""
+        del self.tracing[outside:]
+        self.owner = before
+        self.passed += 1
 
     def _wait(self, name: str) -> None:
         """Returns when no other thread has its turn. It only looks: a lock taken here could be left behind."""
