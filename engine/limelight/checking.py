@@ -85,7 +85,8 @@ def gradcheck(
     part (float64, complex128) and differentiated; anything else is passed on as it is. The result may be a nest, too.
     Of an argument with more than `limit` elements so many are picked, the same ones every time. Points where `fn` is
     not smooth (within `2 * step`) give false alarms, and so do functions that read one triangle of a Hermitian matrix
-    (`ll.linalg.cholesky`, `eigh`): give `lambda a: f((a + a.mT) / 2)`, or `a.mT.conj()` for a complex one. To check staged code, give `ll.function(fn)`.
+    (`ll.linalg.cholesky`, `eigh`): give `lambda a: f((a + a.mT) / 2)`, or `a.mT.conj()` for a complex one. To check
+    staged code, give `ll.function(fn)`.
 
     Returns a report; raises GradientCheckError (an AssertionError) that names the op, the argument, the worst element
     and both values, unless `raises=False`. Raises ArgumentError where there is nothing to differentiate, for results
