@@ -6,6 +6,7 @@ hold the rest; `ll.widgets` and `%load_ext limelight` load the notebook packages
 
 from __future__ import annotations
 
+import builtins
 import importlib
 from math import e as e
 from math import inf as inf
@@ -19,6 +20,7 @@ from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
 from limelight import fft as fft
+from limelight import habits
 from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
@@ -77,6 +79,11 @@ from limelight.variables import Variable as Variable
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
+_PARTS = ("config", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
+_HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
+for _name, _value in list(globals().items()):
+    if isinstance(_value, ModuleType) and _value.__name__.startswith("limelight.ops."):
+        del globals()[_name]  # a family of ops, which came along with the names that it lists
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -84,10 +91,37 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """`ll.widgets`, loaded when first asked for: the engine itself needs no notebook."""
+    """`ll.widgets`, loaded when first asked for (the engine itself needs no notebook); and what missing names are here.
+
+    `__all__` leaves out what Python has by the same name (sum, abs, ...), since `from limelight import *` must not
+    shadow it. As an attribute that is computed it is no news to type checkers, which go by the imports above.
+    """
     if name == "widgets":
         return _notebook_package("limelight_widgets")
-    raise AttributeError(f"module 'limelight' has no attribute {name!r}")
+    if name == "__all__":
+        return [public for public in __dir__() if public[0] != "_" and not hasattr(builtins, public)]
+    hint = "" if name.startswith("__") else habits.suggested(name, [*__dir__(), *_below()])
+    raise AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
+
+
+def __dir__() -> list[str]:
+    """The public names, without the engine's own modules."""
+    names = [
+        name
+        for name, value in globals().items()
+        if name not in _HIDDEN and name[0] != "_" and (name in _PARTS or not isinstance(value, ModuleType))
+    ]
+    return sorted([*names, "widgets", "__version__", "__array_api_version__", "__array_namespace_info__"])
+
+
+def _below() -> list[str]:
+    """The functions and classes of the parts, as "nn.relu"."""
+    return [
+        f"{part}.{name}"
+        for part in ("nn", "linalg", "random", "optim", "fft")
+        for name, value in vars(globals()[part]).items()
+        if name[0] != "_" and callable(value) and name not in globals()
+    ]
 
 
 def load_ipython_extension(shell: Any) -> None:

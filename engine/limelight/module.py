@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from limelight import shapes
+from limelight import habits, shapes
 from limelight.variables import Variable
 
 _MOST_CHILDREN: Final = 20
@@ -41,6 +41,11 @@ class Module:
 
     def __repr__(self) -> str:
         return _drawn(self, ())
+
+    if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+
+        def __getattr__(self, name: str) -> Any:
+            return habits.missing_of_module(self, name)
 
     def edges(self) -> Iterator[tuple[str, Any]]:
         """The named edges to this module's direct children: (attribute path, variable or module)."""

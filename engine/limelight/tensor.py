@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight import backends, devices, dispatch, dtypes, shapes
+from limelight import backends, devices, dispatch, dtypes, habits, shapes
 from limelight.convert import as_array
 from limelight.devices import CPU0, Device
 from limelight.dispatch import active, local, scopes
@@ -269,6 +269,9 @@ class Tensor:
         def conj(self) -> Tensor: ...
         def where(self, x: TensorLike, y: TensorLike) -> Tensor: ...
         def __getattr__(self, name: str) -> Any: ...
+
+
+Tensor.__getattr__ = habits.missing  # type: ignore[method-assign]  # declared there for what users attach
 
 
 class Opaque:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from limelight import backends, devices, dispatch, dtypes, events, shapes
+from limelight import backends, devices, dispatch, dtypes, events, habits, shapes
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import foreign, move, prepare
@@ -391,7 +391,8 @@ for _name, _instead in _IN_PLACE.items():
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name.startswith("_") or not hasattr(Tensor, name):
-        raise AttributeError(f"a variable has no attribute {name!r}")
+        hint = f": {habits.METHODS[name]}" if name in habits.METHODS else ""
+        raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 
 

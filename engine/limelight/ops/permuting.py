@@ -38,7 +38,7 @@ _REVERSED: Final = [tuple(range(rank))[::-1] for rank in range(65)]  # NumPy's a
 
 
 @method("transpose")
-def transpose(x: TensorLike, /, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: TensorLike, /, axes: Sequence[int] | None = None, *more: int) -> Tensor:
     """`x` with its axes in the order `axes`; reversed when that is None.
 
     Raises ArgumentError unless `axes` names each axis once.
@@ -47,6 +47,8 @@ def transpose(x: TensorLike, /, axes: Sequence[int] | None = None) -> Tensor:
     >>> ll.transpose(ll.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    if more:
+        raise ArgumentError(f"transpose: the axes are one argument, a tuple: write x.transpose({(axes, *more)})")
     x = as_tensor(x)
     rank = x.ndim
     order = _REVERSED[rank] if axes is None else tuple([shapes.one_axis("transpose", rank, i) for i in axes])

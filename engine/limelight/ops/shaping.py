@@ -13,7 +13,7 @@ from limelight import dtypes, shapes
 from limelight.devices import CPU0
 from limelight.dispatch import active
 from limelight.eager import Entry, entry
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._infer import SHORT, axis_attr
 from limelight.ops._numpy import add_reduce
 from limelight.ops._shaped import as_shape, joined, shaped
@@ -75,7 +75,7 @@ _reshape = shaped(
 
 
 @method("reshape")
-def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *, copy: bool | None = None) -> Tensor:
+def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, copy: bool | None = None) -> Tensor:
     """The elements of `x`, in row-major order, in a new shape; one size may be -1.
 
     `shape` may be an integer vector (see `shape_of`). As tensors are immutable nobody can tell a copy, so `copy` makes
@@ -85,6 +85,8 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *, copy: bool
     >>> ll.reshape(ll.arange(6), (2, -1)).shape
     (2, 3)
     """
+    if more:
+        raise ArgumentError(f"reshape: the sizes are one argument, a tuple: write x.reshape({(shape, *more)})")
     if type(shape) is tuple and type(x) is Tensor and x._device is CPU0 and not active:
         try:
             data = x._data.reshape(shape)
