@@ -7,6 +7,7 @@ from limelight.ops.casting import *  # noqa: F403
 from limelight.ops.comparison import *  # noqa: F403
 from limelight.ops.contracting import *  # noqa: F403
 from limelight.ops.converting import *  # noqa: F403
+from limelight.ops.counting import *  # noqa: F403
 from limelight.ops.creation import *  # noqa: F403
 from limelight.ops.diagonals import *  # noqa: F403
 from limelight.ops.exponential import *  # noqa: F403
@@ -23,6 +24,7 @@ from limelight.ops.permuting import *  # noqa: F403
 from limelight.ops.places import *  # noqa: F403
 from limelight.ops.placing import *  # noqa: F403
 from limelight.ops.products import *  # noqa: F403
+from limelight.ops.quantiles import *  # noqa: F403
 from limelight.ops.ranking import *  # noqa: F403
 from limelight.ops.reductions import *  # noqa: F403
 from limelight.ops.repeating import *  # noqa: F403

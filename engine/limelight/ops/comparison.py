@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from limelight import shapes
+from limelight.dtypes import float64, is_inexact, kind
 from limelight.eager import entry
 from limelight.ops._infer import compare
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, method
+from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
-__all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
+__all__ = ["allclose", "equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 
 BOOLEAN = "its result is boolean"
 
@@ -207,3 +209,25 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
     [1.0, 0.0]
     """
     return _where((condition, x, y))
+
+
+def allclose(
+    x: TensorLike, y: TensorLike, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False
+) -> Tensor:
+    """Whether all elements of `x` are within `atol + rtol * |y|` of those of `y`: a boolean scalar; broadcasting.
+
+    Infinities are close to themselves alone; NaN to nothing, with `equal_nan` to NaN. In an `assert` it is a bool.
+
+    >>> import limelight as ll
+    >>> bool(ll.allclose(ll.constant([0.1]) * 3.0, ll.constant([0.3])))
+    True
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    close = x == y
+    if equal_nan:
+        close = close | ((x != x) & (y != y))  # noqa: PLR0124  # NaN, and nothing else
+    if any(kind(of) != "bool" for of in (x.dtype, y.dtype)):
+        x, y = (z if is_inexact(z.dtype) else z.astype(float64) for z in (x, y))  # unsigned differences wrap around
+        within = abs(x - y) <= atol + rtol * abs(y)
+        close = close | (within & (abs(y) < inf))
+    return close.all()

@@ -16,7 +16,7 @@ from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor
 
-__all__ = ["dot", "matmul", "outer", "tensordot"]
+__all__ = ["dot", "kron", "matmul", "outer", "tensordot"]
 
 # matmul
 
@@ -199,3 +199,24 @@ def outer(x: TensorLike, y: TensorLike, /) -> Tensor:
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"outer: needs two vectors, got {x.spec} and {y.spec}; reshape them to (-1,) first")
     return x.expand_dims(1) * y
+
+
+def kron(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The Kronecker product: `x` with each element replaced by that element times `y`; numeric.
+
+    Sizes are multiplied, axis by axis; the shorter shape gets ones in front.
+
+    >>> import limelight as ll
+    >>> ll.kron(ll.constant([1, 10]), ll.constant([1, 2])).tolist()
+    [1, 2, 10, 20]
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    rank = max(x.ndim, y.ndim)
+    x, y = (z.expand_dims(tuple(range(rank - z.ndim))) if z.ndim < rank else z for z in (x, y))
+    if None not in x.shape + y.shape:
+        sizes: Any = tuple([m * n for m, n in zip(x.shape, y.shape, strict=True)])  # type: ignore[operator]  # known
+    else:
+        sizes = as_tensor(x.sizes()).astype(dtypes.int64) * as_tensor(y.sizes()).astype(dtypes.int64)
+    apart = x.expand_dims(tuple(range(1, 2 * rank, 2))) * y.expand_dims(tuple(range(0, 2 * rank, 2)))
+    product: Tensor = apart.reshape(sizes)
+    return product

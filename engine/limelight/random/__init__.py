@@ -17,6 +17,7 @@ __all__ = [
     "beta",
     "categorical",
     "cauchy",
+    "choice",
     "default_generator",
     "dirichlet",
     "dropout_mask",
@@ -74,6 +75,7 @@ bernoulli = _default.bernoulli
 beta = _default.beta
 categorical = _default.categorical
 cauchy = _default.cauchy
+choice = _default.choice
 dirichlet = _default.dirichlet
 dropout_mask = _default.dropout_mask
 exponential = _default.exponential

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.dispatch import active
 from limelight.dtypes import DType, DTypeLike
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops import distributions, drawing
 from limelight.ops.joining import concat
+from limelight.ops.sorting import argsort
 from limelight.random.parameters import ShapeLike, check_domain, prepared, sizes, spread, whole
 from limelight.random.stream import Stream
 from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
@@ -138,6 +140,42 @@ class Discrete(Stream):
         if n < 0:
             raise ArgumentError(f"random.permutation: the number of integers must be at least 0, got {n}")
         return drawing.permutation(self, as_tensor(n)).reshape((n,))
+
+    def choice(
+        self, x: int | TensorLike, shape: ShapeLike = (), *, replace: bool = True, p: TensorLike | None = None
+    ) -> Tensor:
+        """Integers from 0 to `x` - 1, or slices of a tensor `x` along its first axis: equally likely, or as `p` says.
+
+        `shape`: that of the choices. With `replace=False` none is chosen twice. `p`: a probability for each, of which a
+        sum other than 1 is divided out. Not differentiable in `p`. Raises ArgumentError where there is nothing to
+        choose from, or not enough, ShapeError for a `p` of another size.
+
+        >>> import limelight as ll
+        >>> ll.random.choice(ll.constant([10.0, 20.0]), (3,), p=[0.0, 1.0]).tolist()
+        [20.0, 20.0, 20.0]
+        """
+        whole_number = hasattr(x, "__index__") and not getattr(x, "ndim", 0)
+        among = None if whole_number else as_tensor(x)
+        count = whole("choice", "how many there are", x) if among is None else among.shape[0] if among.ndim else 0
+        if not count or count < 0:
+            raise ArgumentError(f"random.choice: needs a positive int or a tensor with a first axis, got {x!r}")
+        places = self._places(count, sizes("choice", shape, ()), replace, p)
+        return places if among is None else among[places]
+
+    def _places(self, count: int, shape: Any, replace: bool, p: TensorLike | None) -> Tensor:
+        weights = None if p is None else as_tensor(p)
+        if weights is not None and weights.shape != (count,):
+            raise ShapeError(f"random.choice: p must have a probability for each of {count}, got {weights.spec}")
+        if replace:
+            return self.integers(0, count, shape) if weights is None else self.categorical(weights.log(), shape)
+        if not isinstance(shape, tuple) or (wanted := prod(shape)) > count:
+            raise ArgumentError(f"random.choice: {shape} is more than the {count} there are, and replace=False")
+        if weights is None:
+            return self.permutation(count)[:wanted].reshape(shape)
+        keys = weights.log() + drawing.gumbel(
+            self, (count,), 0.0, 1.0, weights.dtype
+        )  # the largest are a draw without replacement (Vieira 2014)
+        return argsort(keys, descending=True)[:wanted].reshape(shape).astype(dtypes.int32)
 
     def dropout_mask(self, x: TensorLike, rate: float, /) -> Tensor:
         """For each element of `x` 0 with probability `rate`, else 1 / (1 - rate), so that x * mask is x on average.

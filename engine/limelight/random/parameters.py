@@ -35,6 +35,7 @@ _CALLS: Final = {
     "bernoulli": "p, shape",
     "poisson": "rate, shape",
     "categorical": "logits, shape",
+    "choice": "x, shape",
     "multinomial": "n, p, shape",
 }
 """The order of arguments: the shape comes first where the others have defaults, and last where they do not."""

@@ -125,6 +125,20 @@ def _distinct(x):
 
 
 SETS = [
+    Case(
+        "bincount",
+        lambda x: ll.bincount(x, 5),
+        lambda x: np.bincount(x, minlength=5),
+        (Input((6,), "class", I32, 4),),
+        out=I64,
+    ),
+    Case(
+        "histogram",
+        lambda x: ll.histogram(x, 3, (-1.0, 1.0))[0],
+        lambda x: np.histogram(x, 3, (-1.0, 1.0))[0],
+        (Input((2, 5)),),
+        out=I64,
+    ),
     Case("distinct", lambda x: tuple(ll.unique_all(x)[1:]), _distinct, (Input((20,), "special"),), out=I64, note="NaN"),
     *unary("distinct", lambda x: tuple(ll.unique_all(x)[1:]), _distinct, out=I64),
     *unary("distinct", ll.unique_values, np.unique, "distinct", differentiable=True, note="values", dtypes=REAL),

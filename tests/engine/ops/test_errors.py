@@ -142,7 +142,7 @@ HALVES = {
 @pytest.mark.parametrize("name", HALVES)
 @pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
 def test_half_a_number_is_no_axis_and_no_count(name, stage):
-    with pytest.raises(ArgumentError, match=rf"^{name}: .* must be an int(, a tuple of ints or None)?, got 0.5 \(float\)"):
+    with pytest.raises(ArgumentError, match=rf"^{name}: .* must be an int(, a tuple.*)?, got 0.5 \(float\)"):
         stage(HALVES[name])(F32)
 
 
