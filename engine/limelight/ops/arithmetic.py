@@ -221,11 +221,11 @@ operators(_remainder, "mod")
 # pow
 
 
-def _one_less(y: Any) -> Any:
-    """`y - 1`, but 1 where y is 0: the derivative of x⁰ is 0, also where x is 0."""
+def _slope(x: Any, y: Any) -> Any:
+    """The derivative of xʸ by x: `y * x ** (y - 1)`, but 0 where y is 0, also where x is 0 or infinite."""
     if not isinstance(y, Tensor):
-        return y - 1 if y != 0 else 1
-    return (y == 0).where(1, y - 1)
+        return y * x ** (y - 1) if y != 0 else 0
+    return y * (y == 0).where(1, x) ** (y - 1)
 
 
 def _log_of_base(x: Any) -> Any:
@@ -244,7 +244,7 @@ _pow = entry(defop(
     kernel="power",
     accepts="numeric",
     vjp={
-        "x": lambda g, x, y, x_shape: (g * conj(y * x ** _one_less(y))).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: (g * conj(_slope(x, y))).sum_to(x_shape),
         "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},

@@ -96,13 +96,14 @@ def _clip_kernel(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return x if high is None else xp.minimum(x, cast(high))
 
 
-def _inside(x: Tensor, low: Any, high: Any) -> Tensor:
-    above: Tensor | None = None if low is None else x >= low
-    below: Tensor | None = None if high is None else x <= high
+def _outside(x: Tensor, low: Any, high: Any) -> Tensor:
+    """Where clip changes something; NaN is not outside, so that its gradient is not a 0 that hides it."""
+    below: Tensor | None = None if low is None else x < low
+    above: Tensor | None = None if high is None else x > high
     if above is None or below is None:
         assert above is not None or below is not None, "clip without bounds is no op"
         return above if above is not None else below  # type: ignore[return-value]  # one of them is there
-    return above & below
+    return below | above
 
 
 _clip = entry(defop(
@@ -112,7 +113,7 @@ _clip = entry(defop(
     infer=same,
     kernel=_clip_kernel,
     accepts="real",
-    vjp={"x": lambda g, x, low, high: _inside(x, low, high).where(g, 0.0)},
+    vjp={"x": lambda g, x, low, high: _outside(x, low, high).where(0.0, g)},
     maths={"x": "x̄ = ȳ [low <= x <= high]"},
 ))  # fmt: skip
 

@@ -80,3 +80,23 @@ def test_repeated_indices_add_their_gradients():
 def test_logsumexp_of_nothing_but_minus_infinity():
     assert ll.logsumexp(ll.constant([-np.inf, -np.inf])).item() == -np.inf
     assert ll.nn.log_softmax(ll.constant([1000.0, 0.0])).tolist() == [0.0, -1000.0]
+
+
+def test_a_power_of_zero_is_flat_where_the_base_is_infinite():
+    for exponent in (0.0, ll.zeros(2)):
+        assert ll.grad(lambda x, y=exponent: ll.sum(x**y))(ll.constant([np.inf, 2.0])).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["elu", "celu", "selu", "hard_tanh"])
+def test_gradients_of_activations_do_not_hide_nan(name):
+    found = ll.grad(lambda x: ll.sum(getattr(ll.nn, name)(x)))(ll.constant([np.nan, -0.5])).tolist()
+    assert found[0] != 0.0
+    assert np.isfinite(found[1])
+
+
+def test_clip_passes_gradients_of_nan():
+    assert ll.grad(lambda x: ll.sum(ll.clip(x, -1.0, 1.0)))(ll.constant([np.nan, -2.0, 1.0])).tolist() == [
+        1.0,
+        0.0,
+        1.0,
+    ]
