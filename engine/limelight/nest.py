@@ -126,8 +126,13 @@ _LEAVES: set[type] = {bool, int, float, complex, str, bytes, type(None)}
 def step(kind: type, key: Any) -> str:
     """The end of the expression that goes from a container of `kind` to its child `key`."""
     if kind is dict or (isinstance(key, int) and not hasattr(kind, "_fields")):
-        return f"[{key!r}]" if not isinstance(key, str) else f'["{key}"]'
+        return f"[{key!r}]" if not isinstance(key, str) else f"[{_quoted(key)}]"
     return f".{key}"
+
+
+def _quoted(key: str) -> str:
+    """A string as code, in double quotes where that needs no escapes."""
+    return f'"{key}"' if key.isprintable() and not {'"', "\\"} & set(key) else repr(key)
 
 
 def _walk(tree: Any, leaves: list[Any]) -> Structure:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight import nest
 from limelight.errors import ArgumentError, DTypeError, ShapeError, StateCreationError
 
 x = ll.ones((3, 4))
@@ -95,3 +96,31 @@ def test_errors_in_dataclasses_name_lines_that_somebody_wrote() -> None:
     scope: dict[str, Any] = {"ll": ll}
     with pytest.raises(ShapeError, match=r"\(<string> line 1\)"):  # code that somebody wrote, though in no file
         exec("ll.ones(2) + ll.ones(3)", scope)
+
+
+def grown(x: Any) -> Any:
+    return x + ll.zeros(x.shape)
+
+
+def test_shapes_need_their_sizes() -> None:
+    for make in (lambda: ll.zeros(None), lambda: ll.full((None,), 1.0), lambda: ll.ones((2, None))):  # type: ignore[arg-type]  # the mistake
+        with pytest.raises(ShapeError, match=r"needs all its sizes, got .*None.*x\.sizes\(\)"):
+            make()
+    with pytest.raises(ShapeError, match=r"needs all its sizes, got \(None, 4\)"):
+        unknown(grown)(x)
+    with pytest.raises(ShapeError, match="reshape: needs sizes, got None"):
+        x.reshape(None)
+
+
+@pytest.mark.parametrize("correction", ["a", None, (1,)])
+def test_a_correction_is_a_number(correction: Any) -> None:
+    for op in (ll.var, ll.std):
+        with pytest.raises(ArgumentError, match="correction must be a number, got"):
+            op(x, correction=correction)
+
+
+@pytest.mark.parametrize("key", ['a"b', "a\\", "a\nb", "it's", "plain"])
+def test_paths_are_code_whatever_the_keys(key: str) -> None:
+    batch = {key: [1.0, 2.0]}
+    leaves, structure = nest.flatten(batch)
+    assert [eval(path, {"batch": batch}) for path in nest.paths(structure, "batch")] == leaves

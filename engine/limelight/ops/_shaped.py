@@ -76,12 +76,19 @@ def as_shape(like: Any) -> Shape | Tensor:
     if isinstance(like, Tensor):
         return like if like.ndim else as_tensor(like).reshape((1,))  # a scalar is a vector's length, as an int is
     try:
-        return shapes.as_shape(like)
+        found = shapes.as_shape(like)
     except ShapeError:
-        found = joined(like)
-        if found is None:
+        vector = joined(like)
+        if vector is None:
             raise
-        return found
+        return vector
+    if None in found:
+        given = "None" if like is None else shapes.show(found)
+        raise ShapeError(
+            f"a shape needs all its sizes, got {given}; where x.shape has None, a size unknown while tracing, write "
+            "x.sizes(), or ll.shape_of(x)"
+        )
+    return found
 
 
 def joined(sizes: Any) -> Tensor | None:

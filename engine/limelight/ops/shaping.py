@@ -103,6 +103,8 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
+    if shape is None:
+        raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
     if None in shape:
         raise ShapeError(
             f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)"

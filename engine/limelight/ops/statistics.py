@@ -11,6 +11,7 @@ import numpy as np
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.eager import entry
+from limelight.errors import ArgumentError
 from limelight.ops._infer import SHORT, Axis, axis_attr, reduction
 from limelight.ops._numpy import add_reduce
 from limelight.ops._rules import count, restore
@@ -119,6 +120,8 @@ def var(
     >>> ll.var(ll.constant([1.0, 3.0])).item()
     1.0
     """
+    if not isinstance(correction, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"var: correction must be a number, got {correction!r} ({type(correction).__name__})")
     return _var(x, axis_attr(axis), keepdims, correction)
 
 
