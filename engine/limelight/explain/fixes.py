@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from limelight import ops
 from limelight.source import Source
+
+_STEPS: Final = ("floor", "ceil", "round", "trunc")
 
 
 def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
@@ -19,9 +21,23 @@ def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
     return otherwise
 
 
-def of_cut(cause: str, line: Source | None) -> str:
+def advice(op: str) -> str:
+    """What to do where an op gives integers, as the end of a sentence."""
+    found = {
+        "astype": "differentiate what comes before the cast, and cast only what is shown",
+        "argmax": "use ll.max for the value, or weights that are smooth, ll.nn.softmax",
+        "argmin": "use ll.min for the value, or weights that are smooth, ll.nn.softmax",
+    }.get(op)
+    if op in ("greater", "greater_equal", "less", "less_equal"):
+        found = "a smooth comparison is ll.sigmoid(x - y); ll.where(condition, a, b) has gradients for a and b"
+    return f"; {found}" if found else ""
+
+
+def of_cut(cause: str, line: Source | None, op: str = "") -> str:
     """What to write instead of `line`, for a cause that a line can mend; empty where it cannot."""
     change = {"stop_gradient": _without_stop, "left through NumPy": _without_numpy, "assign": _before_assign}.get(cause)
+    if op in _STEPS:
+        change = _straight_through
     if line is None or change is None:
         return ""
     try:
@@ -52,11 +68,28 @@ def _without_stop(tree: ast.Module) -> str:
     return _rewritten(tree, lambda call: call.args[0] if _called(call) == "stop_gradient" and call.args else None)
 
 
-def _without_numpy(tree: ast.Module) -> str:
-    """`np.sin(x.numpy())` as `ll.sin(x)`, for functions that limelight has; `x.numpy()` alone as `x`."""
+def _straight_through(tree: ast.Module) -> str:
+    """`ll.floor(x)` as `x + ll.stop_gradient(ll.floor(x) - x)`, whose gradient is that of x (Bengio et al. 2013)."""
 
     def change(call: ast.Call) -> ast.expr | None:
-        if _called(call) == "numpy" and isinstance(call.func, ast.Attribute) and not call.args:
+        if _called(call) not in _STEPS or len(call.args) != 1:
+            return None
+        x = call.args[0]
+        stopped = ast.Call(
+            ast.Attribute(ast.Name("ll", ast.Load()), "stop_gradient", ast.Load()), [ast.BinOp(call, ast.Sub(), x)], []
+        )
+        return ast.BinOp(x, ast.Add(), stopped)
+
+    return _rewritten(tree, change)
+
+
+def _without_numpy(tree: ast.Module) -> str:
+    """`np.sin(x.numpy())` as `ll.sin(x)`, for functions that limelight has; `x.numpy()` and `float(x)` as `x`."""
+
+    def change(call: ast.Call) -> ast.expr | None:
+        if isinstance(call.func, ast.Name) and call.func.id == "float" and len(call.args) == 1:
+            return call.args[0]
+        if _called(call) in ("numpy", "item", "tolist") and isinstance(call.func, ast.Attribute) and not call.args:
             return call.func.value
         if _module(call) in ("np", "numpy"):
             name = {"array": "constant", "asarray": "constant"}.get(_called(call), _called(call))

@@ -159,7 +159,7 @@ class _Question:
     def _cut(self, cut: Cut) -> WhyNone:
         cause = _cause(cut)
         name = cut.op.name if cut.op is not None else ""
-        return self._say(cause, _told(cut), op=name, line=cut.source, fix=fixes.of_cut(cause, cut.source))
+        return self._say(cause, _told(cut), op=name, line=cut.source, fix=fixes.of_cut(cause, cut.source, name))
 
     def _exactly(self, found: Found, reach: Reach) -> WhyNone:
         """From a history: the first step of the way that the tape did not take down."""
@@ -210,6 +210,13 @@ def _cause(cut: Cut) -> str:
     return "integer or boolean dtype" if cut.integer else "no rule"
 
 
+def _reason(cut: Cut) -> str:
+    """What the op itself declares, and what to do about it."""
+    assert cut.op is not None
+    declared = f": {cut.op.why_no_gradient}" if cut.op.why_no_gradient else ""
+    return declared + fixes.advice(cut.op.name)
+
+
 def _told(cut: Cut) -> str:
     """A cut in words."""
     inside = f" in {cut.inside}" if cut.inside else ""
@@ -219,7 +226,7 @@ def _told(cut: Cut) -> str:
         case "assign":
             return f"connection cut by assign{inside}: a variable remembers a value, not where it came from"
         case "integer or boolean dtype":
-            return f"{cut.op}{inside} gives integers or booleans, which have no gradient"
+            return f"{cut.op}{inside} gives integers or booleans, which have no gradient{_reason(cut)}"
         case _:
             assert cut.op is not None
             return f"it ends at {cut.op}{inside}: {cut.op.why_no_gradient or 'its rule gives nothing for this input'}"

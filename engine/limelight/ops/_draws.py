@@ -176,7 +176,7 @@ def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
     kernel, accepts, silent = op.kernel_on("numpy"), op.accepts, op.vjp is None
 
     def quickly(generator: Any, x: Any, *attrs: Any) -> Tensor:
-        watched = active and (scopes or not silent or local.observer is None)
+        watched = active and (scopes or not silent or local.observer is None or bool(getattr(x, "_uid", 0)))
         if watched or type(x) is not Tensor or x._device is not CPU0 or x._data.dtype not in accepts:
             drawn: Tensor = apply(op, prepare(op, (generator, x)), attrs)
             return drawn

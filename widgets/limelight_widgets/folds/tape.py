@@ -90,8 +90,9 @@ def has_answered(tape: Any) -> bool:
 
 
 EMPTY = (
-    "This tape has recorded nothing. Compute with variables, or with tensors that it watches, "
-    "inside its `with` block: with limelight.GradientTape() as tape: ..."
+    "This tape has recorded nothing. Compute with variables, or with tensors that it watches, inside its `with` block: "
+    "with limelight.GradientTape() as tape: ... Where that was done, the gradient was cut: "
+    "limelight.explain.why_none(tape, target, source) says by which op (in a notebook: %tape --why target source)."
 )
 ANSWERED = (
     "This tape has answered, and let go of what it saved. To see its records, show it before tape.gradient(...) "
