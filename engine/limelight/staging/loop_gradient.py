@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from limelight.staging.scan_op import filled_up
 from limelight.staging.stacks import kind_of, watched_in_loop, zeros_on
 from limelight.tape import INEXACT, filled
 from limelight.tensor import Tensor
+
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 class Record(NamedTuple):
@@ -76,19 +78,22 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
         values = outputs[:n]
         done += 1
     specs = _infer_forward(cond_fn, body_fn, n, limit, record)[n + 1 :]
-    hollow = getattr(body_fn, "hollow", ())
-    empty = [where == "output" and i in hollow for where, i in record.places]
-    stacks = [_stack(xp, *column) for column in zip(history, specs, empty, strict=True)]
+    stacks = [
+        _stack(xp, rows, spec, body_fn, place) for rows, spec, place in zip(history, specs, record.places, strict=True)
+    ]
     return (*values, np.int32(done), *stacks)
 
 
-def _stack(xp: Any, rows: list[Any], spec: Any, hollow: bool) -> Any:
+def _stack(xp: Any, rows: list[Any], spec: Any, body_fn: Any, place: Place) -> Any:
     if not isinstance(spec, TensorSpec):
         return rows
     if not rows:
         return xp.empty(tuple(m or 0 for m in spec.shape), dtype=spec.dtype)
+    where, i = place
+    if where == "output":
+        rows = filled_up(xp, rows, i in getattr(body_fn, "hollow", ()), getattr(body_fn, "ragged", {}).get(i, _NONE))
     try:
-        return xp.stack(filled_up(xp, rows) if hollow else rows)
+        return xp.stack(rows)
     except ValueError:
         raise ControlFlowError(
             f"while_loop: an intermediate of shape {rows[0].shape} changes shape between iterations, which its "

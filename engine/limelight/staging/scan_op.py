@@ -58,7 +58,11 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     if steps == 0:
         return (*carry, *[_empty(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
     hollow = getattr(body, "hollow", ())
-    columns = [_Column(xp, v.spec, steps, i in hollow) for i, v in enumerate(body.graph.outputs[n:], n)]
+    ragged = getattr(body, "ragged", {})
+    columns = [
+        _Column(xp, v.spec, steps, i in hollow, ragged.get(i, frozenset()))
+        for i, v in enumerate(body.graph.outputs[n:], n)
+    ]
     run = body.run
     for k in range(steps - 1, -1, -1) if reverse else range(steps):
         outputs = run(*carry, *[x[k] for x in xs], *captures)
@@ -88,10 +92,11 @@ def _number(xs: Sequence[Any], length: int | None) -> int:
 class _Column:
     """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
 
-    __slots__ = ("_hollow", "_rows", "_spec", "_steps", "_xp", "array")
+    __slots__ = ("_hollow", "_ragged", "_rows", "_spec", "_steps", "_xp", "array")
 
-    def __init__(self, xp: Any, spec: Any, steps: int, hollow: bool) -> None:
+    def __init__(self, xp: Any, spec: Any, steps: int, hollow: bool, ragged: frozenset[int]) -> None:
         self._hollow = hollow  # whether a row may be empty, standing for what another branch would have left
+        self._ragged = ragged  # the axes along which rows may be shorter: iterations of a loop inside
         self._xp = xp
         self._spec = spec
         self._steps = steps
@@ -101,7 +106,7 @@ class _Column:
     def put(self, k: int, row: Any) -> None:
         if self.array is not None and row.shape == self.array.shape[1:]:
             self.array[k] = row
-        elif self._rows is None and isinstance(row, (np.ndarray, np.generic)):
+        elif self._rows is None and not self._ragged and isinstance(row, (np.ndarray, np.generic)):
             self._make_room(k, row)
         else:
             if self._rows is None:
@@ -117,10 +122,7 @@ class _Column:
             self.array = make((self._steps, *row.shape), row.dtype)
             self.array[k] = row
         else:
-            raise ControlFlowError(
-                f"scan: a value of shape {self.array.shape[1:]} has shape {row.shape} at step {k}; what a scan returns "
-                "at each step, or keeps for its gradient, must have one shape (pad it)"
-            )
+            raise _uneven(self.array.shape[1:], row.shape, k)
 
     def result(self) -> Any:
         if self.array is not None:
@@ -128,13 +130,37 @@ class _Column:
         rows = self._rows or []
         if not isinstance(self._spec, TensorSpec):
             return rows
-        return self._xp.stack(filled_up(self._xp, rows) if self._hollow else rows)
+        rows = filled_up(self._xp, rows, self._hollow, self._ragged)
+        k = next((k for k, row in enumerate(rows) if row.shape != rows[0].shape), None)
+        if k is not None:
+            raise _uneven(rows[0].shape, rows[k].shape, k)
+        return self._xp.stack(rows)
 
 
-def filled_up(xp: Any, rows: list[Any]) -> list[Any]:
-    """Rows in which zeros stand for those that are empty, as another branch was taken then."""
-    full = next((row for row in rows if row.size), rows[0])
-    return [xp.zeros(full.shape, dtype=full.dtype) if not row.size and full.size else row for row in rows]
+def _uneven(shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
+    return ControlFlowError(
+        f"scan: a value of shape {shape} has shape {other} at step {k}; what a scan returns at each step, or keeps for "
+        "its gradient, must have one shape (pad it)"
+    )
+
+
+def filled_up(xp: Any, rows: list[Any], hollow: bool, ragged: frozenset[int]) -> list[Any]:
+    """Rows of one shape, where that can be had: zeros stand for what is not there and is never read.
+
+    `hollow`: an empty row stands for another branch's. `ragged`: the axes along which rows end early, since a loop
+    inside had fewer iterations.
+    """
+    if not (hollow or ragged) or len({row.shape for row in rows}) < 2:
+        return rows
+    shape = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
+    return [_grown(xp, row, shape, hollow, ragged) for row in rows]
+
+
+def _grown(xp: Any, row: Any, shape: tuple[int, ...], hollow: bool, ragged: frozenset[int]) -> Any:
+    short = [axis for axis, (size, wanted) in enumerate(zip(row.shape, shape, strict=True)) if size < wanted]
+    if not short or not (ragged.issuperset(short) or (hollow and not row.size)):
+        return row
+    return xp.pad(row, [(0, wanted - size) for size, wanted in zip(row.shape, shape, strict=True)])
 
 
 def positions(count: Any) -> Tensor:

@@ -74,3 +74,48 @@ def test_gradients_of_loop_variables_may_know_less_of_their_sizes_than_the_varia
 
     specs = [ll.TensorSpec((None, None, 2)), ll.TensorSpec((2,))]
     assert ll.function(gradient, input_signature=specs)(ll.ones((2, 3, 2)), ll.ones(2)).tolist() == [12.0, 12.0]
+
+
+def triangle(i: Any, y: Any, x: Any) -> Any:
+    return ll.while_loop(lambda j, _: j < i, lambda j, z: (j + 1, ll.sin(z) * x), (0, y))[1]
+
+
+def in_a_while(x: Any) -> Any:
+    return ll.while_loop(lambda i, _: i < 4, lambda i, y: (i + 1, triangle(i, y, x)), (0, x))[1]
+
+
+def in_a_scan(x: Any) -> Any:
+    return ll.scan(lambda y, i: (triangle(i, y, x), y), x, ll.arange(4), reverse=True)[0]
+
+
+def in_a_call_in_a_while(x: Any) -> Any:
+    inner = ll.function(triangle)
+    return ll.while_loop(lambda i, _: i < 4, lambda i, y: (i + 1, inner(i, y, x)), (0, x))[1]
+
+
+def in_two_whiles(x: Any) -> Any:
+    def middle(i: Any, y: Any) -> Any:
+        return ll.while_loop(lambda j, _: j < i, lambda j, z: (j + 1, triangle(j, z, x)), (0, y))[1]
+
+    return ll.while_loop(lambda i, _: i < 4, lambda i, y: (i + 1, middle(i, y)), (0, x))[1]
+
+
+def in_a_branch_in_a_while(x: Any) -> Any:
+    def body(i: Any, y: Any) -> Any:
+        return i + 1, ll.cond(i % 3 > 0, lambda: triangle(i, y, x), lambda: y * x)
+
+    return ll.while_loop(lambda i, _: i < 6, body, (0, x))[1]
+
+
+@pytest.mark.parametrize("f", [in_a_while, in_a_scan, in_a_call_in_a_while, in_two_whiles, in_a_branch_in_a_while])
+def test_gradients_of_loops_whose_inner_loop_takes_another_number_of_iterations_each_time(f: Any) -> None:
+    """Item 61."""
+    x = ll.constant(np.array([0.5, 0.8]))
+
+    def slopes(f: Any) -> Any:
+        first = ll.grad(lambda x: ll.sum(f(x)))
+        return first, ll.grad(lambda x: ll.sum(first(x) ** 2))
+
+    for wanted, staged, around in zip(slopes(f), slopes(ll.function(f)), slopes(f), strict=True):
+        np.testing.assert_allclose(staged(x).numpy(), wanted(x).numpy(), rtol=1e-12)
+        np.testing.assert_allclose(ll.function(around)(x).numpy(), wanted(x).numpy(), rtol=1e-12)
