@@ -187,3 +187,14 @@ def test_an_index_below_zero_is_no_row_of_a_table():
             call(ll.constant([0, 5]))
     assert layer(ll.constant([[]], dtype="int32")).shape == (1, 0, 2)
     assert ll.one_hot(ll.constant([3, -1]), 3).tolist() == [[0.0] * 3] * 2
+
+
+def test_layers_that_know_their_model_are_restored_too():
+    layer = ll.nn.Dense(2)
+    model = ll.nn.Sequential(layer, ll.nn.LSTM(3))
+    layer.model = model
+    with pytest.raises(ll.errors.ShapeError):
+        model(ll.ones((4, 3)))
+    assert model.variables == []
+    assert layer.model is model
+    assert model(ll.ones((4, 5, 7))).shape == (4, 3)

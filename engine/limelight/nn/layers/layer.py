@@ -109,9 +109,15 @@ State: TypeAlias = list[tuple[Module, dict[str, Any]]]
 
 def state_of(module: Module) -> State:
     """The attributes of `module` and of all modules below it."""
-    found: State = [(module, dict(vars(module)))]
-    for _, child in module.edges():
-        found += state_of(child) if isinstance(child, Module) else []
+    found: State = []
+    seen: set[int] = set()
+    pending = [module]
+    while pending:
+        one = pending.pop()
+        if id(one) not in seen:  # modules may be shared, or refer to each other in a circle
+            seen.add(id(one))
+            found.append((one, dict(vars(one))))
+            pending += [child for _, child in one.edges() if isinstance(child, Module)]
     return found
 
 
