@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from limelight import dispatch
@@ -10,9 +11,12 @@ from limelight.batching import Site, rule
 from limelight.batching.rules import repeated
 from limelight.spec import TensorSpec
 from limelight.staging.batching import Flags, Many, count_of, many, note, shown, tensors_only
+from limelight.staging.concrete import GraphFunction
 from limelight.staging.custom_call import CustomPair, custom_call, custom_forward, seed_of
 from limelight.staging.gradient import call
+from limelight.tape import INEXACT
 from limelight.tensor import Tensor
+from limelight.trace import Tracer
 
 
 class ManyPair(CustomPair):
@@ -34,18 +38,34 @@ class ManyPair(CustomPair):
     def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
         if self.error is not None:
             raise self.error
-        function, targets = self.one.whole
         found = [seed_of(s, size, spec) for s, size, spec in zip(g, sizes, self.specs, strict=True)]
-        seeds = [s for s in found if s is not None]
         results: list[Any] = [None] * count
-        if targets:
-            backward = many(self._count, function, (*self._saved, *[True] * len(seeds)))
-            assert backward is not None, "gradients are tensors"
-            values = dispatch.apply(call, (*residuals, *seeds), (backward.function,))
-            size = seeds[0].sizes()[0]
-            for i, value, differs in zip(targets, values, backward.mask, strict=True):
-                results[i] = self._of_all(i, value if differs else repeated(value, size))
+        targets = self.one.whole[1]
+        for i, value in zip(targets, self._gradients(residuals, [s for s in found if s is not None]), strict=True):
+            results[i] = value
         return results
+
+    @cached_property
+    def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
+        """The gradient as one function, for many of these in turn."""
+        values = {"input": self.function.graph.inputs, "output": self.forward.graph.outputs}
+        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{self.function.name}") as tracer:
+            tracer.scope = "gradient/"
+            saved = [tracer.add_input(values[where][i].spec, f"saved{k}") for k, (where, i) in enumerate(self.sources)]
+            specs: list[Any] = [value.spec for value in self.function.graph.outputs]
+            seeds = [tracer.add_input(s, f"gradient{k}") for k, s in enumerate(specs) if s.dtype in INEXACT]
+            return GraphFunction(tracer.finish(self._gradients(saved, seeds))), self.one.whole[1]
+
+    def _gradients(self, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Tensor]:
+        function, targets = self.one.whole
+        if not targets:
+            return []
+        backward = many(self._count, function, (*self._saved, *[True] * len(seeds)))
+        assert backward is not None, "gradients are tensors"
+        values = dispatch.apply(call, (*residuals, *seeds), (backward.function,))
+        size = seeds[0].sizes()[0]
+        found = zip(targets, values, backward.mask, strict=True)
+        return [self._of_all(i, value if differs else repeated(value, size)) for i, value, differs in found]
 
     def _of_all(self, i: int, g: Tensor) -> Tensor:
         return g if self._mask[i] else g.sum(0)

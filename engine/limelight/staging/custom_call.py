@@ -135,7 +135,12 @@ class CustomPair(Pair):
         if error is not None:
             self.connected = watched_mask([value.spec for value in joint.inputs])
         self._settle(joint)
-        self.whole = self._build_backward(joint)
+        self._whole = self._build_backward(joint)
+
+    @property
+    def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
+        """From residuals and the gradients of all inexact outputs to gradients, and which inputs these belong to."""
+        return self._whole
 
     def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
         """The gradients of `count` inputs from those of the results. Raises what the rule raised in its trace."""

@@ -143,3 +143,26 @@ def test_branches_with_effects_are_run_example_by_example():
     assert v.numpy() == 2.0
     assert F.looped
     assert batching.how("py_func") == "loop"
+
+
+@pytest.mark.parametrize(
+    "wrap", [ll.recompute_grad, lambda f: ll.custom_gradient(lambda x: (f(x), lambda g: 3 * g * x))]
+)
+def test_a_gradient_of_its_own_goes_through_a_batch_of_batches(wrap):
+    xs = ll.constant(np.linspace(0.2, 1.4, 6).reshape(2, 3))
+    w = ll.constant(0.5, dtype=xs.dtype)
+
+    def total(f):
+        return lambda xs: ll.sum(ll.vectorize(ll.vectorize(f))(xs))
+
+    def slopes(f):
+        return ll.grad(lambda xs: ll.sum(ll.grad(f)(xs) ** 3))
+
+    def g(x):
+        return ll.sin(x) * x * w
+
+    for wanted, staged in (
+        (ll.grad(total(wrap(g))), ll.grad(ll.function(total(wrap(g))))),
+        (slopes(total(wrap(g))), ll.function(slopes(total(wrap(g))))),
+    ):
+        np.testing.assert_allclose(staged(xs).numpy(), wanted(xs).numpy(), rtol=1e-6)
