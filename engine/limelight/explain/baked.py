@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, Final, NamedTuple
 
 from limelight import source
@@ -112,8 +114,8 @@ def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
 
 
 def _fix(function: str, value: snapshots.Baked) -> str:
-    plain = value.name.isidentifier()
-    argument = value.name if plain else value.name.rstrip("]'\"").rpartition(".")[2].rpartition("'")[2]
+    names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
+    argument = names[-1]  # of `self.rate`, `options['rate']` and `rates[0]` the last name in it
     passed = f"pass it as an argument, {function}(..., {argument})"
     if value.kind == "function":
         return f"{function}.clear_cache(), or {passed}"

@@ -46,6 +46,15 @@ def test_a_global_read_by_a_helper_is_listed_then_and_now() -> None:
     assert "ll.Variable(2.0)" in ll.explain.baked(f).changed[0].fix
 
 
+def test_a_fix_names_an_argument() -> None:
+    rates, options = [1.0, 2.0], {"from": 3.0, "decay": 4.0}
+    f = ll.function(lambda x: x * rates[0] * options["from"] + options["decay"])
+    f(ll.constant(1.0))
+    rates[0], options["from"], options["decay"] = 5.0, 6.0, 7.0
+    passed = {value.name: value.fix.partition(";")[0] for value in ll.explain.baked(f).changed}
+    assert [fix.rpartition(", ")[2] for fix in passed.values()] == ["rates)", "options)", "decay)"]
+
+
 class Model:
     bias = 1.0
 
