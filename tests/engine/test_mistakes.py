@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import limelight as ll
 from limelight import nest
-from limelight.errors import ArgumentError, DTypeError, ShapeError, StateCreationError
+from limelight.errors import ArgumentError, DTypeError, RunError, ShapeError, StateCreationError
 
 x = ll.ones((3, 4))
 unknown = ll.function(input_signature=[ll.TensorSpec((None, 4), "float32")])
@@ -126,3 +127,37 @@ def test_paths_are_code_whatever_the_keys(key: str) -> None:
     batch = {key: [1.0, 2.0]}
     leaves, structure = nest.flatten(batch)
     assert [eval(path, {"batch": batch}) for path in nest.paths(structure, "batch")] == leaves
+
+
+def shown(call: Callable[[], Any]) -> str:
+    """The traceback that a script prints."""
+    try:
+        call()
+    except Exception:  # noqa: BLE001  # whatever it is
+        return traceback.format_exc()
+    return ""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ll.ones(2) + ll.ones(3),
+        lambda: x @ x,
+        lambda: ll.concat([x, ll.ones((2, 3))]),
+        lambda: ll.transpose(x) * x,
+    ],
+)
+def test_a_shape_error_is_not_preceded_by_that_of_numpy(call: Callable[[], Any]) -> None:
+    text = shown(call)
+    assert "limelight.errors.ShapeError" in text
+    assert text.count("Traceback (most recent call last)") == 1
+
+
+def test_an_error_that_only_the_array_library_explains_keeps_its_cause() -> None:
+    def kernel(xp: Any, x: Any) -> Any:
+        raise KeyError("inside")
+
+    broken = ll.defop("broken_kernel", inputs="x", infer=lambda x: x, kernel=kernel, why_no_gradient="a test")
+    with pytest.raises(RunError, match="KeyError") as caught:
+        broken(x)
+    assert isinstance(caught.value.__cause__, KeyError)

@@ -78,8 +78,8 @@ def _nullary(op: Op) -> Callable[..., Any]:
             r = kernel(*attrs)
         except LimelightError:
             raise
-        except Exception as error:
-            raise explain(op, (), attrs, error) from error
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (), attrs, error)
         t = _blank()
         t._data = r
         t._device = CPU0
@@ -106,8 +106,8 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
                     r = kernel(a)
                 except LimelightError:
                     raise
-                except Exception as error:
-                    raise explain(op, (x,), (), error) from error
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x,), (), error)
                 t = _blank()
                 t._data = r
                 t._device = CPU0
@@ -141,8 +141,8 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
                     r = kernel(a, *attrs)
                 except LimelightError:
                     raise
-                except Exception as error:
-                    raise explain(op, (x,), attrs, error) from error
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x,), attrs, error)
                 t = _blank()
                 t._data = r
                 t._device = CPU0
@@ -176,8 +176,8 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                     r = kernel(a, b)
                 except LimelightError:
                     raise
-                except Exception as error:
-                    raise explain(op, (x, y), (), error) from error
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x, y), (), error)
                 t = _blank()
                 t._data = r
                 t._device = CPU0
@@ -265,8 +265,8 @@ def _variadic(op: Op) -> Callable[..., Any]:
             out = wrap(kernel(*arrays, *attrs))
         except LimelightError:
             raise
-        except Exception as error:
-            raise explain(op, inputs, attrs, error) from error
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, inputs, attrs, error)
         if observer is not None:
             observer.observe_many(op, inputs, attrs, out)
         return out
@@ -295,8 +295,8 @@ def _general(op: Op) -> Callable[..., Any]:
             result = kernel(*arrays, *attrs)
         except LimelightError:
             raise
-        except Exception as error:
-            raise explain(op, inputs, attrs, error) from error
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, inputs, attrs, error)
         if multiple:
             return tuple([wrap(r) for r in result])
         out = wrap(result)

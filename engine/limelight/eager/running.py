@@ -6,7 +6,7 @@ import functools
 import time
 import warnings
 import weakref
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from limelight import backends, devices, dispatch, events, source
 from limelight.devices import CPU0, Device
@@ -42,7 +42,7 @@ class Eager(dispatch.Interpreter):
         except Exception as error:
             if is_user_error(error):
                 raise
-            raise explain(op, inputs, attrs, error) from error
+            explain(op, inputs, attrs, error)
         outputs: Any = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
         if events.wanted(events.OpRan) or events.wanted(events.Allocated):
             _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
@@ -94,8 +94,8 @@ def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         return op.numpy_kernel(*payloads, *attrs) if len(payloads) == len(inputs) else None
     except LimelightError:
         raise
-    except Exception as error:
-        raise explain(op, inputs, attrs, error) from error
+    except Exception as error:  # noqa: BLE001  # `explain` raises
+        explain(op, inputs, attrs, error)
 
 
 def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Device:
@@ -135,14 +135,17 @@ def move(tensor: Any, device: Device, cause: str) -> Any:
     return copied
 
 
-def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> Exception:
-    """The error to raise when a kernel failed: the op's own shape rule says it best, if it objects too."""
+def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> NoReturn:
+    """Raises the error for a kernel that failed: the op's own shape rule says it best, if it objects too.
+
+    Then the array library's words would add nothing, and are not shown as the cause.
+    """
     try:
         op.infer(*[_spec(x) for x in inputs], *attrs)
     except LimelightError as better:
-        return better
+        raise better from None
     specs = ", ".join(str(_spec(x)) for x in inputs)
-    return failed(f"{op}({specs})", error)
+    raise failed(f"{op}({specs})", error) from error
 
 
 def _anywhere(x: Any) -> bool:

@@ -160,9 +160,9 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Te
             return run((generator,), as_shape(shape), *given)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
             return wrap(kernel(generator._data, *given, shape))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # `explain` raises
             as_shape(shape)  # says what is wrong with it, if anything is
-            raise explain(op, (generator,), (*given, shape), error) from error
+            explain(op, (generator,), (*given, shape), error)
 
     return quickly
 
@@ -184,7 +184,7 @@ def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
             return wrap(kernel(generator._data, x._data, *attrs))
         except LimelightError:
             raise
-        except Exception as error:
-            raise explain(op, (generator, x), attrs, error) from error
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (generator, x), attrs, error)
 
     return quickly
