@@ -40,7 +40,6 @@ METHODS: Final[Mapping[str, str]] = {
     "copy": "tensors are immutable: use x itself",
     "view": "write x.reshape(shape)",
     "flatten": "write x.reshape(-1)",
-    "ravel": "write x.reshape(-1)",
     "permute": "write x.transpose((1, 0)), with the axes as a tuple",
     "unsqueeze": "write x.expand_dims(axis)",
     "cuda": "write x.gpu()",

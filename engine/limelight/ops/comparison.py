@@ -6,17 +6,30 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from limelight import shapes
 from limelight.dtypes import float64, is_inexact, kind
 from limelight.eager import entry
+from limelight.errors import DTypeError
 from limelight.ops._infer import compare
 from limelight.registry import defop
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
 
-__all__ = ["allclose", "equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
+__all__ = [
+    "allclose",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isclose",
+    "less",
+    "less_equal",
+    "nan_to_num",
+    "not_equal",
+    "where",
+]
 
 BOOLEAN = "its result is boolean"
 
@@ -211,6 +224,27 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
     return _where((condition, x, y))
 
 
+def nan_to_num(x: TensorLike, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`x` with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`, by default the dtype's extremes; real.
+
+    The gradient of what is replaced is 0. Integers and booleans stay. Raises DTypeError for complex numbers.
+
+    >>> import limelight as ll
+    >>> ll.nan_to_num(ll.constant([1.0, ll.nan, ll.inf]), posinf=9.0).tolist()
+    [1.0, 0.0, 9.0]
+    """
+    x = as_tensor(x)
+    if not is_inexact(x.dtype):
+        return x
+    if kind(x.dtype) == "complex":
+        raise DTypeError(f"nan_to_num needs real operands, got {x.dtype.name}; write it for ll.real(x) and ll.imag(x)")
+    limits: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]  # the library has no annotations here
+    largest = float(limits.max)
+    found = where(x != x, nan, x)  # noqa: PLR0124  # NaN, and nothing else
+    found = where(x == inf, largest if posinf is None else posinf, found)
+    return where(x == -inf, -largest if neginf is None else neginf, found)
+
+
 def allclose(
     x: TensorLike, y: TensorLike, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False
 ) -> Tensor:
@@ -222,6 +256,18 @@ def allclose(
     >>> bool(ll.allclose(ll.constant([0.1]) * 3.0, ll.constant([0.3])))
     True
     """
+    return isclose(x, y, rtol, atol, equal_nan=equal_nan).all()
+
+
+def isclose(
+    x: TensorLike, y: TensorLike, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False
+) -> Tensor:
+    """Whether each element of `x` is within `atol + rtol * |y|` of that of `y`; boolean, broadcasting. See `allclose`.
+
+    >>> import limelight as ll
+    >>> ll.isclose(ll.constant([1.0, 2.0]), ll.constant([1.0, 2.1])).tolist()
+    [True, False]
+    """
     x, y = as_tensor(x), as_tensor(y)
     close = x == y
     if equal_nan:
@@ -230,4 +276,4 @@ def allclose(
         x, y = (z if is_inexact(z.dtype) else z.astype(float64) for z in (x, y))  # unsigned differences wrap around
         within = abs(x - y) <= atol + rtol * abs(y)
         close = close | (within & (abs(y) < inf))
-    return close.all()
+    return close

@@ -22,7 +22,7 @@ from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, TensorLike, as_tensor, method, wrap
 
-__all__ = ["broadcast_to", "expand_dims", "reshape", "shape_of", "squeeze", "sum_to"]
+__all__ = ["broadcast_to", "expand_dims", "ravel", "reshape", "shape_of", "squeeze", "sum_to"]
 
 # shape_of
 
@@ -98,6 +98,17 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
         return _reshape((x,), shape)
     vector = joined(shape)
     return _reshape((x,), _sizes(shape) if vector is None else vector)
+
+
+@method("ravel")
+def ravel(x: TensorLike, /) -> Tensor:
+    """The elements of `x` as a vector, in row-major order.
+
+    >>> import limelight as ll
+    >>> ll.ravel(ll.zeros((2, 3))).shape
+    (6,)
+    """
+    return reshape(x, (-1,))
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:

@@ -73,6 +73,7 @@ _argsort: Entry = entry(defop(
 ))  # fmt: skip
 
 
+@method("argsort")
 def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements of `x` along `axis`, in the order that sorts them; int64, of the shape of `x`.
 

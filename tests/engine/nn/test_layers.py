@@ -46,6 +46,7 @@ LAYERS = {
     "BatchNorm": (ll.nn.BatchNorm, (3, 4, 4, 5)),
     "BatchNorm in training": (lambda: Training(ll.nn.BatchNorm()), (3, 4, 4, 5)),
     "LayerNorm": (ll.nn.LayerNorm, (3, 5)),
+    "RMSNorm": (ll.nn.RMSNorm, (3, 5)),
     "GroupNorm": (lambda: ll.nn.GroupNorm(5), (3, 4, 5)),
     "MultiHeadAttention": (lambda: ll.nn.MultiHeadAttention(5, depth=2, use_bias=False), (2, 3, 5)),
     "LSTM": (lambda: ll.nn.LSTM(4), (3, 6, 5)),

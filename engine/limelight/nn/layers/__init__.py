@@ -9,7 +9,7 @@ from limelight.nn.layers.dropout import Dropout
 from limelight.nn.layers.embedding import Embedding
 from limelight.nn.layers.flatten import Flatten
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.normalisation import BatchNorm, GroupNorm, LayerNorm
+from limelight.nn.layers.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
 from limelight.nn.layers.sequential import Sequential
@@ -32,5 +32,6 @@ __all__ = [
     "LayerNorm",
     "MaxPool",
     "MultiHeadAttention",
+    "RMSNorm",
     "Sequential",
 ]

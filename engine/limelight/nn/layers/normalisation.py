@@ -5,7 +5,7 @@ from __future__ import annotations
 from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
-from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm
+from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_flag, checked_number, checked_size
 from limelight.tensor import Tensor, TensorLike
@@ -99,6 +99,32 @@ class LayerNorm(_Normalisation):
     def call(self, x: TensorLike) -> Tensor:
         x = self.ready(x)
         return layer_norm(x, self.scale, self.offset, axis=-1, epsilon=self.epsilon)
+
+
+class RMSNorm(Layer):
+    """The last axis of each example over the root of the mean of its squares (Zhang and Sennrich 2019).
+
+    Inputs and results are (..., features). There is a scale for each feature, unless `use_scale` is false, and no
+    offset. Raises ArgumentError for a negative epsilon.
+
+    >>> import limelight as ll
+    >>> ll.nn.RMSNorm(epsilon=0.0)(ll.constant([[1.0, -7.0]])).numpy().round(3).tolist()
+    [[0.2, -1.4]]
+    """
+
+    def __init__(self, *, epsilon: float = 1e-6, use_scale: bool = True, dtype: DTypeLike = "float32") -> None:
+        self.epsilon = checked_number("RMSNorm", "epsilon", epsilon)
+        self.use_scale = checked_flag("RMSNorm", "use_scale", use_scale)
+        self.dtype = dtype
+        self.scale: Variable | None = None
+
+    def build(self, features: int) -> None:
+        if self.use_scale:
+            self.scale = self.weight("scale", (features,), initializers.ones)
+
+    def call(self, x: TensorLike) -> Tensor:
+        x = self.ready(x)
+        return rms_norm(x, self.scale, axis=-1, epsilon=self.epsilon)
 
 
 class GroupNorm(_Normalisation):
