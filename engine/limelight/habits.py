@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -76,22 +75,28 @@ def suggested(name: str, public: Iterable[str]) -> str:
     found = FUNCTIONS.get(name)
     if found is None:
         below = [other for other in known if other.endswith(f".{name}")]
-        near = below or difflib.get_close_matches(name, known, 1, 0.75) or _within(name, known)
+        near = below or _near(name, known, 0.75) or _within(name, known)
         found = near[0] if near else None
     return f"; write ll.{found}" if found else ""
+
+
+def _near(name: str, known: Iterable[str], likeness: float) -> list[str]:
+    import difflib  # noqa: PLC0415  # only a mistake needs it: importing limelight is to be quick
+
+    return difflib.get_close_matches(name, list(known), 1, likeness)
 
 
 def _within(name: str, known: Iterable[str]) -> list[str]:
     """Names of submodules that are nearly so: a misspelt `ll.nn.softmax` without its `nn`."""
     last = {other.rpartition(".")[2]: other for other in known}
-    return [last[other] for other in difflib.get_close_matches(name, last, 1, 0.8)]
+    return [last[other] for other in _near(name, last, 0.8)]
 
 
 def missing(self: Any, name: str) -> NoReturn:
     """A tensor's `__getattr__`, which Python asks for what the tensor does not have."""
     hint = METHODS.get(name)
     if hint is None and not name.startswith("_"):
-        near = difflib.get_close_matches(name, [other for other in dir(type(self)) if other[0] != "_"], 1, 0.75)
+        near = _near(name, [other for other in dir(type(self)) if other[0] != "_"], 0.75)
         hint = f"write x.{near[0]}" if near else None
     raise AttributeError(f"a tensor has no attribute {name!r}" + (f": {hint}" if hint else ""), name=name, obj=self)
 
