@@ -125,10 +125,20 @@ class Miss:
         if self.advice:
             said.append(self.advice)
         if self.fixes:
-            said.append(f"Fix: {'; '.join(map(str, self.fixes))}")
+            said += [*self._left(), f"Fix: {'; '.join(map(str, self.fixes))}"]
         elif self.cause in fixes.ADVICE and not self.advice:
             said.append(fixes.ADVICE[self.cause])
         return " ".join(said)
+
+    def _left(self) -> list[str]:
+        """Whether the fixes leave something that differs, which makes a trace by itself."""
+        mended = {path for fix in self.fixes for path in fix.paths}
+        left = [f"`{change.path}`" for change in self.changes if change.path not in mended]
+        if not left:
+            return []
+        more = [f"{len(left) - _SPELLED} more"] if len(left) > _SPELLED else []
+        names = " and ".join([*left[:_SPELLED], *more])
+        return [f"The fix leaves {names}: another value there traces again."]
 
 
 def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:

@@ -299,3 +299,12 @@ def test_a_rank_that_holds_more_has_no_fix(program):
     """)
     assert p.miss.fix == ""
     assert str(p.miss).endswith("Each rank needs a trace of its own.")
+
+
+def test_a_fix_says_what_it_leaves() -> None:
+    f = ll.function(lambda a, b, c: a)
+    f(ll.ones(2), 1, "x")
+    f(ll.ones(3), 2, "y")
+    assert "The fix leaves `b` and `c`: another value there traces again. Fix: " in str(ll.explain.retrace(f))
+    f(ll.ones(4), 2, "y")
+    assert "leaves" not in str(ll.explain.retrace(f))
