@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
+import limelight as ll
+
 
 class Case(NamedTuple):
     """A loop that retraces: of the newest trace the differing part, its fix, and how many traces are left with it."""
