@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,18 +33,30 @@ def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, symbolic: Sy
                 "body, whose values do not exist yet; create the variable before it, or compute the value outside"
             )
         return outer(symbolic)
-    concrete = [x for x in leaves if isinstance(x, (Tensor, Variable)) and not isinstance(x, SymbolicTensor)]
-    if len(concrete) != len(tracer.inputs):
+    arguments: list[Any] = [x for x in leaves if isinstance(x, (Tensor, Variable))]
+    if len(arguments) != len(tracer.inputs):
+        arguments = [None] * len(tracer.inputs)
+    graph = _without_effects(tracer.finish([symbolic]))
+    read = {value for node in graph.nodes for value in node.inputs}.union(graph.outputs)
+    given = [value in read for value in graph.inputs]
+    handles = [x for x, used in zip([*arguments, *tracer.captures], given, strict=True) if used]
+    values = [_value(x, tracer, outer) for x in handles]
+    inputs, names = list(itertools.compress(graph.inputs, given)), list(itertools.compress(graph.input_names, given))
+    graph = extract(graph.name, inputs, graph.nodes, graph.outputs, names)
+    with dispatch.fresh_stack():
+        function = GraphFunction(graph).placed_on([x._device for x in values])
+        results = function.run(*[x._data for x in values])
+        return wrap(results[0], function.run.output_devices[0])
+
+
+def _value(x: Any, tracer: Tracer, outer: Lifter | None) -> Any:
+    """An argument or captured tensor that has a value, if need be one of the trace around."""
+    if x is None or (isinstance(x, SymbolicTensor) and outer is None):
         raise SymbolicValueError(
             f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
             "call the function with real tensors first, or make the initial value a function without arguments"
         )
-    graph = _without_effects(tracer.finish([symbolic]))
-    captured = [outer(x) if isinstance(x, SymbolicTensor) and outer else x for x in tracer.captures]
-    with dispatch.fresh_stack():
-        function = GraphFunction(graph).placed_on([x._device for x in [*concrete, *captured]])
-        results = function.run(*[x._data for x in [*concrete, *captured]])
-        return wrap(results[0], function.run.output_devices[0])
+    return outer(x) if isinstance(x, SymbolicTensor) and outer else x
 
 
 def _without_effects(graph: Graph) -> Graph:
