@@ -30,7 +30,8 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Gradients are the same, to any order, for arguments, trainable variables that `fn` reads, and tensors that it closes
     over. Random draws are replayed from the state that their generator had. Variables are read as they were,
-    but for those that a staged function called by `fn` reads: these are read anew. Effects happen a second time, so a
+    but for those that a staged function called by `fn` reads, and those of an `fn` in the body of a staged loop: these
+    are read anew, so assign to them after the backward pass. Effects happen a second time, so a
     RuntimeWarning names the line of an assignment, a py_func or other output that `fn` makes; what plain Python does
     (printing, appending to a list) also happens twice. Raises ArgumentError when `fn` cannot be called.
 
