@@ -193,3 +193,24 @@ def test_usage_errors_are_one_line(notebook, line, words):
 
 def test_nothing_to_explain(notebook):
     assert "No function is staged yet" in repr(notebook("%explain").value)
+
+
+def test_an_input_is_not_baked_in(notebook):
+    notebook("rate = 0.1\noptions = {'rate': 0.5}\nclass Net:\n    rate = 1.0\nnet = Net()")
+    notebook("def helper(t):\n    return t * rate * options['rate']")
+    notebook("%%stage step\ny = helper(x) * rate * options['rate'] * net.rate")
+    notebook("Net.rate = 4.0")
+    assert [one.name for one in notebook("ll.explain.baked(step).changed").value] == ["net.rate"]
+    notebook("net.rate = 1.0\nrate = 0.2\noptions = {'rate': 0.7}\nouts = step()")
+    assert notebook("ll.explain.baked(step).changed").value == ()
+    notebook("net = Net()\nouts = step()")
+    assert notebook("ll.explain.baked(step).changed").value == ()
+    assert "does not see" not in notebook("%trace_cache step --why").text
+    assert notebook("step.trace_count").value == 3
+
+
+def test_what_a_spec_makes_an_input_is_not_baked_in(notebook):
+    notebook("lr = 0.1")
+    notebook('%%stage step -s "lr=ll.TensorSpec([])"\ny = x * lr')
+    notebook("lr = 0.2")
+    assert notebook("ll.explain.baked(step).records").value == ()

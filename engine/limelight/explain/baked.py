@@ -97,9 +97,12 @@ def baked(F: Function) -> BakedIn:
 def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
     now = snapshots.take(function.python_function, entry.paths, entry.key.parts)
     by_name = {value.name: value for value in now.values()}
+    gone = any(part[0] == "object" and part[1].target() is None for part in entry.key.parts)
     values = []
     for key, then in entry.baked.items():
         current = now.get(key) or by_name.get(then.name)  # the second where the code that reads it was edited
+        if current is None and gone:
+            continue  # no call leads to this trace again
         changed = current is None or current.token != then.token
         if then.kind in _REFERRED and not changed:
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import re
 import reprlib
 import sys
 import weakref
@@ -56,22 +57,49 @@ def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[tup
 
     Objects among the arguments are looked at like globals: the trace is made for the object, whatever its attributes.
     """
-    named = zip(paths, parts, strict=True)
-    arguments = {path: part[1].target() for path, part in named if part[0] == "object" and path.isidentifier()}
+    objects = {path: part[1].target() for path, part in zip(paths, parts, strict=True) if part[0] == "object"}
+    arguments = {path: x for path, x in objects.items() if path.isidentifier()}
     try:
-        return snapshot(function, arguments)
+        written = getattr(function, "__limelight_written__", None)
+        return snapshot(function, arguments, None if written is None else _Inputs.of(written.names, paths, objects))
     except Exception:  # noqa: BLE001  # a `__repr__` or `__eq__` of the user's
         return {}
 
 
-def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Snapshot:
-    """What `function` and the user's functions that it calls read of the world, now."""
+class _Inputs(NamedTuple):
+    """The names of a cell's inputs, which it and its helpers read as globals although they are arguments of its traces.
+
+    `globals` has for each object the one that the trace was made for, whatever its name stands for now.
+    """
+
+    globals: dict[str, Any]
+    names: frozenset[str]
+    objects: tuple[str, ...]  # paths of those that are keyed by identity: their attributes are no part of the key
+
+    @staticmethod
+    def of(namespace: Mapping[str, Any], paths: Sequence[str], objects: Mapping[str, Any]) -> _Inputs:
+        meant = {k: x for k, x in objects.items() if k in namespace and not hasattr(type(x), "__limelight_leaf__")}
+        names = frozenset(re.split(r"[.\[]", path, maxsplit=1)[0] for path in paths)
+        return _Inputs({**namespace, **meant}, names, tuple([path.replace('"', "'") for path in objects]))
+
+    def cover(self, read: Read, chain: Chain) -> bool:
+        """Whether another value makes another trace."""
+        if read.globals is not self.globals or chain.root != "global" or chain.name not in self.names:
+            return False
+        text = str(chain)
+        return not any(text.startswith((f"{path}.", f"{path}[")) for path in self.objects)
+
+
+def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs: _Inputs | None = None) -> Snapshot:
+    """What `function` and the user's functions that it calls read of the world, now, but for its `inputs`."""
     found: Snapshot = {}
-    for read in reads(function, arguments):
+    for read in reads(function, arguments, None if inputs is None else inputs.globals):
         if read.use.how != "read" or len(found) >= _MOST or _is_foreign(read):
             continue
         chain, value = _whole(read)
         if value is MISSING or (chain.root == "local" and not chain.steps):
+            continue
+        if inputs is not None and inputs.cover(read, chain):
             continue
         key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
         if key not in found:

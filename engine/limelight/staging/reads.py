@@ -34,6 +34,7 @@ class Read(NamedTuple):
     value: Any
     base: Any
     module: str
+    globals: Mapping[str, Any]  # of that code
 
     @property
     def line(self) -> source.Source:
@@ -53,12 +54,18 @@ def is_users(file: str) -> bool:
     return not source.is_installed(file)
 
 
-def reads(function: Any, arguments: Mapping[str, Any]) -> Iterator[Read]:
-    """Every use in the code of `function` and of what it calls, each code once; `arguments` are those known."""
+def reads(function: Any, arguments: Mapping[str, Any], instead: Mapping[str, Any] | None = None) -> Iterator[Read]:
+    """Every use in the code of `function` and of what it calls, each code once; `arguments` are those known.
+
+    `instead` are the globals of what `function` is written in, where that is no function of Python's.
+    """
+    namespace = None if instead is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
     seen: set[tuple[int, int]] = set()
     while waiting and len(seen) < _MOST_CODES:
         frame = waiting.popleft()
+        if instead is not None and frame.globals is namespace:
+            frame = frame._replace(globals=instead)
         key = (id(frame.code), id(frame.names.get(_first(frame.code), MISSING)))
         if key in seen:
             continue
@@ -140,9 +147,10 @@ def _resolved(use: Use, frame: _Frame) -> Read:
     for i, step in enumerate(chain.steps):
         further = _step(value, *step)
         if further is MISSING and use.how == "read":  # an item of an array, say: what it is taken from was read
-            return Read(use._replace(chain=chain._replace(steps=chain.steps[:i])), frame.code, value, base, module)
+            shorter = use._replace(chain=chain._replace(steps=chain.steps[:i]))
+            return Read(shorter, frame.code, value, base, module, frame.globals)
         base, value = value, further
-    return Read(use, frame.code, value, base, module)
+    return Read(use, frame.code, value, base, module, frame.globals)
 
 
 def _root(chain: Chain, frame: _Frame) -> Any:
