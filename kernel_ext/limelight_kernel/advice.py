@@ -7,37 +7,58 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any
 
-from limelight import shapes
+from limelight import shapes, source
 from limelight.errors import TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.changes import Cause, Change, Part
 from limelight.staging.situation import Fix, met_dtype
 from limelight_kernel.options import Options
 
+_CHANGING = frozenset(["mutation", "global write"])
 
-def advise(entry: Any, options: Options, misses: MutableSequence[Any]) -> None:
+
+def advise(entry: Any, options: Options, misses: MutableSequence[Any], effects: Callable[[], Iterable[Any]]) -> None:
     """Puts the fix for a staged cell into the explanation of a new trace, the last of `misses`."""
-    entry.miss = misses[-1] = advised(entry.miss, entry.key.parts, options)
+    entry.miss = misses[-1] = advised(entry.miss, entry.key.parts, options, effects)
     entry.reason = str(entry.miss)
 
 
-def advised(miss: Any, parts: Sequence[Part], options: Options) -> Any:
-    """`miss`, of a call whose key has these `parts`, with the fix for a staged cell instead of that for a function."""
+def advised(miss: Any, parts: Sequence[Part], options: Options, effects: Callable[[], Iterable[Any]]) -> Any:
+    """`miss`, of a call whose key has these `parts`, with the fix for a staged cell instead of that for a function.
+
+    `effects` finds what the cell does while it is traced alone: it may change what it is then traced again for.
+    """
     numbers = {path for fix in miss.fixes for path in fix.paths}  # which the cell only computes with
     specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts, numbers)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
         fixes = (Fix(options.line({**given, **specs}), "", tuple(specs)),)
-    return dataclasses.replace(miss, fixes=fixes)
+    changed = {_root(change.path) for change in miss.changes}
+    own = [one for one in effects() if one.kind in _CHANGING and _root(one.what) in changed] if changed else []
+    return dataclasses.replace(miss, fixes=fixes, advice=" ".join(map(_itself, own)) or miss.advice)
 
 
-def budget_error(error: TraceBudgetError, name: str, parts: Sequence[Part], options: Options) -> TraceBudgetError:
+def _itself(effect: Any) -> str:
+    name = _root(effect.what)
+    where = source.at(effect.line)
+    return f"The cell changes `{name}` itself{where}, so every run of it traces again. Instead: {effect.instead}."
+
+
+def _root(path: str) -> str:
+    """The name that a path starts with: "history" of "history[0]" and of "history.append(...)"."""
+    found = re.match(r"\w+", path)
+    return "" if found is None else found.group()
+
+
+def budget_error(
+    error: TraceBudgetError, name: str, parts: Sequence[Part], options: Options, effects: Callable[[], Iterable[Any]]
+) -> TraceBudgetError:
     """The error of a staged cell that may not trace again, with the flag that says so."""
-    miss = advised(error.miss, parts, options)
+    miss = advised(error.miss, parts, options, effects)
     traces = f"its {options.max_traces} trace{'s' if options.max_traces != 1 else ''} (--max-traces)"
     allowed = "one trace (--strict)" if options.max_traces is None else traces
     return TraceBudgetError(f"`{name}` has {allowed}, and the call at {miss.where} needs another: {miss.story}", miss)
@@ -48,6 +69,16 @@ def for_cell(text: str) -> str:
     return re.sub(
         r"pass it as an argument, \S+\(\.\.\.,\s(\w+)\)",
         r"give it a name in a cell above, `\1 = ...`, and read `\1` here",
+        text,
+    )
+
+
+def for_line(text: str, options: Options) -> str:
+    """What is said of a function that could be staged with autograph, for a cell: there it is a flag of its line."""
+    line = dataclasses.replace(options, autograph=True).line({name: str_of(spec) for name, spec in options.specs})
+    return re.sub(
+        r"(let )?ll\.function\(autograph=True\)( rewrite)?",
+        lambda m: f"let `{line}` rewrite" if m[1] else f"`{line}`",
         text,
     )
 

@@ -37,7 +37,8 @@ def execute(
 
     Helper functions see them as well, as they would if the cell ran unstaged. Names in `writes` that are no inputs do
     not exist before the cell assigns them, whatever they meant before. Afterwards, and after an exception, every name
-    means again what it meant. The engine lets one thread trace at a time, so no two share the notebook.
+    means again what it meant; inputs that a helper has set, by its `global`, are among those assigned. The engine lets
+    one thread trace at a time, so no two share the notebook.
     """
     __tracebackhide__ = True
     namespace = shell.user_ns
@@ -48,7 +49,7 @@ def execute(
         result = _run(shell, cell) if converted is None else converted(namespace)
         assigned = {
             name: namespace[name]
-            for name in writes
+            for name in dict.fromkeys([*writes, *inputs])
             if name in namespace and namespace[name] is not inputs.get(name, _ABSENT)
         }
         deleted = frozenset(name for name in deletes if name not in namespace)

@@ -15,6 +15,7 @@ from limelight.tape import GradientTape
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.variables import Variable
 from limelight_kernel.listing import wrapped
+from limelight_kernel.naming import named
 from limelight_kernel.staged import Run, StagedCell
 from limelight_widgets.figures.static import Table, text_table
 
@@ -88,7 +89,7 @@ class Recording:
     def __init__(self, staged: StagedCell) -> None:
         self._staged = staged
         self._tape = GradientTape(persistent=True)
-        values = staged.inputs()
+        self._values = values = staged.inputs()
         self.overrides = {name: _as_tensors(value) for name, value in values.items() if _has_array(value)}
         self._sources = dict(_sources({**values, **self.overrides}))
 
@@ -101,13 +102,15 @@ class Recording:
 
     def finish(self, done: Run, scope: Mapping[str, Any]) -> Gradients:
         """The gradients; `scope` has the names that reasons use."""
-        result = None if done.made is None else done.made.result
+        assert done.made is not None, "it ran"
+        result = done.made.result
         if not isinstance(result, Tensor) or not _differentiable(result):
             return Gradients(
                 f"No gradient: {_said(result)}, and a gradient is that of a floating tensor. "
                 "End the cell with the loss, as an expression by itself."
             )
-        variables = {variable.name: variable for variable in self._tape.watched_variables()}
+        space = {**self._values, **done.made.assigned}
+        variables = named(self._tape.watched_variables(), space, self._sources)
         sources: dict[str, Any] = {**self._sources, **variables}
         values = self._tape.gradient(result, list(sources.values()))
         found = tuple(

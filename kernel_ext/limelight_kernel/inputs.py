@@ -7,7 +7,8 @@ plain values by value, other objects by identity.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -170,15 +171,20 @@ def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str
     return tuple(found.items())
 
 
+def nameable(values: Mapping[str, object]) -> list[str]:
+    """The inputs that a call may well give: modules are what the code is written with."""
+    return [name for name, value in values.items() if not isinstance(value, ModuleType)]
+
+
 def _example(text: str) -> str:
     return text if text.isidentifier() else "x"
 
 
-def check_known(names: Iterable[str], known: Iterable[str], flag: str) -> None:
+def check_known(names: Iterable[str], values: Mapping[str, object], flag: str) -> None:
     """Raises UsageError for names that are no inputs of the cell."""
-    known = sorted(known)
     for name in names:
-        if name not in known:
+        if name not in values:
+            known = sorted(nameable(values))
             hint = did_you_mean(name, known) or f"; its inputs are {', '.join(known) or 'none'}"
             raise UsageError(f"%%stage {flag}: the cell reads no {name!r}{hint}")
 

@@ -16,6 +16,7 @@ from limelight import explain
 from limelight.errors import ArgumentError
 from limelight_kernel import arguments, cache_magic
 from limelight_kernel.arguments import form_arguments, keep_argument
+from limelight_kernel.beneath import is_dropped
 from limelight_kernel.cell import cell_number
 from limelight_kernel.inputs import specs_from
 from limelight_kernel.options import Options, Shown
@@ -172,7 +173,7 @@ class LimelightMagics(Magics):
         if function is None and given.would is None:
             return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
         answer = cache_magic.answer(self.session, function, given, line)
-        return self._show(given, views.trace_cache(function)) if answer is None else self._keep(given, answer)
+        return self._show(given, views.trace_cache(function)) if answer is None else self._say(given, answer)
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")
@@ -199,7 +200,7 @@ class LimelightMagics(Magics):
                 answer = explain.why_none(tape, target, source, scope=self.shell.user_ns)
             except ArgumentError as error:
                 raise UsageError(f"%tape --why: {error.bare}") from None
-            return self._keep(given, PlainText(answer))
+            return self._say(given, PlainText(answer))
         return self._show(given, views.tape(tape))
 
     @magic_arguments()
@@ -228,14 +229,14 @@ class LimelightMagics(Magics):
         """
         given = arguments.parse(self.explain, line)
         if given.nan is not None:
-            return self._keep(given, PlainText(ask(self.session, written_call(line, "--nan"), explain.nan, "--nan")))
+            return self._say(given, PlainText(ask(self.session, written_call(line, "--nan"), explain.nan, "--nan")))
         if given.pure is not None:
             twice = ask(self.session, written_call(line, "--pure"), explain.purity, "--pure")
-            return self._keep(given, PlainText(twice))
+            return self._say(given, PlainText(twice))
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, "No function is staged yet: start a cell with %%stage, or use ll.function.")
-        return self._keep(given, PlainText(explain.leaks(function)) if given.leaks else Explanation.of(function))
+        return self._say(given, PlainText(explain.leaks(function)) if given.leaks else Explanation.of(function))
 
     @magic_arguments()
     @keep_argument
@@ -254,14 +255,17 @@ class LimelightMagics(Magics):
 
     def _staged(self, given: Namespace) -> Any:
         if given.name is None:
-            return self._keep(given, PlainText(staged_table(self.session.cells)))
+            return self._say(given, PlainText(staged_table(self.session.cells)))
         return self._show(given, views.graph(self.session.function(given.name)))
 
     def _show(self, given: Namespace, view: Any) -> Any:
-        return _form(given, self._keep(given, view))
+        return _seen(_form(given, self._keep(given, view)))
+
+    def _say(self, given: Namespace, made: Any) -> Any:
+        return _seen(self._keep(given, made))
 
     def _nothing(self, given: Namespace, sentence: str) -> Any:
-        return self._keep(given, PlainText(sentence))
+        return self._say(given, PlainText(sentence))
 
     def _keep(self, given: Namespace, made: Any) -> Any:
         if given.output is not None:
@@ -274,3 +278,10 @@ def _form(given: Namespace, view: Any) -> Any:
     if given.text:
         return PlainText(view)
     return view.static() if given.static else view
+
+
+def _seen(made: Any) -> Any:
+    """`made`, the value of a line magic; displayed here where the cell would drop it."""
+    if is_dropped():
+        display(made)
+    return made

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from limelight.errors import LimelightError
+from limelight.errors import LimelightError, SymbolicValueError
+from limelight_kernel.advice import for_line
 from limelight_kernel.binding import check_bindings
 from limelight_kernel.grad import Gradients, Recording
 from limelight_kernel.options import Options, Shown
@@ -42,10 +43,12 @@ def run_cell(
     try:
         staged, known = session.cell(text, line, options)
         check_bindings(staged, output, session.shell.user_ns)
-        if shown.force:
+        if shown.force and len(staged.trace_cache):
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
     except BaseException as error:
+        if isinstance(error, SymbolicValueError):
+            error.args = (for_line(str(error), options),)
         trim(session.shell, error, None if staged is None else staged.cell.filename)
         raise
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import dispatch
+from limelight import dispatch, explain
 from limelight.errors import SignatureError, TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.function import Function
@@ -21,7 +21,7 @@ from limelight_kernel.advice import advise, advised, budget_error
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
 from limelight_kernel.execution import Converted, Made
-from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, travels, variables_in
+from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, nameable, travels, variables_in
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
 from limelight_widgets.units import counted
@@ -83,7 +83,7 @@ class StagedCell(Function):
         found = super().explain(*args, **sent)
         if found.miss is None:
             return found
-        miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options)
+        miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options, self._effects)
         return dataclasses.replace(found, miss=miss)
 
     def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
@@ -169,7 +169,7 @@ class StagedCell(Function):
         }
         unknown = [name for name in overrides if name not in values]
         if unknown:
-            known = ", ".join(sorted(values)) or "none"
+            known = ", ".join(sorted(nameable(values))) or "none"
             raise TypeError(f"{self.name}() got an unexpected input {unknown[0]!r}; its inputs are {known}")
         self.through = {name: helper for name, helper in names.reads.items() if name in values and helper != name}
         check_known(self.options.inputs or (), values, "--inputs")
@@ -217,9 +217,8 @@ class StagedCell(Function):
             try:
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:
-                raise budget_error(
-                    error, self.name, self._call((), sent, abstract=True).key.parts, self.options
-                ) from None
+                parts = self._call((), sent, abstract=True).key.parts
+                raise budget_error(error, self.name, parts, self.options, self._effects) from None
         made = self._moulds[entry].filled(tensors) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
@@ -240,8 +239,12 @@ class StagedCell(Function):
         """A new trace is in the cache: its mould is kept (even if its first run fails), its fix is one for a cell."""
         if self._body.last is not None:
             self._moulds[entry] = self._body.last
-        advise(entry, self.options, self.trace_cache.history.misses)
+        advise(entry, self.options, self.trace_cache.history.misses, self._effects)
         super()._tell(entry)
+
+    def _effects(self) -> tuple[Any, ...]:
+        """What the cell does while it is traced alone."""
+        return explain.side_effects(self).records
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from limelight import explain, source
 from limelight.executors import plan
 from limelight.random import Generator
 from limelight.variables import Variable
@@ -79,7 +80,7 @@ def _row(name: str, found: Repeated) -> tuple[str, str, str]:
 def measure(staged: StagedCell, entry: Any) -> Times:
     """The times of a trace on the notebook's values; variables and generators are as before afterwards.
 
-    A cell whose graph calls Python or writes files is not run again.
+    A cell whose graph calls Python or writes files is not run again; nor by Python, if its code does more than compute.
     """
     optimised = entry.function.optimised
     passes = sum(record.seconds for record in optimised.records)
@@ -95,9 +96,19 @@ def measure(staged: StagedCell, entry: Any) -> Times:
         return Times(entry.trace_seconds, passes, planning, None, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)):
         cached = _repeated(staged.cached())
+    repeated = [one for one in explain.side_effects(staged).records if not _unnoticed(one)]
+    if repeated:
+        first, more = repeated[0], f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
+        note = f"Eager Python is not timed, since runs would repeat `{first.what}`{source.at(first.line)}{more}."
+        return Times(entry.trace_seconds, passes, planning, cached, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)), contextlib.redirect_stdout(io.StringIO()):
         eager = _repeated(staged.eagerly())
     return Times(entry.trace_seconds, passes, planning, cached, eager)
+
+
+def _unnoticed(effect: explain.SideEffect) -> bool:
+    """Whether a side effect may happen again: what is printed is caught."""
+    return effect.kind == "time" or bool(effect.what == "print(...)")
 
 
 def _repeated(run: Callable[[], object]) -> Repeated:

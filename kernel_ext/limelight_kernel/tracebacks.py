@@ -27,7 +27,8 @@ _RUNNERS = tuple(  # the frames that the body of a cell magic runs under
     os.path.join(os.path.dirname(__file__), name) for name in ("run.py", "expect.py")
 )
 MOST_CAUSES = 20
-HANDLED: tuple[type[BaseException], ...] = (LimelightError, StagedSyntaxError)
+HANDLED: tuple[type[BaseException], ...] = (Exception,)
+"""Anything may be raised in a staged function; what limelight took no part in is shown as IPython would."""
 
 
 def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType | None:
@@ -118,9 +119,20 @@ def _below_its_line(error: BaseException, cell: str, running: bool) -> Traceback
 
 def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseException, tb: Any, tb_offset: Any) -> Any:
     """IPython's custom handler for the errors in `HANDLED`, wherever a cell raises them."""
-    if isinstance(error, SyntaxError):
-        shell.showsyntaxerror()
+    running = user_frames(tb) is not None and not isinstance(error, StagedSyntaxError)
+    if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
+        (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None
-    trim(shell, error)
-    shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
+    if isinstance(error, LimelightError) or _passed_through_limelight(tb):
+        trim(shell, error)
+    shell.showtraceback((kind, error, tb), tb_offset=tb_offset, running_compiled_code=running)
     return None
+
+
+def _passed_through_limelight(tb: TracebackType | None) -> bool:
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if source.is_library(code) and not code.co_filename.startswith(_IPYTHON):
+            return True
+        tb = tb.tb_next
+    return False

@@ -1,0 +1,29 @@
+"""Whether what a line magic returns will be seen: IPython shows the value of a cell's last expression alone."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from types import FrameType
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+
+_RUN_LINE = InteractiveShell.run_line_magic.__code__
+
+
+def is_dropped() -> bool:
+    """Whether the line magic that is running stands where its value is dropped, and no `;` asks for silence.
+
+    So it is above the last line of a cell, and in a loop or a branch; not where its value is assigned or passed on.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _RUN_LINE:
+        frame = frame.f_back
+    if frame is None or frame.f_back is None:
+        return False
+    if DisplayHook.semicolon_at_end_of_expression(str(frame.f_locals.get("line", ""))):
+        return False
+    caller = frame.f_back
+    after = (step.opname for step in dis.get_instructions(caller.f_code) if step.offset > caller.f_lasti)
+    return next(after, "") == "POP_TOP"
