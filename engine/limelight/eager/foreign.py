@@ -29,7 +29,8 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
     """
     if dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)]):  # noqa: C419  # few
         warnings.warn(
-            f"{_called(func)} takes the value of a tensor that is watched, and its gradient ends there; {_write(func)}",
+            f"{_called(func)} takes the value of a tensor that is watched, and its gradient ends there; "
+            f"{_write(func, self)}",
             stacklevel=2,
         )
     try:
@@ -37,7 +38,7 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
     except TypeError as error:
         if isinstance(error, LimelightError):
             raise
-        raise DTypeError(_instead_of(func)) from error
+        raise DTypeError(_instead_of(func, self)) from error
 
 
 @method("__dlpack__")
@@ -92,7 +93,13 @@ def of_ufunc(self: Tensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -
     ours = getattr(sys.modules["limelight"], _ours(ufunc), None)
     if how != "__call__" or ours is None:
         name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
+        if is_symbolic(self, *inputs):
+            raise DTypeError(f"{name} does not take tensors: write {_staged(name)}")
         raise DTypeError(f"{name} does not take tensors: write {name}(x.numpy()), which has no gradient")
+    if options and is_symbolic(self, *inputs):
+        raise DTypeError(
+            f"np.{ufunc.__name__} of tensors does not take {', '.join(options)}=: write ll.{ours.__name__} without it"
+        )
     if options:
         raise DTypeError(
             f"np.{ufunc.__name__} of tensors does not take {', '.join(options)}=: write the op without it, or give "
@@ -111,15 +118,27 @@ def _called(func: Any) -> str:
     return f"{home.replace('numpy', 'np', 1)}.{func.__name__}"
 
 
-def _write(func: Any) -> str:
-    """What to write instead of a function of NumPy."""
+def is_symbolic(*xs: Any) -> bool:
+    """Whether one of them is a tensor of a trace, which has no value."""
+    symbolic = sys.modules["limelight.trace"].SymbolicTensor  # which is built upon this
+    return any(isinstance(x, symbolic) for x in xs)
+
+
+def _staged(name: str) -> str:
+    return f"ll.py_func({name}, [x], output_specs), which runs it at each call and has no gradient"
+
+
+def _write(func: Any, x: Any) -> str:
+    """What to write instead of a function of NumPy on `x`."""
     name = _called(func)
     known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _ours(func))
+    if is_symbolic(x):
+        return f"write {f'll.{_ours(func)}(x)' if known else _staged(name)}"
     return f"write {f'll.{_ours(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
 
 
-def _instead_of(func: Callable[..., Any]) -> str:
-    return f"{_called(func)} does not take tensors: {_write(func)}"
+def _instead_of(func: Callable[..., Any], x: Any) -> str:
+    return f"{_called(func)} does not take tensors: {_write(func, x)}"
 
 
 def _tensors(args: Any) -> list[Tensor]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight import source
 from limelight.explain.asked import staged_functions
+from limelight.explain.side_effects import SideEffect, side_effects
 from limelight.source import Source
 from limelight.staging import baked as snapshots
 from limelight.staging.entry import ConcreteFunction
@@ -46,10 +47,14 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class BakedIn:
-    """What the traces of a function have taken in: `records` are `Value` records, those that have changed first."""
+    """What the traces of a function have taken in: `records` are `Value` records, those that have changed first.
+
+    `drawn` are the `SideEffect` records of random numbers of the host and of clocks, which end up in traces, too.
+    """
 
     function: str
     records: tuple[Value, ...]
+    drawn: tuple[SideEffect, ...] = ()  # random numbers of the host and times, of which only the code is known
 
     @property
     def changed(self) -> tuple[Value, ...]:
@@ -57,12 +62,17 @@ class BakedIn:
         return tuple([record for record in self.records if record.changed])
 
     def __str__(self) -> str:
+        told = [f"  {one}" for one in self.drawn]
+        if told:
+            told = ["Drawn or read while tracing, and baked in as well (see ll.explain.side_effects):", *told]
+        if not self.records and told:
+            return "\n".join([f"`{self.function}` has no value of a name baked in.", *told])
         if not self.records:
             return f"`{self.function}` has no values baked in: its traces depend on arguments, tensors and variables."
         said = f"{len(self.records)} values are" if len(self.records) > 1 else "1 value is"
         stale = f", {len(self.changed)} of them out of date" if self.changed else ""
         lines = [f"{'≠' if record.changed else ' '} {record}" for record in self.records]
-        return "\n".join([f"{said} baked into `{self.function}`{stale}:", *lines])
+        return "\n".join([f"{said} baked into `{self.function}`{stale}:", *lines, *told])
 
     __repr__ = __str__
 
@@ -91,7 +101,9 @@ def baked(F: Function) -> BakedIn:
         for entry in one.trace_cache:
             for value in _of_entry(one, entry):
                 found.setdefault((value.name, value.then, value.now, value.line), value)
-    return BakedIn(F.name, tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace))))
+    records = tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace)))
+    effects = side_effects(F).records if any(len(one.trace_cache) for one in (F, *F.instances)) else ()
+    return BakedIn(F.name, records, tuple([one for one in effects if one.kind in ("host randomness", "time")]))
 
 
 def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from limelight import source
+from limelight.errors import CallError, LimelightError
 from limelight.explain.asked import staged_functions
 from limelight.explain.side_effects import SideEffects, side_effects
 from limelight.graph.ir import Graph, Literal, Node, is_function
@@ -68,7 +70,8 @@ def purity(F: Function, *args: Any, **kwargs: Any) -> Purity:
     Finds random numbers of the host, times, counters and other state of Python's that end up in a graph. What stays the
     same within a process, such as the order of a set of strings, is not seen. Python code in `F` runs twice, with all
     that it does besides; the cache and the trace count stay as they are, except that a function which has not been
-    traced at all is traced first. Raises ArgumentError for anything but a staged function.
+    traced at all is traced first. Raises ArgumentError for anything but a staged function, CallError for
+    arguments that it does not take.
 
     >>> import limelight as ll
     >>> import itertools
@@ -80,12 +83,30 @@ def purity(F: Function, *args: Any, **kwargs: Any) -> Purity:
     [('constant', '1.0', '2.0')]
     """
     staged_functions("purity", F)
-    call = F._call(args, kwargs)
+    call = _called(F, args, kwargs)
     if not len(F.trace_cache):
         F._trace_once(call, run=False)
     first, second = _twice(F, call)
     found = [*_differences(first.graph, second.graph), *_state(first, second)]
     return Purity(F.name, tuple(found[:_MOST]), side_effects(F))
+
+
+def _called(F: Function, args: Any, kwargs: Any) -> Call:
+    try:
+        return F._call(args, kwargs)
+    except TypeError as error:
+        if isinstance(error, LimelightError):
+            raise
+        needed = ", ".join([F.name, *[name for name, p in F._signature.inspected.parameters.items() if _is_needed(p)]])
+        raise CallError(
+            f"explain.purity makes the call that it is asked about, so it needs the arguments of one: write "
+            f"ll.explain.purity({needed}). {error}"
+        ) from None
+
+
+def _is_needed(parameter: inspect.Parameter) -> bool:
+    simple = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    return simple and parameter.default is parameter.empty
 
 
 def _twice(F: Function, call: Call) -> tuple[ConcreteFunction, ConcreteFunction]:

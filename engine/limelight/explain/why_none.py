@@ -147,9 +147,11 @@ class _Question:
         if cuts:  # what decides a branch is an integer, and hardly what was meant
             return self._cut(next((cut for cut in cuts if not cut.integer), cuts[0]))
         if reach.edges:
-            last = reach.edges[-1]
-            said = f"what depends on `{self.s}` leads to {last.op}, but nothing that was recorded leads to `{self.t}`"
-            return self._say("not reachable", said, op=last.op.name, line=last.source)
+            last = next((edge for edge in reversed(reach.edges) if _is_public(edge.op.name)), None)
+            ends = f"; what the tape recorded of it ends with {last.op}" if last is not None else ""
+            said = f"`{self.s}` is not used by `{self.t}`, as far as the tape recorded{ends}"
+            line = reach.edges[-1].source if last is None else last.source
+            return self._say("not reachable", said, op="" if last is None else last.op.name, line=line)
         said = (
             f"the tape recorded nothing that uses `{self.s}`: `{self.t}` does not depend on it, was computed outside "
             f"the block, or `{self.s}` was watched too late; run the block within ll.explain.History() to know which"
@@ -230,3 +232,9 @@ def _told(cut: Cut) -> str:
         case _:
             assert cut.op is not None
             return f"it ends at {cut.op}{inside}: {cut.op.why_no_gradient or 'its rule gives nothing for this input'}"
+
+
+def _is_public(op: str) -> bool:
+    """Whether readers know the op by that name: not how staged functions are called, and such."""
+    library = sys.modules["limelight"]
+    return any(hasattr(home, op) for home in (library, library.nn, library.linalg, library.fft, library.random))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from limelight import dispatch, dtypes, source
 from limelight.dtypes import DType
@@ -13,7 +13,7 @@ from limelight.module import Module
 from limelight.ops.creation import zeros_like
 from limelight.optim.pairs import Gradient, check_lists, checked
 from limelight.optim.rows import Rows
-from limelight.optim.settings import not_negative, refuse_unknown
+from limelight.optim.settings import check_names, not_negative, refuse_unknown
 from limelight.sparse import SparseGradient
 from limelight.tensor import Tensor, TensorRef, as_tensor
 from limelight.variables import Variable
@@ -51,6 +51,10 @@ class Optimizer(Module):
     """
 
     slot_names: ClassVar[tuple[str, ...]] = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        check_names(cls, kwargs)
+        return super().__new__(cls)
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
         self.step = Variable(0, dtypes.int64, name="step", trainable=False)

@@ -27,6 +27,7 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
             f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
             "after the model has been called"
         )
+    _check_order(name, gradients, variables)
     seen = set()
     for v in variables:
         if not isinstance(v, Variable):
@@ -35,6 +36,15 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
         if v.ref() in seen:
             raise ArgumentError(f"{name}.apply: variable {v.name!r} occurs twice and would be updated twice")
         seen.add(v.ref())
+
+
+def _check_order(name: str, gradients: Any, variables: Any) -> None:
+    """Raises ArgumentError for variables handed over first, where gradients belong."""
+    if any(isinstance(x, Variable) for x in gradients) and not any(isinstance(x, Variable) for x in variables):
+        raise ArgumentError(
+            f"{name}.apply takes gradients first, then variables, and got variables first; write "
+            "apply(gradients, variables)"
+        )
 
 
 def checked(name: str, given: Any, variable: Variable) -> Gradient:

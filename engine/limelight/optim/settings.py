@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CallError
 
 _ELSEWHERE: Final = {
     "lr": "learning_rate",
@@ -34,6 +34,19 @@ def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
             f"{owner.__name__} has no setting {name!r}, which would do nothing; did you mean {close[0]!r}? It has "
             f"{', '.join(known)}"
         )
+
+
+def check_names(owner: type, given: Collection[str]) -> None:
+    """Raises CallError for a name that `owner(...)` does not take, with the one that was meant."""
+    parameters = inspect.signature(owner.__init__).parameters  # type: ignore[misc]  # of the class it is called on
+    known = [name for name, p in parameters.items() if name != "self" and p.kind is not p.VAR_KEYWORD]
+    unknown = [name for name in given if name not in known]
+    if not unknown or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    meant = _ELSEWHERE.get(unknown[0])
+    close = [meant] if meant in known else get_close_matches(unknown[0], known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    raise CallError(f"{owner.__name__} has no setting {unknown[0]!r}{hint} It has {', '.join(known)}")
 
 
 def fraction(owner: str, name: str, value: float) -> float:

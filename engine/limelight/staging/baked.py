@@ -66,6 +66,19 @@ def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[tup
         return {}
 
 
+def renamed(function: Any, entry: Any, uid: int) -> str:
+    """The name under which `entry` read the variable `uid`, if that stands for another variable now; else nothing."""
+    names = [(key, x) for key, x in entry.baked.items() if x.kind == "variable" and x.token[1] == uid]
+    if not names or function is None:
+        return ""
+    now = take(function, entry.paths, entry.key.parts)
+    for key, then in names:
+        current = now.get(key)
+        if current is not None and current.kind == "variable" and current.token != then.token:
+            return str(then.name)
+    return ""
+
+
 class _Inputs(NamedTuple):
     """The names of a cell's inputs, which it and its helpers read as globals although they are arguments of its traces.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import weakref
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from limelight.devices import CPU0
 from limelight.errors import DeadVariableError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.spec import TensorSpec, VariableSpec
-from limelight.staging import named_call
+from limelight.staging import baked, named_call
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.deferred import Deferred
 from limelight.staging.gradient import call
@@ -61,7 +62,15 @@ class ConcreteFunction:
         self._outputs = outputs
         self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]
+        self._capture_uids = [x._uid if isinstance(x, Resource) else 0 for x in captures]
+        self._python_function: Any = None  # a weak reference
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
+
+    def traced_from(self, function: Any, binding: Any, read: Any) -> None:
+        """Notes the Python function, its signature, and what its code read of the world."""
+        self.binding, self.baked = binding, read
+        with contextlib.suppress(TypeError):
+            self._python_function = weakref.ref(function)
 
     # For people
 
@@ -194,11 +203,22 @@ class ConcreteFunction:
             x = get()
             if x is None:
                 raise DeadVariableError(
-                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted; keep a "
-                    "reference to it as long as the function is called (an attribute of a module will do)"
+                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted{self._mend(i)}"
                 )
             captured.append(x.now() if type(x) is Deferred else x)
         return captured
+
+    def _mend(self, i: int) -> str:
+        """What to do about the i-th capture, a variable that has been deleted."""
+        function = None if self._python_function is None else self._python_function()
+        name = baked.renamed(function, self, self._capture_uids[i])
+        if not name:
+            return "; keep a reference to it as long as the function is called (an attribute of a module will do)"
+        clear = f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"
+        return (
+            f": the name `{name}` has been rebound to another variable. Call {clear}, so that the next call traces "
+            f"with that one; or keep the first one and write `{name}.assign(...)`"
+        )
 
     def _run(self, inputs: list[Any]) -> Any:
         inputs += self._captured()

@@ -21,7 +21,7 @@ from limelight.staging.entry import ConcreteFunction
 from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
 from limelight.staging.methods import endless, weakly_bound
-from limelight.staging.options import check_bounds, refuse_unavailable
+from limelight.staging.options import check_bounds, check_names, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
@@ -292,7 +292,7 @@ class Function:
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
-        entry.baked, entry.binding = read, self._signature
+        entry.traced_from(self.python_function, self._signature, read)
         return entry
 
     def _tell(self, entry: ConcreteFunction) -> None:
@@ -395,6 +395,7 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     >>> halvings(ll.constant(40.0)).item()
     6
     """
+    check_names(Function, options)
     if fn is None:
         return functools.partial(Function, **options)
     return Function(fn, **options)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from limelight.errors import ArgumentError
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from limelight.errors import ArgumentError, CallError
 
 
 def refuse_unavailable(autograph: object, jit_compile: object) -> None:
@@ -15,6 +20,17 @@ def refuse_unavailable(autograph: object, jit_compile: object) -> None:
         raise ArgumentError(
             "ll.function: jit_compile=True is not available yet: functions run on the plan executor; leave it out"
         )
+
+
+def check_names(maker: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raises CallError for a name that `maker` does not take, with the one that was meant."""
+    parameters = inspect.signature(maker).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise CallError(f"ll.function has no option {name!r}{hint} It has {', '.join(known)}")
 
 
 def check_bounds(**bounds: object) -> None:
