@@ -30,6 +30,7 @@ from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
 _getframe: Final = sys._getframe
+_tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
 INEXACT: Final = frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d))
 _ids = itertools.count(1)
 _alive: Final[set[weakref.ref[GradientTape]]] = set()
@@ -166,25 +167,22 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def observe(self, recipes: Any, x: Any, y: Any, first: int, second: int, out: Tensor) -> None:
         """`process` without the detour, for ops of one or two inputs."""
         watched = self._watched
-        if first in watched:
-            mask = 3 if second in watched else 1
-        elif second in watched:
-            mask = 2
-        else:
+        mask = (first in watched) + 2 * (second in watched)
+        if not mask or not self._recording:
             return
         dtype = out._data.dtype
         recipe = recipes[mask]
-        if recipe is not None and (dtype is float32 or dtype in INEXACT) and self._recording:
-            out._uid = uid = new_uid()
+        out._uid = uid = new_uid()
+        frame = _getframe(2)
+        if frame.f_code is self._code:
+            at = frame.f_lasti
+        else:
+            self._code, at = source.position(frame, self._code)
+        if recipe is not None and (dtype is float32 or dtype in INEXACT):
             watched.add(uid)
-            frame = _getframe(2)
-            if frame.f_code is self._code:
-                at = frame.f_lasti
-            else:
-                self._code, at = source.position(frame, self._code)
             self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
-        elif self._recording:
-            self._cut(recipes.op, (), (x, y), out)
+        else:
+            self._notes.append(_tuple(Note, (recipes.op, (), (first, second), (uid,), (dtype,), self._code, at)))
 
     def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
         """The same for any inputs and parameters."""
