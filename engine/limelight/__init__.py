@@ -103,7 +103,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [public for public in __dir__() if public[0] != "_" and not hasattr(builtins, public)]
     hint = "" if name.startswith("__") else habits.suggested(name, [*__dir__(), *_below()])
-    raise AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
+    missing = AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
+    errors.mark_user_error(missing)
+    raise missing
 
 
 def __dir__() -> list[str]:

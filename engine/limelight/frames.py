@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from limelight import source
-from limelight.errors import LimelightError
+from limelight.errors import LimelightError, is_user_error
 from limelight.scoped import Scoped
 
 _shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
@@ -82,9 +82,12 @@ def trim(error: BaseException) -> None:
 
 
 def is_at_fault(error: BaseException) -> bool:
-    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError."""
+    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError.
+
+    What limelight raises for the user's mistake as Python would, an AttributeError or a TypeError, is marked as his.
+    """
     tb = error.__traceback__
-    if tb is None or isinstance(error, (LimelightError, KeyboardInterrupt)):
+    if tb is None or isinstance(error, (LimelightError, KeyboardInterrupt)) or is_user_error(error):
         return False
     while tb.tb_next is not None:
         tb = tb.tb_next

@@ -148,6 +148,12 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
             raise DTypeError("iteration over a scalar tensor: it has no axes")
+        if self.shape[0] is None:
+            raise ShapeError(
+                f"iteration over {self.spec}, whose first size is unknown while tracing: Python's `for` would have to "
+                "know it; write ll.map_fn or ll.scan, or stage with autograph=True, which makes the loop a part of the "
+                "graph"
+            )
         return (self[i] for i in range(len(self)))
 
     def __format__(self, form: str) -> str:

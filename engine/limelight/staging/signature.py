@@ -23,7 +23,7 @@ import numpy as np
 
 from limelight import dispatch, dtypes, nest
 from limelight.devices import CPU0, Device
-from limelight.errors import DTypeError, SignatureError
+from limelight.errors import DTypeError, SignatureError, mark_user_error
 from limelight.nest import Structure
 from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec, VariableSpec
@@ -144,7 +144,9 @@ class Signature:
         try:
             bound = self.inspected.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.name}() {error}") from None
+            refused = TypeError(f"{self.name}() {error}")
+            mark_user_error(refused)
+            raise refused from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 

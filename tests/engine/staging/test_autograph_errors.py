@@ -324,3 +324,42 @@ def test_an_error_leaves_the_cache_as_it_was():
     assert len(g.trace_cache) == 0
     with pytest.raises(UnboundLocalError):
         g(1.0, False)
+
+
+def grows(x):
+    while x.sum() < 100:
+        x = ll.concat([x, x])
+    return x
+
+
+def counts_against_floats(x):
+    i = 0
+    while i < x.sum():
+        i += 1
+    return i
+
+
+def test_a_tensor_that_each_iteration_makes_larger_has_no_shape_to_begin_with():
+    with pytest.raises(ControlFlowError, match="no shape to begin with will do") as caught:
+        staged(grows)(ll.ones((3, 2)))
+    assert "begin with the shape" not in str(caught.value)
+    assert "ll.scan" in str(caught.value)
+
+
+def test_an_int_that_a_loop_makes_a_tensor_is_named_where_it_no_longer_mixes():
+    with pytest.raises(ll.errors.DTypeError, match="i32") as caught:
+        staged(counts_against_floats)(ll.ones((3, 2)))
+    for words in ("`i` was a Python int", "this `while` loop", "Begin with `i = 0.0`", "line "):
+        assert words in str(caught.value)
+
+
+def test_iteration_without_autograph_over_an_unknown_number_of_rows_names_what_can():
+    @ll.function(input_signature=[ll.TensorSpec((None, 2))])
+    def rows(x):
+        return [row for row in x]  # noqa: C416  # the iteration is what is tested
+
+    with pytest.raises(ll.errors.ShapeError, match="autograph=True") as caught:
+        rows(ll.ones((3, 2)))
+    for words in ("f32[?,2]", "ll.map_fn", "ll.scan"):
+        assert words in str(caught.value)
+    assert "len()" not in str(caught.value)

@@ -75,10 +75,10 @@ class Carried:
         self._run = run
         if self._blanks:
             self._settle()
-        results = self._attempt(build)
+        results = self._built(build) if self._settled else self._attempt(build)
         if results is None:
             self._settle()
-            results = build(self.leaves)
+            results = self._built(build)
         self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
 
     def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
@@ -86,9 +86,24 @@ class Carried:
         try:
             return build(self.leaves)
         except (DTypeError, _UnsettledError):
-            if self._settled or not self._weak():
+            if not self._weak():
                 raise
             return None
+
+    def _built(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
+        """What `build` makes once the dtypes of numbers are settled; an int that mixes no longer is named."""
+        try:
+            return build(self.leaves)
+        except DTypeError as error:
+            whole = [slot for _, slots in self._slots for slot in slots if type(slot.value) is int]
+            if whole:
+                begin = " or ".join(f"`{slot.path} = {float(slot.value)}`" for slot in whole)
+                error.args = (
+                    f"{error}. {' and '.join(shown(slot.path) for slot in whole)} was a Python int, which mixes with "
+                    f"any dtype, and is an i32 tensor within {self._what}: autograph made it one because it changes "
+                    f"there. Begin with {begin} for a floating one",
+                )
+            raise
 
     # Values as leaves, and back
 
@@ -196,7 +211,7 @@ class Carried:
             remedy = f"begin with ll.astype({slot.path}, ll.{x.dtype.name}), or cast in the loop"
             raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
         if not shapes.compatible(x.shape, before.shape):
-            remedy = f"begin with the shape {shapes.show(x.shape)}, or write ll.while_loop with shape_invariants"
+            remedy = _remedy_for_shape(before.shape, x.shape)
             raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
         return [x]
 
@@ -253,6 +268,19 @@ class Carried:
         new = [_promoted(a, b) for a, b in zip(found, others, strict=True)]
         self._before[i] = nest.unflatten(structure, new)
         return any(a is not b for a, b in zip(found, new, strict=True))
+
+
+def _remedy_for_shape(before: shapes.Shape, after: shapes.Shape) -> str:
+    """What to write; a variable that each iteration makes larger would differ from any shape that it began with."""
+    if len(before) != len(after):
+        return "give it one rank, before the loop and in it"
+    sizes = list(zip(before, after, strict=True))
+    if all(a == b or (a is not None and b is not None and 1 < a < b) for a, b in sizes):
+        return (
+            "if each iteration makes it larger (ll.concat), no shape to begin with will do: write into a tensor of the "
+            "final size, collect the results of ll.scan, or write ll.while_loop with shape_invariants"
+        )
+    return f"begin with the shape {shapes.show(after)}, or write ll.while_loop with shape_invariants"
 
 
 def _blank(ran: Ran, leaf: Any) -> Any:

@@ -31,12 +31,14 @@ call_trees.set_trace_warned = True  # a breakpoint works in code that keeps its 
 _PROGRAM: Final = converter.ProgramContext(converter.STANDARD_OPTIONS)
 
 
-def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str) -> ast.stmt:
+def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, first: int | None = None) -> ast.stmt:
     """The function, lambda or cell `node` as a statement that defines `name`, its control flow turned into calls.
 
+    The code of the functions that are added to it begins at line `first`, by default that of `node`.
     Raises UnconvertibleError for what the library does not know.
     """
     _note_positions(node)
+    written = {_named_position(part) for part in ast.walk(node) if isinstance(part, _FUNCTIONS)}
     for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
         _blank(node.args, default)
     info = transformer.EntityInfo(name, "", file, (), namespace)
@@ -53,6 +55,7 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str) -
     else:
         made, found.name = found, name
     _place(made, _position(node))
+    _begin(made, first or node.lineno, written, first is not None)
     statement: ast.stmt = made
     return statement
 
@@ -210,6 +213,30 @@ def _place(node: ast.AST, around: _Position) -> None:
         if isinstance(part, ast.Call):
             part.args = list(part.args)  # the library leaves tuples
         waiting += [(child, here) for child in ast.iter_child_nodes(part)]
+
+
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _named_position(node: Any) -> tuple[str, _Position]:
+    return getattr(node, "name", ""), _position(node)
+
+
+def _begin(node: ast.AST, first: int, written: set[tuple[str, _Position]], whole: bool) -> None:
+    """Lets functions that were added begin where the user's function around them does; a `whole` cell is added itself.
+
+    `inspect`, and a notebook by it, shows a frame's lines from the `def` above the first line of its code on, and
+    counts them from that first line.
+    """
+    waiting = [(node, first)]
+    while waiting:
+        part, first = waiting.pop()
+        if isinstance(part, _FUNCTIONS):
+            if _named_position(part) in written and not (whole and part is node):
+                first = part.lineno
+            elif first < part.lineno:
+                part.lineno, part.col_offset = first, 0
+        waiting += [(child, first) for child in ast.iter_child_nodes(part)]
 
 
 def _first_inside(node: ast.AST) -> _Position | None:

@@ -1,0 +1,87 @@
+"""Tracebacks as a notebook's kernel shows them: each line beside its own number, and the user's frames alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ipykernel.compiler import XCachingCompiler
+
+
+@pytest.fixture
+def notebook(run, shell):
+    """Cells have the file names that a kernel gives them, whose source IPython looks up by the code's first line."""
+    shell.compile = XCachingCompiler()
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.ones((2, 3))")
+    return run
+
+
+def numbered(ran):
+    """The lines that a traceback shows, by number."""
+    return re.findall(r"^(?:-+> | +)(\d+) (.+)$", ran.out, flags=re.MULTILINE)
+
+
+def arrows(ran):
+    """The lines with an arrow."""
+    return [text.strip() for text in re.findall(r"^-+> \d+ (.+)$", ran.out, flags=re.MULTILINE)]
+
+
+STAGED = "@ll.function(autograph=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("%%stage c --autograph\nq = x * 2\nk = q @ q", ["k = q @ q"]),
+        ("%%stage c --autograph\n\n# why\nq = x * 2\nk = q @ q", ["k = q @ q"]),
+        (
+            "%%stage c --autograph\n\nk = x\nfor i in x:\n    q = i\n    k = x @ x",
+            ["for i in x:", "k = x @ x"],
+        ),
+        (
+            f"# first\n{STAGED}def f(x):\n    # why\n    q = x * 2\n    if x.sum() > 0:\n        q = q @ q\n"
+            "    return q\n\nf(x)",
+            ["f(x)", "if x.sum() > 0:", "q = q @ q"],
+        ),
+        (
+            f"{STAGED}def f(x):\n    def g(y):\n        if y.sum() > 0:\n            y = y @ y\n        return y\n\n"
+            "    return g(x)\nf(x)",
+            ["f(x)", "return g(x)", "if y.sum() > 0:", "y = y @ y"],
+        ),
+    ],
+)
+def test_converted_code_is_shown_at_its_own_lines(notebook, cell, expected):
+    ran = notebook(cell, fails=True)
+    assert type(ran.error).__name__ == "ShapeError"
+    assert arrows(ran) == expected
+    lines = [line.strip().removeprefix("# ") for line in cell.splitlines()]
+    for number, text in numbered(ran):
+        assert text.strip().removeprefix("# ") == lines[int(number) - 1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "expected"),
+    [
+        ("@ll.function\ndef f(x):\n    return x * nope\nf(x)", NameError, ["f(x)", "return x * nope"]),
+        ("@ll.function\ndef f(x):\n    return ll.softmax(x)\nf(x)", AttributeError, ["f(x)", "return ll.softmax(x)"]),
+        ("%%stage c\ny = ll.softmax(x)", AttributeError, ["y = ll.softmax(x)"]),
+        (f"{STAGED}def f(x):\n    assert x.sum() < 0, 'no'\n    return x\nf(x)", AssertionError, ["f(x)"]),
+        ("@ll.function\ndef f(x):\n    return x\nf(y=2)", TypeError, ["f(y=2)"]),
+    ],
+)
+def test_frames_of_the_library_are_hidden_whatever_is_raised(notebook, cell, kind, expected):
+    ran = notebook(cell, fails=True)
+    assert isinstance(ran.error, kind)
+    assert arrows(ran) == expected
+    assert "/limelight/" not in ran.out
+
+
+def test_errors_that_limelight_has_no_part_in_are_shown_as_ever(notebook):
+    assert arrows(notebook("z = 1\n1 / 0", fails=True)) == ["1 / 0"]
+    ran = notebook("import ast\nast.parse('1 +')", fails=True)
+    assert "ast.parse('1 +')" in ran.out, "of a syntax error at run time the frames are shown"
+    assert "invalid syntax" in ran.out
+    ran = notebook("y = = 1", fails=True)
+    assert "invalid syntax" in ran.out
+    assert "Traceback" not in ran.out
