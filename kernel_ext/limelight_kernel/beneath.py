@@ -25,5 +25,7 @@ def is_dropped() -> bool:
     if DisplayHook.semicolon_at_end_of_expression(str(frame.f_locals.get("line", ""))):
         return False
     caller = frame.f_back
+    if caller.f_code.co_filename.startswith("<magic-timeit"):  # it would be shown thousands of times
+        return False
     after = (step.opname for step in dis.get_instructions(caller.f_code) if step.offset > caller.f_lasti)
     return next(after, "") == "POP_TOP"

@@ -11,6 +11,7 @@ import numpy as np
 
 from limelight import dtypes, explain, nest
 from limelight.staging.function import Function
+from limelight.staging.signature import Identity
 from limelight.tape import GradientTape
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.variables import Variable
@@ -64,19 +65,27 @@ class Gradients:
 
 
 class GradientFunction(Function):
-    """A function of a staged cell's inputs that returns gradients; its graph calls the cell's, forward and backward."""
+    """A function of a staged cell's inputs that returns gradients; its graph calls the cell's, forward and backward.
 
-    def __init__(self, entry: Any, position: int, names: tuple[str, ...]) -> None:
+    `given` are all the inputs. It closes over variables that the cell does, since it is for these very ones.
+    """
+
+    def __init__(self, entry: Any, position: int, names: tuple[str, ...], given: Mapping[str, Any]) -> None:
+        parts = [part for part in entry.key.parts if part[0] in ("tensor", "variable")]
+        very = [isinstance(part[-1], Identity) for part in parts]
+        closed = {name: x for (name, x), one in zip(given.items(), very, strict=True) if one}
+
         def gradient(**inputs: Any) -> list[Any]:
             sources = [x for x in inputs.values() if isinstance(x, Tensor) and _differentiable(x)]
             with GradientTape() as tape:
                 tape.watch(sources)
-                result = entry(*inputs.values())[position]
+                result = entry(*({**given, **inputs, **closed}.values()))[position]
             found = tape.gradient(result, [*sources, *tape.watched_variables()])
             return [g for g in found if g is not None]
 
         self._names = names
         super().__init__(gradient, name=f"gradient_of_{entry.name}")
+        self.get_concrete_function(**{name: x for name, x in given.items() if name not in closed})
 
     def output_names(self, _entry: Any) -> list[str]:
         """What a graph view writes on the outputs."""
@@ -128,10 +137,9 @@ class Recording:
         if "result" not in outputs:
             return None
         names = tuple(f"gradient of {one.name}" for one in found if one.value is not None)
-        made = GradientFunction(entry, outputs.index("result"), names)
         inputs = self._staged.tensors(self.overrides)
-        made.get_concrete_function(**dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True)))
-        return made
+        given = dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True))
+        return GradientFunction(entry, outputs.index("result"), names, given)
 
 
 def _said(result: object) -> str:

@@ -33,8 +33,7 @@ def _paths(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The variables in the notebook's values, those with a name of their own before those in modules and objects."""
     holders: list[tuple[str, Any]] = []
     for name, value in values.items():
-        leaves, structure = nest.flatten(value)
-        for path, leaf in zip(nest.paths(structure, name), leaves, strict=True):
+        for path, leaf in _leaves(name, value):
             if isinstance(leaf, Resource):
                 yield path, leaf
             else:
@@ -48,4 +47,15 @@ def _attributes(holder: object) -> list[tuple[str, Any]]:
     attributes = getattr(holder, "__dict__", None)
     if isinstance(holder, type) or not isinstance(attributes, dict):
         return []
-    return [(name, value) for name, value in attributes.items() if isinstance(value, Resource)]
+    return [
+        (path, leaf)
+        for name, value in attributes.items()
+        if isinstance(value, Resource | list | tuple | dict)
+        for path, leaf in _leaves(name, value)
+        if isinstance(leaf, Resource)
+    ]
+
+
+def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
+    leaves, structure = nest.flatten(value)
+    return list(zip(nest.paths(structure, name), leaves, strict=True))

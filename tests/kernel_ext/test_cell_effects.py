@@ -137,3 +137,16 @@ def test_force_on_a_cell_that_was_never_traced_clears_nothing(notebook):
     ran = notebook("%%stage -f f\nx + 1")
     assert said(ran).startswith("f: traced (")
     assert "the cache was cleared" in said(notebook("%%stage -f f\nx + 1"))
+
+
+def test_gradients_of_a_variable_that_the_cell_reads_and_a_helper_closes_over(notebook):
+    notebook("v = ll.Variable(2.0)\ndef make(w):\n    return lambda: w * 3.0\ng = make(v)")
+    notebook("%%stage -g -o ran\nx.sum() * g() * v")
+    assert notebook("{one.name: one.row[2] for one in ran.gradients.found}").value == {"x": "norm 16.97", "v": "36"}
+    assert notebook("ran.gradient_graph is not None").value
+
+
+def test_variables_in_lists_that_an_object_has(notebook):
+    notebook("class Pair: pass\np = Pair()\np.both = [ll.Variable(2.0, name='q'), ll.Variable(3.0, name='q')]")
+    notebook("%%stage -g -o ran\np.both[0] * p.both[1]")
+    assert notebook("[one.name for one in ran.gradients.found]").value == ["p.both[0]", "p.both[1]"]

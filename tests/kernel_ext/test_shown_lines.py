@@ -46,3 +46,7 @@ def test_in_a_loop_it_is_displayed_each_time(notebook):
 @pytest.mark.parametrize("cell", ["kept = %trace_cache net\nafter = 1", "%trace_cache net;\nafter = 1"])
 def test_what_is_assigned_or_silenced_is_not_displayed(notebook, cell):
     assert notebook(cell).shown == []
+
+
+def test_timing_a_line_does_not_display_it(notebook):
+    assert notebook("%timeit -n3 -r1 %trace_cache net").shown == []
