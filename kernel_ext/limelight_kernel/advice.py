@@ -67,7 +67,7 @@ def budget_error(
 def for_cell(text: str) -> str:
     """What is said of a function's arguments, for a cell: it takes none, but every name that it reads is an input."""
     return re.sub(
-        r"pass it as an argument, \S+\(\.\.\.,\s(\w+)\)",
+        r"pass it as an argument, \S+\(\.\.\.,\s(?:ll\.constant\((?=\w+\)\)))?(\w+)\)+",
         r"give it a name in a cell above, `\1 = ...`, and read `\1` here",
         text,
     )

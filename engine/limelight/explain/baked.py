@@ -15,6 +15,7 @@ from limelight.staging import baked as snapshots
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.function import Function
 
+_SPELLED: Final = 4
 _GONE: Final = "no longer found"
 _REFERRED: Final = ("tensor", "variable", "object")
 
@@ -121,23 +122,34 @@ def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
         text = _GONE if current is None else current.text
         if changed and text == then.text:
             text = f"another {text.removeprefix('a ')}"
-        fix = _fix(function.name, then)
+        fix = _fix(function, then)
         values.append(
             Value(then.name, then.where, then.kind, then.text, text, changed, entry.index + 1, then.line, fix)
         )
     return values
 
 
-def _fix(function: str, value: snapshots.Baked) -> str:
+def _call(function: Function, value: snapshots.Baked, argument: str) -> str:
+    """A call of `function` with one argument more."""
+    parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
+    given = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
+    is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
+    return f"{function.name}({given}, {f'll.constant({argument})' if is_inexact else argument})"
+
+
+def _fix(F: Function, value: snapshots.Baked) -> str:
+    function = F.name
     names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
     argument = names[-1]  # of `self.rate`, `options['rate']` and `rates[0]` the last name in it
-    passed = f"pass it as an argument, {function}(..., {argument})"
+    passed = f"pass it as an argument, {_call(F, value, argument)}"
     if value.kind == "function":
         return f"{function}.clear_cache(), or {passed}"
     if value.kind == "tensor":
         return f"{passed}; or keep it in a variable and write `{value.name}.assign(...)`"
     if value.kind in ("variable", "object"):
         return f"{passed}; or {function}.clear_cache()"
+    if value.token[0] in (float, complex):
+        passed = f"{passed} (a plain number makes a trace for each value)"
     if value.token[0] in (bool, int, float, complex, "array"):
         return f"{passed}; or make it a variable, `{value.name} = ll.Variable({_literal(value)})`, and assign to that"
     return f"{passed}: another value then makes another trace"

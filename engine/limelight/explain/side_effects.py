@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight import source
 from limelight.explain.asked import staged_functions
+from limelight.explain.staged_calls import staged
 from limelight.source import Source
 from limelight.staging.function import Function
 from limelight.staging.reads import MISSING, Read, reads
@@ -125,18 +126,22 @@ def side_effects(F: Function) -> SideEffects:
 
 def _of_function(function: Function) -> list[SideEffect]:
     objects: dict[str, Any] = {}
+    plain: set[str] = set()
     for entry in function.trace_cache:
         for path, part in zip(entry.paths, entry.key.parts, strict=True):
             if part[0] == "object" and path.isidentifier():
                 objects[path] = part[1].target()
-    found = (_effect(read) for read in reads(function.python_function, objects))
+            if part[0] not in ("tensor", "variable") and path.isidentifier():
+                plain.add(path)
+    own = getattr(function.python_function, "__code__", None)
+    found = (_effect(read, plain if read.code is own else ()) for read in reads(function.python_function, objects))
     return [effect for effect in found if effect is not None]
 
 
-def _effect(read: Read) -> SideEffect | None:
+def _effect(read: Read, plain: Collection[str]) -> SideEffect | None:
     if read.use.how == "write":
         return _written(read)
-    return _called(read) if read.use.how == "call" else None
+    return _called(read, plain) if read.use.how == "call" else None
 
 
 # Writing
@@ -170,27 +175,27 @@ def _variable(name: str) -> str:
 # Calling
 
 
-def _called(read: Read) -> SideEffect | None:
+def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
     name = f"{read.use.chain}(...)"
     if not read.use.chain.steps and read.value is MISSING:
         return None
     last = str(read.use.chain.steps[-1][1]) if read.use.chain.steps else read.use.chain.name
     if isinstance(read.base, _CONTAINERS) and last in _MUTATORS:
-        instead = f"return the value and store it outside; or `ll.py_func({read.use.chain}, [x], None)` at each call"
+        instead = f"return the value and store it outside; or `{staged(read, plain)}` at each call"
         return SideEffect("mutation", name, read.line, instead)
     owner = getattr(read.value, "__self__", None)
     if isinstance(read.base, _GENERATORS) or isinstance(owner, _GENERATORS):
         return SideEffect("host randomness", name, read.line, _draw(last))
     if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
         return SideEffect("file", name, read.line, _FILE)
-    return _named(read, _dotted(read), name, last)
+    return _named(read, _dotted(read), name, last, plain)
 
 
-def _named(read: Read, dotted: str, name: str, last: str) -> SideEffect | None:
+def _named(read: Read, dotted: str, name: str, last: str, plain: Collection[str]) -> SideEffect | None:
     if dotted.startswith(_HARMLESS):
         return None
     if dotted.startswith(_PRINTING) or type(read.base).__name__ == "Logger":
-        return SideEffect("print", name, read.line, f"`ll.py_func({read.use.chain}, [x], None)`, at each call")
+        return SideEffect("print", name, read.line, f"`{staged(read, plain)}`, at each call")
     if dotted.startswith(_ASKING):
         instead = "`with ll.config.run_functions_eagerly():` around the call, where it works on values"
         return SideEffect("debugger", name, read.line, instead)

@@ -51,8 +51,12 @@ def test_a_fix_names_an_argument() -> None:
     f = ll.function(lambda x: x * rates[0] * options["from"] + options["decay"])
     f(ll.constant(1.0))
     rates[0], options["from"], options["decay"] = 5.0, 6.0, 7.0
-    passed = {value.name: value.fix.partition(";")[0] for value in ll.explain.baked(f).changed}
-    assert [fix.rpartition(", ")[2] for fix in passed.values()] == ["rates)", "options)", "decay)"]
+    passed = {value.name: value.fix.partition(") (")[0] for value in ll.explain.baked(f).changed}
+    assert [fix.rpartition(", ")[2] for fix in passed.values()] == [
+        "ll.constant(rates)",
+        "ll.constant(options)",
+        "ll.constant(decay)",
+    ]
 
 
 class Model:

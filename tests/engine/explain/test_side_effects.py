@@ -72,10 +72,14 @@ CASES = {
     "print": (
         lambda x: (print("tracing"), x)[1],  # noqa: T201  # what is looked for
         [("print", "print(...)")],
-        "ll.py_func(print, [x], None)",
+        'll.py_func(lambda: print("tracing"), [], None)',
     ),
     "logging": (lambda x: (LOG.debug("x"), x)[1], [("print", "LOG.debug(...)")], "ll.py_func"),
-    "append": (lambda x: (SEEN.append(1), x)[1], [("mutation", "SEEN.append(...)")], "ll.py_func(SEEN.append"),
+    "append": (
+        lambda x: (SEEN.append(1), x)[1],
+        [("mutation", "SEEN.append(...)")],
+        "ll.py_func(lambda: SEEN.append(1), [], None)",
+    ),
     "item": (item_write, [("mutation", "TOTALS['x'] = ...")], "return the value"),
     "global": (counted, [("global write", "COUNT")], "COUNT = ll.Variable(...)"),
     "closure": (closing(), [("closure write", "last")], "last = ll.Variable(...)"),

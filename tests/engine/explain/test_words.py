@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 from typing import Any
 
@@ -117,3 +118,58 @@ def test_unknown_keywords_get_a_suggestion(make: Any, words: str) -> None:
 
 def test_an_optimiser_with_settings_of_its_own_takes_them() -> None:
     assert Own(rate=0.5, nesterov=False, momentum=0.1).learning_rate.item() == 0.5
+
+
+LOG: list[Any] = []
+LR: Any = 0.1
+
+
+def noted(x: Any, name: str = "h") -> Any:
+    h = x * 2.0
+    print("h is", h)  # noqa: T201  # what is explained
+    print(f"{h} of {x}", name.upper() and "", sep="|")  # noqa: T201  # what is explained
+    print(h)  # noqa: T201  # what is explained
+    LOG.append(h)
+    LOG.append((h, [x + 1 for x in range(2)]))
+    LOG.append(
+        h,
+    )
+    return h
+
+
+def test_the_code_that_is_told_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    f = ll.function(noted)
+    f(one)
+    told = [re.findall(r"`([^`]*)`", effect.instead)[0] for effect in ll.explain.side_effects(f).records]
+    assert told[0] == 'll.py_func(lambda h: print("h is", h), [h], None)'
+    assert told[2] == "ll.py_func(print, [h], None)"
+    assert told[3] == told[5] == "ll.py_func(LOG.append, [h], None)"
+    assert told[4].startswith("ll.py_func(lambda h: LOG.append((h, [")
+    assert told[1].endswith("[h, x], None)")  # `name` is no tensor
+
+    def instead(x: Any) -> Any:
+        h = x * 2.0
+        for text in told:
+            eval(text, {"ll": ll, "LOG": LOG, "h": h, "x": x, "name": "h"})
+        return h
+
+    staged = ll.function(instead)
+    LOG.clear()
+    for value in (one, one * 3.0):
+        capsys.readouterr()
+        staged(value)
+        assert f"h is {value * 2.0!r}" in capsys.readouterr().out
+    assert len(LOG) == 6
+    LOG.clear()
+
+
+def test_a_changed_number_becomes_a_tensor_or_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    @ll.function
+    def step(x: Any, y: Any) -> Any:
+        return x * LR + y
+
+    step(one, one)
+    monkeypatch.setitem(globals(), "LR", 0.2)
+    (value,) = ll.explain.baked(step).changed
+    assert "step(x, y, ll.constant(LR))" in value.fix
+    assert "`LR = ll.Variable(0.1)`" in value.fix
