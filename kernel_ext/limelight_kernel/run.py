@@ -47,7 +47,11 @@ def run_cell(
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
     except BaseException as error:
-        if isinstance(error, SymbolicValueError):
+        if (
+            isinstance(error, SymbolicValueError)
+            and staged is not None
+            and f"the graph of {staged.name!r}" in str(error)
+        ):
             error.args = (for_line(str(error), options),)
         trim(session.shell, error, None if staged is None else staged.cell.filename)
         raise

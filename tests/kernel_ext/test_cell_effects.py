@@ -150,3 +150,10 @@ def test_variables_in_lists_that_an_object_has(notebook):
     notebook("class Pair: pass\np = Pair()\np.both = [ll.Variable(2.0, name='q'), ll.Variable(3.0, name='q')]")
     notebook("%%stage -g -o ran\np.both[0] * p.both[1]")
     assert notebook("[one.name for one in ran.gradients.found]").value == ["p.both[0]", "p.both[1]"]
+
+
+def test_a_decision_in_a_staged_function_that_the_cell_calls_is_that_functions(notebook):
+    notebook("@ll.function(autograph=False)\ndef inner(t):\n    return t if t.sum() > 0 else -t")
+    ran = notebook("%%stage f\ninner(x)", fails=True)
+    assert "ll.function(autograph=True)" in ran.out
+    assert "--autograph" not in ran.out
