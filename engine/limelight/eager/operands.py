@@ -113,9 +113,11 @@ def _mixed(op: Op, handles: list[Any], found: list[DType]) -> str:
     operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
     widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
     target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
+    others = [x for x in handles if type(x) not in SCALARS and x.dtype != target]
+    which = f", the {others[0].spec}" if len(others) == 1 else ""
     return (
         f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; "
-        f"write ll.astype(x, ll.{target.name}) on the operand that should change"
+        f"write ll.astype(x, ll.{target.name}) on the operand that should change{which}"
     )
 
 
