@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
@@ -92,13 +92,20 @@ def _within(name: str, known: Iterable[str]) -> list[str]:
     return [last[other] for other in _near(name, last, 0.8)]
 
 
-def missing(self: Any, name: str) -> NoReturn:
-    """A tensor's `__getattr__`, which Python asks for what the tensor does not have."""
-    hint = METHODS.get(name)
-    if hint is None and not name.startswith("_"):
-        near = _near(name, [other for other in dir(type(self)) if other[0] != "_"], 0.75)
-        hint = f"write x.{near[0]}" if near else None
-    raise AttributeError(f"a tensor has no attribute {name!r}" + (f": {hint}" if hint else ""), name=name, obj=self)
+class Elsewhere:
+    """Stands where users of other libraries look for a method of a tensor, and says what to write.
+
+    No `__getattr__`: with that, Python looks up every attribute of a tensor the slow way.
+    """
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name = name
+        self.hint = hint
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        if tensor is None:
+            return self
+        raise AttributeError(f"a tensor has no attribute {self.name!r}: {self.hint}", name=self.name, obj=tensor)
 
 
 def missing_of_module(self: Any, name: str) -> Any:

@@ -112,6 +112,9 @@ class Tensor:
         array = self.numpy()
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if not isinstance(vars(Tensor).get(name), habits.Elsewhere)]
+
     def __copy__(self) -> Tensor:
         return self
 
@@ -285,7 +288,8 @@ class Tensor:
         def __getattr__(self, name: str) -> Any: ...
 
 
-Tensor.__getattr__ = habits.missing  # type: ignore[method-assign]  # declared there for what users attach
+for _name, _hint in habits.METHODS.items():
+    setattr(Tensor, _name, habits.Elsewhere(_name, _hint))
 
 
 class Opaque:
