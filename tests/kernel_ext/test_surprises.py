@@ -214,3 +214,10 @@ def test_what_a_spec_makes_an_input_is_not_baked_in(notebook):
     notebook('%%stage step -s "lr=ll.TensorSpec([])"\ny = x * lr')
     notebook("lr = 0.2")
     assert notebook("ll.explain.baked(step).records").value == ()
+
+
+def test_the_code_told_for_a_cell_has_its_names_and_runs(notebook):
+    text = flat(notebook("%%stage step\ny = x * 2\nprint('y is', y, x)\ny").text)
+    code = "ll.py_func(lambda y, x: print('y is', y, x), [y, x], None)"
+    assert code in text
+    assert "y is ll.Tensor( [[2., 4.]]" in flat(notebook(f"%%stage other\ny = x * 2\n{code}\ny").out)

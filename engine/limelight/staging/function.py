@@ -396,6 +396,4 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     6
     """
     check_names(Function, options)
-    if fn is None:
-        return functools.partial(Function, **options)
-    return Function(fn, **options)
+    return Function(fn, **options) if fn is not None else functools.partial(Function, **options)
