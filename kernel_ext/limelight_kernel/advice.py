@@ -45,7 +45,7 @@ def advised(miss: Any, parts: Sequence[Part], options: Options, effects: Callabl
 def _itself(effect: Any) -> str:
     name = _root(effect.what)
     where = source.at(effect.line)
-    return f"The cell changes `{name}` itself{where}, so every run of it traces again. Instead: {effect.instead}."
+    return f"The cell changes `{name}` itself{where}, so running it leads to another trace. Instead: {effect.instead}."
 
 
 def _root(path: str) -> str:
