@@ -44,7 +44,7 @@ class ArgumentError(LimelightError, ValueError):
 
 
 class CallError(ArgumentError, TypeError):
-    """Arguments that a layer does not take: too many, too few, or by a name that it does not have.
+    """Arguments that a layer, an optimiser or `function` does not take: too many, too few, or by another name.
 
     See docs/errors/CallError.md.
     """
