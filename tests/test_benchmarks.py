@@ -224,6 +224,6 @@ def test_the_cost_of_explanations_is_printed_for_each_kind_of_difference():
 
 
 def test_nothing_slows_down_the_attributes_of_tensors():
-    """With a `__getattr__` or `__getattribute__` of its own, Python looks up `x._data` the slow way: 10 % of `a + b`."""
+    """With a `__getattr__` of its own, Python would look up `x._data` the slow way: 10 % of `a + b`."""
     assert not hasattr(ll.Tensor, "__getattr__")
     assert ll.Tensor.__getattribute__ is object.__getattribute__
