@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from limelight import devices, events
 from limelight.devices import Device, DeviceName
@@ -66,6 +66,21 @@ class Interpreter:
         """A tensor with the value of a NumPy array that nobody else holds; a trace writes it into its graph."""
         assert self.below is not None
         return self.below.constant(array, device)
+
+
+class BlockInterpreter(Interpreter):
+    """One that stands on the stack for the length of a `with` block."""
+
+    def __enter__(self) -> Self:
+        push(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            remove(self)
+        except KeyboardInterrupt:  # in the middle of it: once more
+            remove(self)
+            raise
 
 
 _base: list[Interpreter] = []

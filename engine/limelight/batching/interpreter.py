@@ -16,7 +16,7 @@ from limelight.tensor import Tensor
 _MINE = (Batched, BatchedObject)
 
 
-class Batcher(dispatch.Interpreter):
+class Batcher(dispatch.BlockInterpreter):
     """Runs each op of its block for `size` examples at once, where an operand is different for each.
 
     `looped` counts the ops that had no rule and were run example by example, by name.
@@ -34,17 +34,11 @@ class Batcher(dispatch.Interpreter):
         """Whom its tensors belong to: itself, or the one whose call it goes on with."""
         return self._origin or self
 
-    def __enter__(self) -> Batcher:
-        dispatch.push(self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *exc: Any) -> None:
         try:
             self.finished = True
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
-            raise
+        finally:
+            super().__exit__(*exc)
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"

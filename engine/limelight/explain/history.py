@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from limelight import dispatch, source
@@ -29,7 +28,7 @@ class Step(NamedTuple):
     source: Source | None
 
 
-class History(dispatch.Interpreter):
+class History(dispatch.BlockInterpreter):
     """Remembers every op of its block, for `ll.explain.why_none` to look at. Ops cost several times as much.
 
     A tape records nothing of ops that do not depend on what it watches, so it cannot tell whether something was watched
@@ -47,17 +46,6 @@ class History(dispatch.Interpreter):
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._kept: list[Any] = []  # tensors, so that none dies before it is asked about
-
-    def __enter__(self) -> History:
-        dispatch.push(self)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
-            raise
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"

@@ -107,22 +107,11 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-class Snapshots(dispatch.Interpreter):
+class Snapshots(dispatch.BlockInterpreter):
     """Answers reads of some variables with what they were."""
 
     def __init__(self, values: dict[int, Any]) -> None:
         self._values = values
-
-    def __enter__(self) -> Snapshots:
-        dispatch.push(self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        try:
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
-            raise
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"

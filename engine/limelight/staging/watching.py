@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from limelight import dispatch, source
@@ -23,7 +22,7 @@ class Seen(NamedTuple):
     line: source.Source | None
 
 
-class Watcher(dispatch.Interpreter):
+class Watcher(dispatch.BlockInterpreter):
     """Notes the trainable variables that are read in its block, in order, and the effects that happen.
 
     With `tensors` also the tensors that it takes from outside which a tape watches, or an accumulator moves.
@@ -39,17 +38,6 @@ class Watcher(dispatch.Interpreter):
                 self._followed.append(x._watched if isinstance(x, GradientTape) else x._tangents)
         self.effects: list[Seen] = []
         self.generators: list[tuple[Any, Any]] = []  # those drawn from, with their states before that
-
-    def __enter__(self) -> Watcher:
-        dispatch.push(self)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
-            raise
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         if op.effect is not None or op.higher_order:

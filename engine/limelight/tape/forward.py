@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from limelight import dispatch, nest, shapes
 from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
@@ -35,7 +34,7 @@ def _forget(tangents: weakref.ref[Tangents], uid: int, _: Any) -> None:
         known.pop(uid, None)
 
 
-class ForwardAccumulator(dispatch.Interpreter):
+class ForwardAccumulator(dispatch.BlockInterpreter):
     """Computes Jacobian-vector products along with its block: how results move when `primals` move by `tangents`.
 
     `primals`: a tensor, a variable, or a nest of them; `tangents`: the same structure, shapes and dtypes (None does not
@@ -70,18 +69,10 @@ class ForwardAccumulator(dispatch.Interpreter):
             if t is not None:
                 self._tangents.enter(x, fitting(x, t, path))
 
-    def __enter__(self) -> ForwardAccumulator:
+    def __enter__(self) -> Self:
         if self.below is not None:
             raise TapeError("this accumulator is active already; use another one for another direction")
-        dispatch.push(self)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
-            raise
+        return super().__enter__()
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
