@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,14 +29,15 @@ class Rewriter:
 
     Call exactly one of `keep`, `replace` or `drop` for each old node, in order; `add` makes a node in between. A node
     whose operands did not change is taken over as it is, so graphs share what they have in common; the others are
-    rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones.
+    rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones. `given`: other
+    values for some of the graph's inputs.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, given: Mapping[Value, Value] | None = None) -> None:
         self.graph = graph
         self.nodes: list[Node] = []
         self.rewired: dict[Node, Node] = {}
-        self._values: dict[Value, Value] = {}
+        self._values: dict[Value, Value] = dict(given or {})
         self._order: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
 
     def value(self, old: Value) -> Value:
@@ -102,7 +103,7 @@ class Rewriter:
             return graph
         return Graph(
             graph.name,
-            graph.inputs,
+            [self.value(value) for value in graph.inputs],
             self.nodes,
             [self.value(value) for value in graph.outputs],
             input_names=graph.input_names,

@@ -7,7 +7,8 @@ rule; gradients of those further outputs, which there are for second order, thro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight import dispatch
@@ -136,6 +137,12 @@ class CustomPair(Pair):
             self.connected = watched_mask([value.spec for value in joint.inputs])
         self._settle(joint)
         self._whole = self._build_backward(joint)
+
+    def with_functions(self, change: Callable[[Any], Any]) -> CustomPair:
+        """The same gradient for other versions of the function that have the same inputs and outputs."""
+        made = copy.copy(self)
+        made.function, made.forward = change(self.function), change(self.forward)
+        return made
 
     @property
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:

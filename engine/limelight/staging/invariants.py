@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch, source
-from limelight.graph.build import Rewriter
 from limelight.graph.effects import effects_of
-from limelight.graph.ir import Graph, Node, Value
+from limelight.graph.ir import Graph, Value
 from limelight.graph.subgraph import extract
 from limelight.optimise.prune import prune
-from limelight.registry import get
-from limelight.spec import TensorSpec, VariableSpec
+from limelight.spec import TensorSpec
 from limelight.staging.concrete import GraphFunction
+from limelight.staging.fixed import fixable, fixed, reading
 from limelight.staging.gradient import call
 
 
@@ -23,62 +22,19 @@ def read_outside(functions: Sequence[GraphFunction], captures: Sequence[Any]) ->
     Else a gradient would keep the variable's value for every iteration. A loop with Python functions in it (io) is left
     alone: these may assign variables without saying so.
     """
-    if any("io" in function.effects.chains for function in functions):
-        return list(functions), list(captures)
     found, kept = list(functions), list(captures)
-    for variable in captures:
-        place = next(i for i, x in enumerate(kept) if x is variable) - len(kept)
-        reads = [_reads(function, function.graph.inputs[place]) for function in found]
-        if not any(reads):
+    if any("io" in function.effects.chains for function in functions):
+        return found, kept
+    places: list[int] = []
+    for place in range(-len(kept), 0):
+        inside = [place + len(function.graph.inputs) for function in found]
+        node = next((n for f, i in zip(found, inside, strict=True) if (n := reading(f, i)) is not None), None)
+        if node is None or not all(fixable(f, i) for f, i in zip(found, inside, strict=True)):
             continue
-        node = next(node for nodes in reads for node in nodes)
         with source.pretend(node.stack):
-            value = dispatch.apply(node.op, (variable,))
-        graphs = [_given(f.graph, nodes, node.outputs[0].spec) for f, nodes in zip(found, reads, strict=True)]
-        kept.append(value)
-        if not any(_uses(graph, graph.inputs[place - 1]) for graph in graphs):
-            graphs = [_without_input(graph, place - 1) for graph in graphs]
-            del kept[place - 1]
-        found = [GraphFunction(graph) for graph in graphs]
-    return found, kept
-
-
-def _reads(function: GraphFunction, variable: Value) -> list[Node]:
-    """The nodes that read `variable`, none where the function also writes to it."""
-    if not isinstance(variable.spec, VariableSpec) or variable in function.effects.writes:
-        return []
-    read = get("read_variable")
-    return [node for node in function.graph.nodes if node.op is read and node.inputs[0] is variable]
-
-
-def _given(graph: Graph, reads: Collection[Node], spec: Any) -> Graph:
-    """`graph` with a further capture, which stands for what `reads` return."""
-    capture = Value(spec)
-    rewriter = Rewriter(graph)
-    for node in graph.nodes:
-        if node in reads:
-            rewriter.replace(node, [capture])
-        else:
-            rewriter.keep(node)
-    return Graph(
-        graph.name,
-        [*graph.inputs, capture],
-        rewriter.nodes,
-        [rewriter.value(value) for value in graph.outputs],
-        input_names=[*graph.input_names, f"capture{graph.n_captures}"],
-        n_captures=graph.n_captures + 1,
-    )
-
-
-def _uses(graph: Graph, value: Value) -> bool:
-    return value in graph.outputs or any(value in node.inputs for node in graph.nodes)
-
-
-def _without_input(graph: Graph, place: int) -> Graph:
-    inputs, names = list(graph.inputs), list(graph.input_names)
-    del inputs[place], names[place]
-    captures = graph.n_captures - 1
-    return Graph(graph.name, inputs, graph.nodes, graph.outputs, input_names=names, n_captures=captures)
+            kept[place] = dispatch.apply(node.op, (kept[place],))
+        places.append(place)
+    return [fixed(f, [place + len(f.graph.inputs) for place in places]) for f in found], kept
 
 
 def unchanging(graph: Graph, first: int) -> frozenset[Value]:
@@ -88,6 +44,10 @@ def unchanging(graph: Graph, first: int) -> frozenset[Value]:
         if all(value in found for value in node.inputs) and not effects_of(node).any:
             found.update(value for value in node.outputs if isinstance(value.spec, TensorSpec))
     return frozenset(found)
+
+
+def _uses(graph: Graph, value: Value) -> bool:
+    return value in graph.outputs or any(value in node.inputs for node in graph.nodes)
 
 
 Place = tuple[str, int]
