@@ -7,14 +7,13 @@ What happened to each node on the way is told by the records of the passes.
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from limelight_kernel.story import NodeStory, line_of, shared_line, stories
-from limelight_widgets.folds.fates import Fate, fates
+from limelight_kernel.statements import enclosing, statements
+from limelight_kernel.story import NodeStory, Part, line_of, parts_of, shared_line, stories
 
 if TYPE_CHECKING:
     from limelight.graph import Graph, Node
@@ -27,7 +26,7 @@ GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "�
 MEANING = {
     STAGED: "runs in the graph on every call",
     FUSED: "runs in the graph, evaluated in one go with the other ops of its group",
-    CONSTANT: "computed once, its value is part of the graph",
+    CONSTANT: "depends on literals alone: computed once, its value is part of the graph",
     DEAD: "nothing uses what it computes, so it was dropped",
     MERGED: "another line computes the same, or it was simplified away",
     TRACE_TIME: "Python ran it while tracing, and does not on a cache hit",
@@ -66,18 +65,19 @@ def annotate(
     cell: Cell, traced: Graph | None, optimised: Graph | None, records: Sequence[Any] = ()
 ) -> tuple[Line, ...]:
     """The lines of `cell`, each with its mark; without a graph every statement is trace-time only."""
-    made = _by_line(traced, cell.filename)
-    kept = _by_line(optimised, cell.filename)
-    live = _live(traced) if traced is not None else set()
-    fixed = _constant(traced) if traced is not None else set()
-    known = fates(traced, optimised, records) if traced is not None and optimised is not None else {}
-    marks = {line: _mark(nodes, kept.get(line, []), live, fixed, known) for line, nodes in made.items()}
-    heads = {line for line, nodes in made.items() if any(node.op.higher_order for node in nodes)}
-    for first, last, within in _statements(cell.tree.body, heads):
-        if not any(line in marks for line in range(first, last + 1)):
-            marks[first] = (STAGED if within else TRACE_TIME, "")
+    nodes = list(_nodes(traced))
+    around = enclosing(cell.tree.body)
+    made = _by_line(nodes, cell.filename, around)
+    kept = _by_line(_nodes(optimised, optimised=True), cell.filename, around)
+    parts = parts_of(traced, optimised, records)
+    marking = _Marking(traced, parts)
+    marks = {line: marking.of(found, kept.get(line, [])) for line, found in made.items()}
+    heads = {line_of(node, cell.filename) for node in nodes if node.op.higher_order}
+    for statement in statements(cell.tree.body, heads):
+        if not any(line in marks for line in range(statement.first, statement.last + 1)):
+            marks[statement.first] = (STAGED if statement.carried else TRACE_TIME, "")
     own = _innermost(traced, cell.filename)
-    told = stories(traced, optimised, known, cell.filename)
+    told = stories(parts, cell.filename)
     return tuple(
         Line(number, text, *_counted(marks.get(number, ("", "")), own[number]), story=tuple(told.get(number, ())))
         for number, text in enumerate(cell.lines, start=cell.header + 1)
@@ -94,49 +94,78 @@ def _innermost(graph: Graph | None, filename: str) -> Counter[int]:
     return Counter(line for line in lines if line)
 
 
-def _mark(
-    made: list[Node], kept: list[Node], live: set[Node], fixed: set[Node], known: Mapping[Node, Fate]
-) -> tuple[str, str]:
-    """The mark of a line, and the note to it."""
-    ops = [node for node in made if _is_op(node)]
-    if all(node in fixed for node in ops):
-        return CONSTANT, ""
-    if any(_is_op(node) for node in kept):
-        return _staged(ops, known)
-    if any(node in live for node in ops):
-        line = shared_line([known[node] for node in ops if node in known])
+class _Marking:
+    """Marks lines by what is known of the nodes of a graph and of the functions that it calls.
+
+    `live` are those whose values reach an output, or that do something besides computing one; `fixed` those that
+    depend on literals alone; `fates` tell what became of each, `own` those in the graph itself.
+    """
+
+    def __init__(self, traced: Graph | None, parts: Sequence[Part]) -> None:
+        graphs = [] if traced is None else list(_graphs(traced))
+        self._live = {node for graph in graphs for node in _live(graph)}
+        self._fixed = {node for graph in graphs for node in _constant(graph)}
+        self._fates = {node: fate for part in parts for node, fate in part.fates.items()}
+        self._own = set() if traced is None else set(traced.nodes)
+
+    def of(self, made: Sequence[Node], kept: Sequence[Node]) -> tuple[str, str]:
+        """The mark of a line whose nodes are `made`, and `kept` after optimisation, with a note to it."""
+        ops = [node for node in made if _is_op(node)]
+        if any(map(_is_op, kept)):
+            return self._staged(ops)
+        living = [node for node in ops or made if node in self._live]
+        if not living:
+            return DEAD, ""
+        if all(node in self._fixed for node in living):
+            return CONSTANT, ""
+        line = shared_line([self._fates[node] for node in living if node in self._fates])
         return MERGED, f"line {line}" if line else ""
-    return DEAD, ""
+
+    def _staged(self, ops: Sequence[Node]) -> tuple[str, str]:
+        """Fused where every op that is left of a line belongs to a group."""
+        left = [node for node in ops if node in self._fates and any(map(_is_op, self._fates[node].after))]
+        if not left or not all(self._fates[node].groups for node in left):
+            return STAGED, ""
+        if not self._own.issuperset(left):
+            return FUSED, ""  # a function that the graph calls has groups of its own, with numbers of their own
+        groups = sorted({number for node in left for number in self._fates[node].groups})
+        return FUSED, f"group {groups[0]}" if len(groups) == 1 else f"{len(groups)} groups"
 
 
-def _staged(ops: Sequence[Node], known: Mapping[Node, Fate]) -> tuple[str, str]:
-    """Fused where every op that is left of a line belongs to a group."""
-    left = [known[node] for node in ops if node in known and any(map(_is_op, known[node].after))]
-    if not left or not all(fate.groups for fate in left):
-        return STAGED, ""
-    groups = sorted({number for fate in left for number in fate.groups})
-    return FUSED, f"group {groups[0]}" if len(groups) == 1 else f"{len(groups)} groups"
+def _by_line(nodes: Iterable[Node], filename: str, around: Mapping[int, set[int]]) -> dict[int, list[Node]]:
+    """Nodes under every line of the cell in their stack, so that a line that calls a helper has the helper's.
 
-
-def _by_line(graph: Graph | None, filename: str) -> dict[int, list[Node]]:
-    """Nodes under every line of the cell in their stack, so that a line that calls a helper has the helper's."""
+    Not under the heads that those lines stand in: `around` has them by line.
+    """
     found: dict[int, list[Node]] = {}
-    for node in _nodes(graph):
-        for line in {source.line for source in node.stack if source.file == filename}:
-            found.setdefault(line, []).append(node)
+    for node in nodes:
+        lines = dict.fromkeys(source.line for source in node.stack if source.file == filename)
+        heads: set[int] = set()
+        for line in lines:
+            if line not in heads:
+                found.setdefault(line, []).append(node)
+            heads |= around.get(line, set())
     return found
 
 
-def _nodes(graph: Graph | None) -> Iterator[Node]:
-    """The nodes of a graph and of the functions that it calls, each graph once."""
-    waiting = [] if graph is None else [graph]
+def _nodes(graph: Graph | None, optimised: bool = False) -> Iterator[Node]:
+    """The nodes of a graph and of the functions that it calls; of these in the form that runs, where it is asked."""
+    for one in [] if graph is None else _graphs(graph, optimised):
+        yield from one.nodes
+
+
+def _graphs(graph: Graph, optimised: bool = False) -> Iterator[Graph]:
+    """A graph and those of the functions that it calls, each once."""
+    waiting: list[Graph] = [graph]
     seen: set[int] = set()
     while waiting:
-        graph = waiting.pop()
-        if id(graph) not in seen:
-            seen.add(id(graph))
-            yield from graph.nodes
-            waiting += [function.graph for function in graph.functions()]
+        current = waiting.pop()
+        if id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            for function in current.functions():
+                result = getattr(function, "optimised", None) if optimised else None
+                waiting.append(function.graph if result is None else result.graph)
 
 
 def _is_op(node: Node) -> bool:
@@ -163,30 +192,3 @@ def _constant(graph: Graph) -> set[Node]:
         if node.op.effect is None and all(value.node in found for value in node.inputs):
             found.add(node)
     return found
-
-
-def _statements(body: Iterable[ast.stmt], heads: Set[int], within: bool = False) -> Iterator[tuple[int, int, bool]]:
-    """The first and last line of every simple statement, and of the head of every compound one.
-
-    A name or a literal by itself does nothing, and is left out. With each of them whether it stands within a compound
-    statement whose head, one of the lines in `heads`, is an op of the graph that runs the statements under it.
-    """
-    for statement in body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant):
-            continue
-        blocks = [inner for inner in _blocks(statement) if inner]
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
-        last = statement.end_lineno or statement.lineno
-        last = max(min([last, *(inner[0].lineno - 1 for inner in blocks)]), first)
-        yield first, last, within
-        staged = isinstance(statement, ast.If | ast.While | ast.For) and not heads.isdisjoint(range(first, last + 1))
-        for inner in blocks:
-            yield from _statements(inner, heads, within or staged)
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        yield getattr(statement, name, [])
-    for name in ("handlers", "cases"):
-        for part in getattr(statement, name, []):
-            yield part.body

@@ -8,6 +8,8 @@ from typing import Any
 from limelight import nest
 from limelight.variables import Resource
 
+_IPYTHON = frozenset(["In", "Out"])  # its lists hold what the notebook has names for
+
 
 def named(variables: Iterable[Any], values: Mapping[str, Any], taken: Iterable[str] = ()) -> dict[str, Any]:
     """A name for each of `variables`: the one by which `values`, of the notebook, lead to it, else its own.
@@ -27,6 +29,18 @@ def named(variables: Iterable[Any], values: Mapping[str, Any], taken: Iterable[s
         used.add(unused)
         found[unused] = variable
     return found
+
+
+def path_to(x: Any, values: Mapping[str, Any]) -> str | None:
+    """How `values` lead to `x`, a tensor or a variable: `w`, `weights[0]`, `net.layers/0/kernel`; None where not."""
+    visible = {name: value for name, value in values.items() if not name.startswith("_") and name not in _IPYTHON}
+    for name, value in visible.items():
+        for path, leaf in _leaves(name, value):
+            if leaf is x:
+                return path
+    return (
+        next((path for path, variable in _paths(visible) if variable is x), None) if isinstance(x, Resource) else None
+    )
 
 
 def _paths(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,7 @@ from limelight_kernel.execution import Converted, Made
 from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, nameable, travels, variables_in
 from limelight_kernel.options import Options
 from limelight_kernel.traced import Body, Mould
+from limelight_kernel.unconnected import Unconnected
 from limelight_widgets.units import counted
 
 
@@ -117,6 +118,11 @@ class StagedCell(Function):
         """For each output of a trace's graph the name that the cell gives it; empty where that is not known."""
         mould = self._moulds.get(entry)
         return [] if mould is None else mould.names
+
+    def unconnected(self, entry: Any) -> tuple[Unconnected, ...]:
+        """The gradients that were None when a trace was made."""
+        mould = self._moulds.get(entry)
+        return () if mould is None else mould.unconnected
 
     # For measurements and gradients
 

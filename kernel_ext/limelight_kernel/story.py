@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from limelight.graph.text import describe, nested
 from limelight_widgets.folds.fates import Fate, fates
@@ -38,16 +38,29 @@ def line_of(node: Any, filename: str) -> int:
     return next((int(source.line) for source in node.stack if source.file == filename), 0)
 
 
-def stories(traced: Any, optimised: Any, known: Mapping[Any, Fate], filename: str) -> dict[int, list[NodeStory]]:
-    """The stories of a graph's nodes by the cell's lines, and of those in the functions that it calls.
+class Part(NamedTuple):
+    """A graph `before` and `after` optimisation, with the `fates` of its nodes.
 
-    Empty where there is no graph; `known` are the fates of the graph's own nodes.
+    `name` is that of the function it belongs to, "" for the graph itself.
     """
+
+    name: str
+    before: Any
+    after: Any
+    fates: Mapping[Any, Fate]
+
+
+def parts_of(traced: Any, optimised: Any, records: Sequence[Any]) -> list[Part]:
+    """A graph, and the functions that it calls and that its optimised form still calls; empty without a graph."""
+    if traced is None or optimised is None:
+        return []
+    return [Part("", traced, optimised, fates(traced, optimised, records)), *_inside(traced, optimised)]
+
+
+def stories(parts: Iterable[Part], filename: str) -> dict[int, list[NodeStory]]:
+    """The stories of all nodes by the cell's lines."""
     found: dict[int, list[NodeStory]] = {}
     untold: Counter[int] = Counter()
-    if traced is None or optimised is None:
-        return found
-    parts = [("", traced, optimised, known), *_inside(traced, optimised)]
     for name, before, after, fate_of in parts:
         for node in before.nodes:
             line = line_of(node, filename)
@@ -63,17 +76,16 @@ def stories(traced: Any, optimised: Any, known: Mapping[Any, Fate], filename: st
     return found
 
 
-def _inside(traced: Any, optimised: Any) -> Iterator[tuple[str, Any, Any, Mapping[Any, Fate]]]:
-    """The functions that a graph calls, and that its optimised form still calls as they are."""
+def _inside(traced: Any, optimised: Any) -> Iterator[Part]:
     still = {id(function) for function in nested(optimised)}
     for function in nested(traced):
         result = getattr(function, "optimised", None) if id(function) in still else None
         if result is not None:
-            followed = fates(function.graph, result.graph, result.records)
-            yield function.name, function.graph, result.graph, followed
+            yield Part(function.name, function.graph, result.graph, fates(function.graph, result.graph, result.records))
 
 
-def shared_line(found: Iterable[Fate]) -> int:
+def shared_line(found: Collection[Fate]) -> int:
     """The line that all of these nodes were merged with, 0 where there is no such single line."""
-    lines = {step.line for fate in found for step in fate.steps if step.made_by == "share"}
-    return lines.pop() if len(lines) == 1 else 0
+    lines = [{step.line for step in fate.steps if step.made_by == "share"} for fate in found]
+    common = set.intersection(*lines) if lines else set()
+    return common.pop() if len(common) == 1 else 0

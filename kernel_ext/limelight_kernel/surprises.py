@@ -1,4 +1,7 @@
-"""What a trace of a cell has that its reader may not expect: side effects of tracing alone, and values baked in."""
+"""What a trace of a cell has that its reader may not expect.
+
+These are side effects of tracing alone, values baked in, and gradients that are None.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ class StrictError(RuntimeError):
 
 def surprises(staged: StagedCell, entry: Any) -> tuple[Surprise, ...]:
     """The surprises of one trace, in the order of lines; of values baked in only those that have changed since."""
-    return tuple(one for one in _all(staged, entry) if one.kind != "baked in" or one.stale)
+    missing = [Surprise(one.line, "gradient", one.sentence) for one in staged.unconnected(entry)]
+    found = [one for one in _all(staged, entry) if one.kind != "baked in" or one.stale]
+    return tuple(sorted([*missing, *found], key=_place))
 
 
 def check_strict(staged: StagedCell, entry: Any) -> None:
@@ -63,7 +68,11 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
         for one in explain.baked(staged).records
         if one.trace == entry.index + 1 and one.where in ("attribute", "item") and one.kind == "constant"
     ]
-    return sorted(found, key=lambda one: (one.line == 0, one.line))
+    return sorted(found, key=_place)
+
+
+def _place(one: Surprise) -> tuple[bool, int]:
+    return one.line == 0, one.line
 
 
 def _line(staged: StagedCell, where: source.Source) -> int:

@@ -16,6 +16,7 @@ from limelight_kernel.cell import Cell
 from limelight_kernel.execution import Converted, Made, execute
 from limelight_kernel.inputs import Pinned, travels, unpinned
 from limelight_kernel.reading import as_function
+from limelight_kernel.unconnected import Unconnected, noted
 
 _HOLE = object()  # where a tensor of the graph goes
 _RESULT = "the result"  # no identifier, so no name of the cell's
@@ -31,6 +32,7 @@ class Mould:
     structures: dict[str, nest.Structure]
     leaves: dict[str, list[Any]]
     deleted: frozenset[str]
+    unconnected: tuple[Unconnected, ...] = ()  # the gradients that are None
 
     def filled(self, tensors: tuple[Tensor, ...]) -> Made:
         """What the body made, with these tensors in the holes."""
@@ -57,7 +59,7 @@ def _said(name: str) -> str:
     return "result" if name == _RESULT else name
 
 
-def mould(made: Made) -> tuple[Mould, tuple[Tensor, ...]]:
+def mould(made: Made, unconnected: tuple[Unconnected, ...] = ()) -> tuple[Mould, tuple[Tensor, ...]]:
     """Splits what a body made into what only the trace knows, and the tensors that the graph computes."""
     structures: dict[str, nest.Structure] = {}
     leaves: dict[str, list[Any]] = {}
@@ -69,7 +71,7 @@ def mould(made: Made) -> tuple[Mould, tuple[Tensor, ...]]:
         structures[name] = structure
         leaves[name] = [_HOLE if isinstance(leaf, Tensor) else leaf for leaf in flat]
         tensors += [leaf for leaf in flat if isinstance(leaf, Tensor)]
-    return Mould(structures, leaves, made.deleted), tuple(tensors)
+    return Mould(structures, leaves, made.deleted, unconnected), tuple(tensors)
 
 
 class Body(threading.local):
@@ -99,5 +101,7 @@ class Body(threading.local):
             name: unpinned(value) if travels(value) and not isinstance(value, Pinned) else self.originals[name]
             for name, value in inputs.items()
         }
-        self.last, tensors = mould(execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted))
+        with noted(self._cell.filename, self.originals.values()) as unconnected:
+            made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
+        self.last, tensors = mould(made, tuple(unconnected))
         return tensors

@@ -20,7 +20,7 @@ from limelight import dispatch, dtypes, events, nest, source
 from limelight.dtypes import float32
 from limelight.errors import ArgumentError, TapeError
 from limelight.registry import Entry, Op, Recipe
-from limelight.tape import backward
+from limelight.tape import backward, missing
 from limelight.tape.again import again, leftovers
 from limelight.tape.backward import uid_of
 from limelight.tape.entries import EntryRecord, opened, placed, records, saved_bytes, specs_of
@@ -306,7 +306,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
             grads = backward.seeded(targets, weights, self._watched)
-            if not self.persistent and (not grads or not self._watched.issuperset(names)):
+            if not self.persistent and (not grads or missing.askers or not self._watched.issuperset(names)):
                 self._outline = [edge_of(entry, keep=False) for entry in self._entries]
             entries = self._entries if self.persistent else self._handed_over()
             backward.pull(entries, grads, set(names), self._roots, self.persistent)
@@ -317,6 +317,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         finally:
             if not self.persistent:
                 self._entries.clear()
+        if missing.askers:
+            missing.tell(self, targets, wanted, found)
         return nest.unflatten(source_structure, found)
 
     def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:

@@ -40,7 +40,8 @@ class Carried:
     """The variables `names` of a loop, whose code reads and writes them by `get_state` and `set_state`.
 
     Tensors and numbers become tensors that the loop carries; anything else must stay what it is. A Python number
-    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32.
+    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32. Names that
+    are `shared` matter to functions made within an iteration, and to no other iteration.
     """
 
     def __init__(
@@ -50,12 +51,13 @@ class Carried:
         set_state: Callable[[Any], None],
         body: Any,
         what: str,
+        shared: Sequence[str],
         runs_always: bool = False,
     ) -> None:
         self._names = names
         self._get, self._set = get_state, set_state
         self._body, self._what = body, what
-        self._before = list(get_state())
+        self._before = [Undefined(name) if name in shared else x for name, x in zip(names, get_state(), strict=True)]
         self._outer = reachable(body)
         self._assigned: set[str] = set()
         self._settled = False
@@ -63,7 +65,7 @@ class Carried:
         self._blanks = [
             i
             for i, (name, x) in enumerate(zip(names, self._before, strict=True))
-            if isinstance(x, Undefined) and (is_hidden(name) or runs_always)
+            if isinstance(x, Undefined) and (is_hidden(name) or runs_always) and name not in shared
         ]
         self._spread()
 
@@ -243,7 +245,7 @@ class Carried:
         while self._adapted(ran.values):
             ran = trace_block("trial", self._what, self._outer, self._trial)
         for i in self._blanks:
-            if not isinstance(ran.values[i], Undefined):
+            if not isinstance(ran.values[i], Undefined) and _can_be_carried(ran.values[i]):
                 self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])
         self._spread()
 
@@ -281,6 +283,11 @@ def _remedy_for_shape(before: shapes.Shape, after: shapes.Shape) -> str:
             "final size, collect the results of ll.scan, or write ll.while_loop with shape_invariants"
         )
     return f"begin with the shape {shapes.show(after)}, or write ll.while_loop with shape_invariants"
+
+
+def _can_be_carried(value: Any) -> bool:
+    """Whether there can be a blank for `value`: each iteration makes another tape, or another optimiser, of its own."""
+    return all(is_value(leaf) or leaf is None or isinstance(leaf, str | bytes) for leaf in nest.flatten(value)[0])
 
 
 def _blank(ran: Ran, leaf: Any) -> Any:
