@@ -139,9 +139,18 @@ class CustomPair(Pair):
         self._whole = self._build_backward(joint)
 
     def with_functions(self, change: Callable[[Any], Any]) -> CustomPair:
-        """The same gradient for other versions of the function that have the same inputs and outputs."""
+        """The same gradient for versions of the function with values for some variables.
+
+        What was read from these is an input now, so that a loop need not keep it for every step.
+        """
         made = copy.copy(self)
         made.function, made.forward = change(self.function), change(self.forward)
+        place = {value: i for i, value in enumerate(made.forward.graph.inputs)}
+        outputs = made.forward.graph.outputs
+        made.sources = [
+            ("input", place[outputs[i]]) if where == "output" and outputs[i] in place else (where, i)
+            for where, i in self.sources
+        ]
         return made
 
     @property

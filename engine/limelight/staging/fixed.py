@@ -91,7 +91,7 @@ def _inner(inputs: Sequence[Any], function: Any, places: Iterable[int]) -> list[
 
 
 def _with_values(graph: Graph, places: Collection[int]) -> Graph:
-    new = {v: Value(v.spec.value) for i, v in enumerate(graph.inputs) if i in places}
+    new = {v: Value(getattr(v.spec, "value", v.spec)) for i, v in enumerate(graph.inputs) if i in places}
     rewriter = Rewriter(graph, new)
     for node in graph.nodes:
         if new.keys().isdisjoint(node.inputs):

@@ -1,7 +1,8 @@
 """`recompute_grad`: less memory for more work (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 
 It is a custom gradient whose rule runs the function once more, under a tape, and pulls back through that. What the
-function reads must be what it was: variables are read from snapshots, generators are set back for the while.
+function reads must be what it was: variables are read from snapshots, wherever a staged function, a branch or a loop
+reads them. Generators, and variables that the function changes, are set back for the while.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from limelight import dispatch, nest
-from limelight.errors import ArgumentError, mark_user_error
+from limelight import dispatch, nest, source
+from limelight.errors import ArgumentError, GradientError, mark_user_error
 from limelight.registry import Op
 from limelight.staging.branches import tracing
 from limelight.staging.custom import eager
 from limelight.staging.custom_call import staged
 from limelight.staging.custom_rules import Arguments, MakeRule, Packing, flattened
-from limelight.staging.watching import Seen, Watcher
+from limelight.staging.fixed import all_fixable, fixed_params
+from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, unrecorded
 from limelight.tensor import as_tensor
 from limelight.variables import Resource, assign_op, read
@@ -29,11 +31,12 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, but a tape keeps only its arguments: the backward pass runs `fn` again for what else it needs.
 
     Gradients are the same, to any order, for arguments, trainable variables that `fn` reads, and tensors that it closes
-    over. Random draws are replayed from the state that their generator had. Variables are read as they were,
-    but for those that a staged function called by `fn` reads, and those of an `fn` in the body of a staged loop: these
-    are read anew, so assign to them after the backward pass. Effects happen a second time, so a
-    RuntimeWarning names the line of an assignment, a py_func or other output that `fn` makes; what plain Python does
-    (printing, appending to a list) also happens twice. Raises ArgumentError when `fn` cannot be called.
+    over. Variables are read as they were, whatever has been assigned to them since, and random draws are replayed.
+    A variable to which `fn` itself assigns is set back to what it was while `fn` runs again, and is then what it was
+    just before: assignments happen once. Input and output happen a second time, so a RuntimeWarning names the line of a
+    py_func or other output that `fn` makes (a variable that such Python code reads in a graph is read as it is then);
+    what plain Python does (printing, appending to a list) also happens twice. Raises ArgumentError when `fn` cannot be
+    called, GradientError where running it again leads to other ops for which a variable's old value cannot be given.
 
     >>> import limelight as ll
     >>> block = ll.recompute_grad(lambda x: ll.tanh(ll.tanh(ll.tanh(x))))
@@ -50,10 +53,10 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs = arguments.given
-        with Watcher() as watcher:
+        with Watcher(states=True) as watcher:
             result = fn(*args, **kwargs)
-        _warn_of_effects(name, watcher.effects)
-        return result, functools.partial(Recomputation, fn, watcher.generators)
+        _warn_of_io(name, watcher.io)
+        return result, functools.partial(Recomputation, fn, watcher)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -71,36 +74,32 @@ class Recomputation:
     """The rule of one call."""
 
     def __init__(
-        self,
-        fn: Callable[..., Any],
-        generators: Sequence[tuple[Any, Any]],
-        arguments: Arguments,
-        packing: Packing,
-        variables: Sequence[Any],
+        self, fn: Callable[..., Any], seen: Watcher, arguments: Arguments, packing: Packing, variables: Sequence[Any]
     ) -> None:
         self.name = "recompute"
         self._fn = fn
-        self._generators = tuple(generators)
+        self._states = tuple(seen.states)
         self._arguments = arguments
-        self._snapshots = {v._uid: as_tensor(v) for v in variables if isinstance(v, Resource)}
-        states = [state for _, state in self._generators]
+        changed = {v._uid for v, _ in self._states}
+        kept = [v for uid, v in seen.read.items() if uid not in changed]
+        self._snapshots = {v._uid: dispatch.apply(read, (v,)) for v in kept}
+        states = [state for _, state in self._states]
         closed = [x for x in variables if not isinstance(x, Resource)]
         self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        tensors, snapshots = self._arguments.tensors, [self._snapshots.get(v._uid) for v in variables]
-        everything = (*tensors, *variables, *snapshots)
+        given = (*self._arguments.tensors, *variables)
+        everything = (*given, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in given])
         sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
-        with _replayed(self._generators), GradientTape(watch_accessed_variables=False) as tape:
+        with _replayed(self._states), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])
             with Snapshots(self._snapshots):
                 result = self._fn(*args, **kwargs)
             outputs = [as_tensor(y) for y in nest.leaves_of(result) if y is not None]
         pairs = [(y, g) for y, g in zip(outputs, gradients, strict=True) if g is not None]
         found = tape.gradient([y for y, _ in pairs], sources, output_gradients=[g for _, g in pairs])
-        n, m = len(tensors), len(variables)
-        return [*found[:n], *map(_sum, found[n : n + m], found[n + m :])]
+        return list(map(_sum, found[: len(given)], found[len(given) :]))
 
 
 def _sum(a: Any, b: Any) -> Any:
@@ -108,35 +107,53 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 class Snapshots(dispatch.BlockInterpreter):
-    """Answers reads of some variables with what they were."""
+    """Answers reads of some variables with what they were, in functions that are called, too."""
 
     def __init__(self, values: dict[int, Any]) -> None:
         self._values = values
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        known = self._values.get(inputs[0]._uid) if op is read else None
-        return self.below.process(op, inputs, attrs) if known is None else known
+        if op is read and inputs[0]._uid in self._values:
+            return self._values[inputs[0]._uid]
+        if op.higher_order:
+            inputs, attrs = self._called(op, inputs, attrs)
+        return self.below.process(op, inputs, attrs)
+
+    def _called(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Values in the place of variables, and functions that take them."""
+        places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in self._values]
+        if not places:
+            return inputs, attrs
+        for i in places:
+            if not all_fixable(len(inputs), attrs, i):
+                raise GradientError(
+                    f"recompute_grad: run again for its gradient, the function does something else than before: now "
+                    f"{op} changes the variable {getattr(inputs[i], 'name', '?')!r}, which it only read; let what it "
+                    "does depend on its arguments alone"
+                )
+        values = [self._values[x._uid] if i in places else x for i, x in enumerate(inputs)]
+        return tuple(values), fixed_params(len(inputs), attrs, places)
 
 
 @contextmanager
-def _replayed(generators: Sequence[tuple[Any, Any]]) -> Iterator[None]:
-    """Runs its block with generators in the given states, and puts them back into those that they had."""
+def _replayed(states: Sequence[tuple[Any, Any]]) -> Iterator[None]:
+    """Runs its block with generators and variables in the given states, and puts them back into those that they had."""
     before = []
     try:
-        for generator, state in generators:
-            before.append((generator, dispatch.apply(read, (generator,))))
-            dispatch.apply(assign_op, (generator, state))
+        for variable, state in states:
+            before.append((variable, dispatch.apply(read, (variable,))))
+            dispatch.apply(assign_op, (variable, state))
         yield
     finally:
-        for generator, state in before:
-            dispatch.apply(assign_op, (generator, state))
+        for variable, state in before:
+            dispatch.apply(assign_op, (variable, state))
 
 
-def _warn_of_effects(name: str, effects: Sequence[Seen]) -> None:
+def _warn_of_io(name: str, lines: Sequence[source.Source | None]) -> None:
     """Says that what `fn` does besides computing its result happens twice."""
-    for what, line in dict.fromkeys(effects):
-        message = f"recompute_grad: {name} {what}, and does so again when its gradient is computed"
+    message = f"recompute_grad: {name} does input or output, and does so again when its gradient is computed"
+    for line in dict.fromkeys(lines):
         try:
             if line is None:
                 warnings.warn(message, RuntimeWarning, stacklevel=4)

@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from limelight import dispatch, source
 from limelight.batching import Batched
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import functions_in
 from limelight.registry import Op
+from limelight.staging.fixed import all_fixable
 from limelight.tape import INEXACT, ForwardAccumulator, GradientTape
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource, read
 
 
-class Seen(NamedTuple):
-    """An effect: "assigns to the variable 'v'" or "does input or output", and the user's line."""
-
-    what: str
-    line: source.Source | None
-
-
 class Watcher(dispatch.BlockInterpreter):
-    """Notes the trainable variables that are read in its block, in order, and the effects that happen.
+    """Notes the trainable variables that are read in its block, in order, and the lines that do input or output.
 
-    With `tensors` also the tensors that it takes from outside which a tape watches, or an accumulator moves.
+    With `tensors` also the tensors that it takes from outside which a tape watches, or an accumulator moves. With
+    `states` also what it takes to run the block again: all variables that it reads, and the state that those had which
+    it changes, or for which no value can stand (see `fixed`).
     """
 
-    def __init__(self, tensors: bool = False) -> None:
+    def __init__(self, tensors: bool = False, states: bool = False) -> None:
         self.variables: list[Any] = []
+        self.read: dict[int, Resource] = {}
+        self.states: list[tuple[Resource, Any]] = []  # generators and variables, with their values before the block
+        self._keeps_states = states
         self.tensors: dict[int, Tensor] = {}
         self._made: set[int] = set()  # the uids of what is computed in the block
         self._followed: list[Container[int]] = []
         for x in dispatch.stack() if tensors else ():
             if isinstance(x, (GradientTape, ForwardAccumulator)):
                 self._followed.append(x._watched if isinstance(x, GradientTape) else x._tangents)
-        self.effects: list[Seen] = []
-        self.generators: list[tuple[Any, Any]] = []  # those drawn from, with their states before that
+        self.io: list[source.Source | None] = []  # the user's lines
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         if op.effect is not None or op.higher_order:
@@ -57,12 +55,14 @@ class Watcher(dispatch.BlockInterpreter):
             self._note_function(function, inputs)
         if op.effect == "read":
             self._note_read(inputs[0])
-        elif op.effect == "write":
-            self._note_write(inputs[0])
+        elif op.effect in ("write", "random"):
+            self._note_change(inputs[0])
         elif op.effect == "io":
-            self._note_effect("does input or output")
-        elif op.effect == "random":
-            self._note_write(inputs[0])
+            self._note_io()
+        elif op.higher_order and self._keeps_states:
+            for i, x in enumerate(inputs):
+                if isinstance(x, Resource) and not all_fixable(len(inputs), attrs, i):
+                    self._note_change(x)
 
     def note_tensors(self, inputs: Sequence[Any]) -> None:
         """Notes those of `inputs` that are followed, but for what is computed within the block."""
@@ -84,25 +84,21 @@ class Watcher(dispatch.BlockInterpreter):
             if value in effects.reads:
                 self._note_read(x)
             if value in effects.writes:
-                self._note_write(x)
+                self._note_change(x)
         if "io" in effects.chains:
-            self._note_effect("does input or output")
+            self._note_io()
 
     def _note_read(self, variable: Resource) -> None:
+        self.read[variable._uid] = variable
         known = any(v._uid == variable._uid for v in self.variables)
         if variable.trainable and variable.dtype in INEXACT and not known:
             self.variables.append(variable)
 
-    def _note_write(self, variable: Resource) -> None:
-        if getattr(variable.spec, "anywhere", False):  # a generator
-            self._note_draw(variable)
-        else:
-            self._note_effect(f"assigns to the variable {getattr(variable, 'name', '?')!r}")
-
-    def _note_draw(self, generator: Resource) -> None:
+    def _note_change(self, variable: Resource) -> None:
+        """Keeps what a variable is, before it is changed for the first time."""
         assert self.below is not None
-        if all(known._uid != generator._uid for known, _ in self.generators):
-            self.generators.append((generator, self.below.process(read, (generator,), ())))
+        if self._keeps_states and all(known._uid != variable._uid for known, _ in self.states):
+            self.states.append((variable, self.below.process(read, (variable,), ())))
 
-    def _note_effect(self, what: str) -> None:
-        self.effects.append(Seen(what, source.user_line()))
+    def _note_io(self) -> None:
+        self.io.append(source.user_line())
