@@ -30,7 +30,7 @@ _ASKING: Final = ("builtins.breakpoint", "pdb.", "ipdb.", "IPython.embed")
 _RANDOM: Final = ("numpy.random.", "random.", "secrets.", "uuid.uuid", "os.urandom")
 _CLOCKS: Final = ("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today")
 _FILES: Final = (
-    "builtins.open", "builtins.input", "io.open", "os.", "shutil.", "json.dump", "json.load", "pickle.dump",
+    "builtins.open", "builtins.input", "io.open", "_io.open", "os.", "shutil.", "json.dump", "json.load", "pickle.dump",
     "pickle.load", "numpy.save", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "subprocess.", "urllib.",
 )  # fmt: skip
 _HARMLESS: Final = (
