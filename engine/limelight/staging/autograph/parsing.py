@@ -13,6 +13,8 @@ from limelight import source
 
 Definition = ast.FunctionDef | ast.Lambda
 
+_PROMPT: Final = "<string>"
+"""The file of whatever exec runs; from Python 3.13 on it has lines, those of `python -c`."""
 _KEPT: Final = 8
 _modules: dict[str, tuple[str, ast.Module]] = {}
 """The sources parsed last, by file name: the functions of one file are mostly converted together."""
@@ -30,7 +32,7 @@ class UnconvertibleError(Exception):
 def definition(code: CodeType) -> Definition:
     """A fresh syntax tree of the function or lambda whose code is `code`, with the line numbers of its file."""
     file, line = code.co_filename, code.co_firstlineno
-    text = "".join(linecache.getlines(file))
+    text = "" if file == _PROMPT else "".join(linecache.getlines(file))
     if not text:
         raise UnconvertibleError(
             f"the source of {named(code)} is not available (it was typed at a prompt, made by exec, or its file is "
