@@ -40,7 +40,7 @@ class Line:
     `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
     together have the graph's ops, but for those that no line of the cell made; ops of called functions do not count.
     `note` says more about the mark in a word or two, "group 1" or "line 3"; `remarks` are sentences about what may
-    surprise; `story` tells of each of these ops.
+    surprise; `story` tells of each of these ops; `plan` is the code that runs what is left of them, where it was asked.
     """
 
     number: int
@@ -50,6 +50,7 @@ class Line:
     note: str = ""
     remarks: tuple[str, ...] = ()
     story: tuple[NodeStory, ...] = field(default=(), repr=False, compare=False)
+    plan: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def words(self) -> str:
@@ -58,7 +59,8 @@ class Line:
 
     def to_dict(self) -> dict[str, Any]:
         said = {"number": self.number, "text": self.text, "mark": self.mark, "note": self.note, "nodes": self.nodes}
-        return {**said, "remarks": list(self.remarks), "story": [told.to_dict() for told in self.story]}
+        told = [one.to_dict() for one in self.story]
+        return {**said, "remarks": list(self.remarks), "story": told, "plan": list(self.plan)}
 
 
 def annotate(

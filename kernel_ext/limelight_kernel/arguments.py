@@ -13,6 +13,7 @@ from IPython.core.magic_arguments import argument, parse_argstring
 
 from limelight import devices
 from limelight.errors import DeviceError
+from limelight_kernel.options import PARTS, USUAL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +96,27 @@ def names(text: str | None, where: str) -> tuple[str, ...] | None:
     if text is None:
         return None
     return tuple(identifier(part.strip(), where) for part in unquoted(text).split(",") if part.strip())
+
+
+def parts(given: Iterable[str], name: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """NAME, and the parts that `-a` asks for, in the order of `PARTS`, each once.
+
+    argparse takes the word after `-a` for its list: one that is no part is the NAME of `%%stage -a NAME`. Raises
+    UsageError for any other.
+    """
+    words = [word.strip() for text in given for word in unquoted(text).split(",")]
+    if any(text.endswith(",") for text in given) and name in PARTS:  # -a trace, opt
+        words, name = [*words, name], None
+    unknown = [word for word in words if word and word not in PARTS]
+    wrong = [word for word in unknown if difflib.get_close_matches(word, PARTS, cutoff=0.75) or word != unknown[0]]
+    if unknown and (wrong or name is not None or unknown[0] not in given):
+        word = (wrong or unknown)[0]
+        raise UsageError(
+            f"%%stage -a: {word!r} is none of {', '.join(PARTS)}{did_you_mean(word, PARTS)}; NAME goes first"
+        )
+    return (unknown[0] if unknown else name), tuple(
+        part for part in PARTS if part in words or (unknown and part in USUAL)
+    )
 
 
 def unquoted(text: str) -> str:

@@ -17,6 +17,7 @@ from limelight import frames, source
 from limelight.devices import list_devices
 from limelight_kernel import completion, execution, grad, tracebacks
 from limelight_kernel.magics import LimelightMagics
+from limelight_kernel.options import PARTS
 from limelight_kernel.session import Session
 
 _MISSING = object()
@@ -108,7 +109,8 @@ def _matcher(magics: LimelightMagics, session: Session) -> Callable[..., Any]:
     }
     devices = {"-d": _devices, "--device": _devices}
     calls = dict.fromkeys(("--would", "--nan", "--pure"), session.function_names)
-    return completion.matcher(methods, names, {**devices, **calls})
+    parts = {"-a": lambda: PARTS, "--annotate": lambda: PARTS}
+    return completion.matcher(methods, names, {**devices, **calls, **parts})
 
 
 def _devices() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 from limelight_kernel.annotate import GLYPHS, MEANING, Line
@@ -21,8 +21,11 @@ COUNTS = (
 )
 
 
-def text_listing(lines: Sequence[Line], width: int = WIDTH, detailed: bool = False) -> str:
-    """Number, glyph, words and code of each line, in `width` columns; `detailed`: with what became of each op.
+def text_listing(lines: Sequence[Line], width: int = WIDTH, parts: Collection[str] = ()) -> str:
+    """Number, glyph, words and code of each line, in `width` columns.
+
+    `parts` are what stands under it: "trace" its ops as traced and what became of each, "opt" the ops that are left,
+    "plan" the code that runs them.
 
     >>> print(text_listing([Line(2, "y = x @ w", "staged", 1), Line(3, "# done", "", 0)]))
       2 ● staged           y = x @ w
@@ -36,29 +39,43 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, detailed: bool = Fal
         rows += [
             " " * (number + 3) + row for said in line.remarks for row in wrapped(said, width - number - 3).splitlines()
         ]
-        rows += [" " * (number + 3) + row for told in line.story for row in _told(told)] if detailed else []
+        rows += [" " * (number + 3) + row for row in _beneath(line, parts)]
     return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
 
 
-def _told(told: NodeStory) -> list[str]:
-    """What became of one op, as it was traced and as it runs, on lines of text."""
-    after = [f"  runs as  {text}" for text in told.optimised] if told.optimised else []
+def _beneath(line: Line, parts: Collection[str]) -> list[str]:
+    """What stands under a line, on lines of text."""
+    code = [f"plan  {text}" for text in line.plan] if "plan" in parts else []
+    if "trace" in parts:
+        return [row for told in line.story for row in _told(told, "opt" in parts)] + code
+    left = dict.fromkeys(_runs(told, text) for told in line.story for text in told.optimised) if "opt" in parts else {}
+    return [*left, *code]
+
+
+def _runs(told: NodeStory, text: str) -> str:
+    return f"runs as  {text}" + (f"  (in {told.inside})" if told.inside else "")
+
+
+def _told(told: NodeStory, after: bool) -> list[str]:
+    """What became of one op, as it was traced and, `after` optimisation, as it runs, on lines of text."""
+    runs = [f"  runs as  {text}" for text in told.optimised] if after else []
     where = f"  (in {told.inside})" if told.inside else ""
     words = [f"  {row}" for row in wrapped(told.words, WIDTH - 10).splitlines()]
-    return [f"· {told.traced}{where}", *words, *after]
+    return [f"· {told.traced}{where}", *words, *runs]
 
 
-def html_listing(lines: Iterable[Line], label: str = "", detailed: bool = False, stories: bool = True) -> str:
+def html_listing(lines: Iterable[Line], label: str = "", parts: Collection[str] = (), stories: bool = True) -> str:
     """A table with a row for each line; leading blanks survive as no-break spaces.
 
-    `stories`: a line unfolds to what became of each of its ops; `detailed`: they are unfolded. `label` is the cell's
-    name, by which a graph view finds the rows of its lines.
+    `stories`: a line unfolds to what became of each of its ops; with any of `parts`, as in a text, it is unfolded, and
+    shows these. `label` is the cell's name, by which a graph view finds the rows of its lines.
     """
     source = f'data-ll-source="{escape(label, quote=True)}"'
+    beneath = [part for part in parts if part != "source"]
     rows = "".join(
         f'<tr valign="top" {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
         f"{flush_left(f'{_mark(line)}{GAP}', wrap=False)}"
-        f"{flush_left(_code_cell(line, detailed) if stories else _code(line.text) + _remarks(line))}</tr>"
+        f"{flush_left(_code_cell(line, beneath) if stories else _code(line.text) + _remarks(line))}</tr>"
         for line in lines
     )
     titles = [flush_left(title, "th", wrap=False) for title in (f"line{GAP}", f"what became of it{GAP}", "code")]
@@ -70,17 +87,29 @@ def _remarks(line: Line) -> str:
     return "".join(f"<br>{escape(said)}" for said in line.remarks)
 
 
-def _code_cell(line: Line, detailed: bool) -> str:
-    if not line.story:
+def _code_cell(line: Line, parts: Collection[str]) -> str:
+    if not line.story and not line.plan:
         return _code(line.text) + _remarks(line)
-    told = "".join(
-        f'<tr valign="top">{flush_left(_traced(one))}{flush_left(escape(one.words))}{flush_left(_runs_as(one))}</tr>'
-        for one in line.story
-    )
-    titles = "".join(flush_left(title, "th") for title in ("as traced", "what happened", "as it runs"))
-    table = f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{told}</tbody></table>'
-    folded = f"<details{' open' if detailed else ''}><summary>{_code(line.text)}</summary>{table}</details>"
+    inside = _stories(line, parts or ("trace", "opt"))
+    inside += "<br>".join([*["plan"][: len(line.plan)], *map(_code, line.plan)]) if "plan" in parts else ""
+    folded = f"<details{' open' if parts else ''}><summary>{_code(line.text)}</summary>{inside}</details>"
     return folded + _remarks(line).removeprefix("<br>")
+
+
+def _stories(line: Line, parts: Collection[str]) -> str:
+    """A table of a line's ops; those that are left alone, where nobody asks how they were traced."""
+    if "trace" in parts:
+        columns = {"as traced": _traced, "what happened": lambda told: escape(told.words), "as it runs": _runs_as}
+        shown = columns if "opt" in parts else dict(list(columns.items())[:2])
+        rows = [[cell(told) for cell in shown.values()] for told in line.story]
+    else:
+        shown = {"as it runs": _runs_as} if "opt" in parts else {}
+        rows = [[text] for text in dict.fromkeys(_runs_as(told) for told in line.story if told.optimised)] * len(shown)
+    if not rows:
+        return ""
+    titles = "".join(flush_left(title, "th") for title in shown)
+    body = "".join(f'<tr valign="top">{"".join(map(flush_left, row))}</tr>' for row in rows)
+    return f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _traced(told: NodeStory) -> str:

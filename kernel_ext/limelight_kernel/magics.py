@@ -19,7 +19,7 @@ from limelight_kernel.arguments import form_arguments, keep_argument
 from limelight_kernel.beneath import is_dropped
 from limelight_kernel.cell import cell_number
 from limelight_kernel.inputs import specs_from
-from limelight_kernel.options import Options, Shown
+from limelight_kernel.options import USUAL, Options, Shown
 from limelight_kernel.result import PlainText
 from limelight_kernel.run import run_cell, staged_table
 from limelight_kernel.session import Session, position
@@ -56,7 +56,17 @@ class LimelightMagics(Magics):
     @argument(
         "-g", "--grad", action="store_true", help="show the gradients of the result, and the graph that makes them"
     )
-    @argument("-a", "--annotate", action="store_true", help="under each line, what became of each of its ops")
+    @argument(
+        "-a",
+        "--annotate",
+        metavar="PARTS",
+        nargs="?",
+        action="append",
+        const=",".join(USUAL),
+        default=[],
+        help="under each line its ops as traced (trace), as they run (opt), the code that runs them (plan), or nothing "
+        "(source); several with commas; -a alone: trace,opt",
+    )
     @argument("-t", "--time", action="store_true", help="time tracing, passes, planning, cached calls and eager runs")
     @argument("-f", "--force", action="store_true", help="forget earlier traces of this cell, and trace afresh")
     @argument("--no-run", action="store_true", help="trace and show, but neither run nor assign")
@@ -89,6 +99,7 @@ class LimelightMagics(Magics):
         given = arguments.parse(self.stage, line)
         if cell is None:
             return self._staged(given)
+        given.name, parts = arguments.parts(given.annotate, given.name)
         options = Options(
             None if given.name is None else arguments.identifier(given.name, "%%stage"),
             arguments.names(given.inputs, "%%stage -i"),
@@ -99,7 +110,7 @@ class LimelightMagics(Magics):
             given.autograph,
             given.strict,
         )
-        shown = Shown(given.annotate, given.grad, given.time, given.force)
+        shown = Shown(parts, given.grad, given.time, given.force)
         result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
         self._keep(given, result)
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from limelight.spec import TensorSpec
 
+PARTS = ("source", "trace", "opt", "plan")
+"""What `-a` may ask for: a line of the cell, its ops as traced, as optimised, and the code that runs them."""
+USUAL = ("source", "trace", "opt")
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -51,12 +55,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What `%%stage` shows besides the cell: which version of the annotation, the gradient, the times.
+    """What `%%stage` shows besides the cell: which parts of the annotation (of `PARTS`), the gradient, the times.
 
     `force` is no matter of showing but of the run: what was traced before is forgotten.
     """
 
-    annotate: bool = False
+    annotate: tuple[str, ...] = ()
     grad: bool = False
     time: bool = False
     force: bool = False

@@ -15,6 +15,7 @@ from limelight_kernel.beside import widget_bundle
 from limelight_kernel.grad import Gradients
 from limelight_kernel.listing import html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.staged import StagedCell
+from limelight_kernel.story import plans
 from limelight_kernel.surprises import Surprise, surprises
 from limelight_kernel.times import Times
 from limelight_widgets.figures.static import html_table
@@ -38,7 +39,7 @@ class StageResult:
         seconds: wall time, of tracing (nothing on a hit) and running together.
         entry: the trace, an entry of the cell's trace cache.
         staged: the staged cell.
-        detailed: whether the story of each line's ops is shown, rather than folded away.
+        parts: what is shown of each line besides the line itself, rather than folded away: "trace", "opt", "plan".
         times: what the cell costs, with `--time`.
         gradients: those of the result, with `--grad`.
     """
@@ -52,7 +53,7 @@ class StageResult:
     seconds: float
     entry: Any = field(repr=False)
     staged: StagedCell = field(repr=False)
-    detailed: bool = field(default=False, repr=False)
+    parts: tuple[str, ...] = field(default=(), repr=False)
     times: Times | None = field(default=None, repr=False)
     gradients: Gradients | None = field(default=None, repr=False)
 
@@ -61,10 +62,14 @@ class StageResult:
         """The cell line by line, each with its mark."""
         optimised = self.entry.function.optimised
         lines = annotate(self.staged.cell, self.entry.graph, optimised.graph, optimised.records)
+        filename = self.staged.cell.filename
+        code = plans(optimised.graph, filename) if "plan" in self.parts else {}
         said: dict[int, tuple[str, ...]] = {}
         for one in self.surprises:
             said[one.line] = (*said.get(one.line, ()), str(one))
-        return tuple(replace(line, remarks=said.get(line.number, ())) for line in lines)
+        return tuple(
+            replace(line, remarks=said.get(line.number, ()), plan=tuple(code.get(line.number, ()))) for line in lines
+        )
 
     @cached_property
     def surprises(self) -> tuple[Surprise, ...]:
@@ -108,8 +113,8 @@ class StageResult:
     def static(self) -> StaticResult:
         """The result as it is now, without a widget: a picture, tables and text."""
         figures = [self.graph.static()] + ([self.gradient_graph.static()] if self.gradient_graph is not None else [])
-        listing = text_listing(self.lines, detailed=self.detailed)
-        groups = "\n".join(group_texts(self.entry.optimised)) if self.detailed else ""
+        listing = text_listing(self.lines, parts=self.parts)
+        groups = "\n".join(group_texts(self.entry.optimised)) if "trace" in self.parts else ""
         elsewhere = "\n".join(wrapped(one) for one in self._elsewhere())
         more = [part.text() for part in (self.times, self.gradients) if part is not None]
         parts = [wrapped(self.headline), listing, elsewhere, groups, *more, *(figure.text for figure in figures)]
@@ -130,7 +135,7 @@ class StageResult:
         groups = group_texts(self.entry.optimised)
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
         fused = f"<details><summary>{counted(len(groups), 'group')} of fused ops</summary><ul>{listed}</ul></details>"
-        parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.detailed, stories)]
+        parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
         parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
         parts += [html_legend(self.lines), fused if groups else ""]
         if self.times is not None:

@@ -124,7 +124,7 @@ def _result(
         seconds=done.seconds,
         entry=done.entry,
         staged=staged,
-        detailed=shown.annotate,
+        parts=shown.annotate,
         times=times,
         gradients=gradients,
     )

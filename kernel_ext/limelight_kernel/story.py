@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from limelight.executors import plan
 from limelight.graph.text import describe, nested
 from limelight_widgets.folds.fates import Fate, fates
 from limelight_widgets.units import counted
@@ -82,6 +83,15 @@ def _inside(traced: Any, optimised: Any) -> Iterator[Part]:
         result = getattr(function, "optimised", None) if id(function) in still else None
         if result is not None:
             yield Part(function.name, function.graph, result.graph, fates(function.graph, result.graph, result.records))
+
+
+def plans(optimised: Any, filename: str) -> dict[int, list[str]]:
+    """The lines of the plan that runs a graph, by the cell's lines."""
+    found: dict[int, list[str]] = {}
+    for node, code in plan.code(optimised):
+        lines = found.setdefault(line_of(node, filename), [])
+        lines += [code] if len(lines) < MOST_STORIES else ["..."] if len(lines) == MOST_STORIES else []
+    return found
 
 
 def shared_line(found: Collection[Fate]) -> int:

@@ -57,6 +57,55 @@ def test_lines_unfold_to_their_ops_in_html(notebook):
     assert "runs as" not in folded["text/plain"], "plain text cannot be unfolded"
 
 
+def test_a_list_says_what_stands_under_a_line(notebook):
+    plan = notebook(CELL.replace("-a", "-a plan")).text
+    assert re.search(r"z = .*\n +plan  v\d = tanh\(v\d(, v\d)?\)\n +plan  v\d = multiply", plan)
+    assert ("runs as" in plan, "shared with" in plan) == (False, False)
+    opt = notebook(CELL.replace("-a", "-a opt")).text
+    assert re.search(r"h = x @ w\n.*\n      runs as  %3: f32\[1,1\] = matmul", opt)
+    assert ("· %" in opt, "plan  " in opt) == (False, False)
+    both = notebook(CELL.replace("-a", "-a trace,plan")).text
+    assert ("shared with line 2" in both, "runs as" in both, "plan  v" in both) == (True, False, True)
+    again = notebook(CELL.replace("-a", "-a plan -a trace")).text
+    assert both.splitlines()[1:] == again.splitlines()[1:]
+    assert "runs as" not in notebook(CELL.replace("-a", "-a source")).text
+    lines = value(notebook, "ran.to_dict()")["lines"]
+    assert (len(lines[0]["story"]), lines[0]["plan"]) == (2, [])
+
+
+def test_html_shows_the_parts_of_the_list(notebook):
+    html = notebook(CELL.replace("-a", "-a plan")).shown[0].data["text/html"]
+    assert re.search(r"plan<br><code>v\d = tanh\(", html)
+    assert "<details open><summary><code>z = " in html
+    assert "what happened" not in html
+    html = notebook(CELL.replace("-a", "-a opt")).shown[0].data["text/html"]
+    assert ("as it runs" in html, "what happened" in html) == (True, False)
+    html = notebook(CELL.replace("-a", "-a source")).shown[0].data["text/html"]
+    assert ("<details><summary><code>z = " in html, "what happened" in html) == (True, True), "there it can be unfolded"
+
+
+def test_the_word_after_the_flag_may_be_the_name(notebook):
+    notebook("%%stage -a step\ny = x * 2")
+    assert value(notebook, "step.name") == "step"
+    assert "runs as" in notebook("%%stage -a trace, opt\ny = x * 3").text
+    assert value(notebook, "'opt' in dir()") is False
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("-a trase", "'trase' is none of source, trace, opt, plan; did you mean 'trace'?"),
+        ("-a opt,ops", "'ops' is none of"),
+        ("step -a ops", "'ops' is none of"),
+        ("-a one two", "'one' is none of"),
+    ],
+)
+def test_a_list_with_something_unknown(notebook, flags, words):
+    ran = notebook(f"%%stage {flags}\ny = x", fails=True)
+    assert ran.err.startswith(f"UsageError: %%stage -a: {words}")
+    assert ran.err.count("\n") == 1
+
+
 def test_what_nothing_uses_is_pruned_and_a_rule_is_named(notebook):
     text = notebook("%%stage -a\ndef f(t):\n    ll.exp(t)\n    return -(-t)\ny = f(x) ** 3").text
     assert "simplified by -(-x): two changes of sign undo each other" in text

@@ -45,6 +45,11 @@ class Part(NamedTuple):
     namespace: dict[str, Any]
     nodes: list[tuple[Node, list[str]]]
 
+    def code(self) -> Iterator[tuple[Node, str]]:
+        """Each node with the line that runs it."""
+        for (node, _), line in zip(self.nodes, self.lines[_FIRST_LINE - 1 :], strict=False):  # what follows is the end
+            yield node, line.strip().replace(";del ", "; del ")
+
     def node_at(self, line: int) -> tuple[Node, list[str]] | None:
         """The node that line number `line` runs, with the names of its operands there."""
         return self.nodes[line - _FIRST_LINE] if 0 <= line - _FIRST_LINE < len(self.nodes) else None

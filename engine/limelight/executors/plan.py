@@ -19,7 +19,7 @@ from limelight.executors.kernels import Formulas
 from limelight.executors.memory import Peak, peak
 from limelight.executors.place import place
 from limelight.graph.build import collector_paused
-from limelight.graph.ir import Graph
+from limelight.graph.ir import Graph, Node
 from limelight.source import GENERATED_PREFIX
 
 _numbers: Final = itertools.count(1)
@@ -52,6 +52,12 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     with collector_paused():
         placed = place(graph, devices, deliver, build)
         return _compile(in_blocks(placed.graph, Formulas(cheaper)), placed.outputs)
+
+
+def code(graph: Graph) -> list[tuple[Node, str]]:
+    """The lines of the plan for `graph` on the CPU, in order, each with the node that it runs."""
+    placed = place(graph, (), None, build)
+    return [line for part in emit(in_blocks(placed.graph, Formulas(cheaper))) for line in part.code()]
 
 
 def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
