@@ -44,7 +44,7 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     kind = type(function)
     if kind is BuiltinFunctionType or kind is type:
         if here.blocks and kind is BuiltinFunctionType:
-            mutation.calls(function)
+            mutation.calls(function, args)
         overload = _OVERLOADS.get(function)
         if function in _HIGHER:
             args = tuple(map(_argument, args))

@@ -13,7 +13,7 @@ from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.autograph import placing
 from limelight.staging.autograph.context import staged_block
 from limelight.staging.autograph.joining import Ran, described, fits, is_value, trace_block
-from limelight.staging.autograph.mutation import reachable
+from limelight.staging.autograph.reaching import reachable
 from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, shown
 from limelight.staging.branches import tracing
 from limelight.tensor import Tensor, as_tensor, constant
@@ -58,7 +58,7 @@ class Carried:
         self._get, self._set = get_state, set_state
         self._body, self._what = body, what
         self._before = [Undefined(name) if name in shared else x for name, x in zip(names, get_state(), strict=True)]
-        self._outer = reachable(body)
+        self._outer = reachable(body, state=get_state, names=names)
         self._assigned: set[str] = set()
         self._settled = False
         self._run: Callable[[], object] = lambda: None

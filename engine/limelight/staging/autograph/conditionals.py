@@ -12,7 +12,7 @@ from limelight.registry import get
 from limelight.staging.autograph import placing
 from limelight.staging.autograph.context import refuse_in_try
 from limelight.staging.autograph.joining import Ran, Words, join, trace_block
-from limelight.staging.autograph.mutation import reachable
+from limelight.staging.autograph.reaching import reachable
 from limelight.staging.autograph.truth import decides, truth
 from limelight.staging.autograph.undefined import is_hidden
 from limelight.staging.py_func import py_func
@@ -58,7 +58,7 @@ def choose_block(
     pred = truth(test, f"the condition of {words.whole}")
     get_state, set_state = state
     before = get_state()
-    outer = reachable(body, orelse, *roots)
+    outer = reachable(body, orelse, *roots, state=get_state, names=names)
 
     def run(block: Callable[[], None], outcome: bool) -> Ran:
         def values() -> tuple[Any, ...]:

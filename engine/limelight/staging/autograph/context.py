@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 from limelight import source
 from limelight.errors import ControlFlowError
+from limelight.staging.autograph.reaching import Outer
 from limelight.staging.autograph.undefined import Undefined
 from limelight.tensor import Tensor
 
 
 class Block(NamedTuple):
-    """A block that is being staged: what it is called, and the objects, by identity, that were there before it."""
+    """A block that is being staged: what it is called, and what was there before it."""
 
     what: str
-    outer: dict[int, Any]
+    outer: Outer
 
 
 class _Context(threading.local):
@@ -32,13 +33,15 @@ here = _Context()
 
 
 @contextmanager
-def staged_block(what: str, outer: dict[int, Any]) -> Iterator[None]:
+def staged_block(what: str, outer: Outer) -> Iterator[None]:
     """Within its block, Python code runs once for a block that a graph may run at any time, or never."""
     here.blocks.append(Block(what, outer))
+    before = outer.contents()
     try:
         yield
     finally:
         here.blocks.pop()
+    outer.refuse_changes(before, what)
 
 
 class trying:  # noqa: N801  # it stands in converted code like an operator
@@ -68,10 +71,11 @@ def refuse_in_try(what: str) -> None:
 class FunctionScope:
     """Around the body of each converted function."""
 
-    __slots__ = ("_name", "_outside")
+    __slots__ = ("_always_returns", "_name", "_outside")
 
-    def __init__(self, name: str, context_name: str, options: Any) -> None:
+    def __init__(self, name: str, context_name: str, always_returns: Any) -> None:
         self._name = name
+        self._always_returns = always_returns is True
 
     def __enter__(self) -> FunctionScope:
         self._outside, here.trying = here.trying, 0
@@ -85,7 +89,7 @@ class FunctionScope:
 
     def ret(self, value: Any, returned: Any) -> Any:
         """The result of the function: None if it never came to a `return`."""
-        if isinstance(returned, Tensor):
+        if isinstance(returned, Tensor) and not self._always_returns:
             raise ControlFlowError(
                 f"{self._name} returns a value only where a tensor says so{source.at(source.user_line())}, and else "
                 "comes to its end without one. Write a `return` of the same structure at the end"

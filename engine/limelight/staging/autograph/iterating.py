@@ -25,11 +25,20 @@ class Steps(NamedTuple):
     rows: Any
     value: Callable[[Any, Any], Any]
 
-    def __iter__(self) -> Any:  # in place of a range or zip that plain Python code goes over
+    def __iter__(self) -> Any:  # in place of a range or zip that a comprehension or plain Python code goes over
+        if isinstance(self.count, int):
+            return (self.value(k, row_of(self.rows, k)) for k in builtins.range(self.count))
         raise ControlFlowError(
             "a range, zip or enumerate of tensors can be iterated by a `for` statement of converted code only; "
             "write a `for`, or ll.scan or ll.map_fn"
         )
+
+
+def row_of(rows: Any, k: Any) -> Any:
+    """The rows number `k` of a nest of tensors."""
+    if rows is None:
+        return None
+    return tuple([x[k] for x in rows]) if isinstance(rows, tuple) else rows[k]
 
 
 def steps(iterated: Any) -> Steps | None:
@@ -84,11 +93,13 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     found = [steps(x) for x in iterables]
     if all(x is None for x in found):
         return builtins.zip(*iterables, strict=strict)
-    if any(x is None for x in found):
+    if any(x is None for x in found):  # a list, say, which Python goes over: then it goes over the tensors, too
+        if all(x is None or isinstance(x.count, int) for x in found):
+            return builtins.zip(*[y if x is None else x for x, y in builtins.zip(found, iterables)], strict=strict)  # noqa: B905
         other = next(x for x, known in builtins.zip(iterables, found, strict=True) if known is None)
         raise ControlFlowError(
-            f"zip() of tensors and a {type(other).__name__}: a graph cannot step through that; make it a tensor with "
-            "ll.stack or ll.constant"
+            f"zip() of a {type(other).__name__} and of tensors whose number of rows is unknown while tracing: a graph "
+            "cannot step through the former; make it a tensor with ll.stack or ll.constant"
         )
     parts = [x for x in found if x is not None]
     if all(isinstance(x.count, int) for x in parts):

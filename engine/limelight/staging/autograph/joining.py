@@ -11,6 +11,7 @@ from limelight import dispatch, dtypes, nest, source
 from limelight.errors import ControlFlowError
 from limelight.staging.autograph import placing
 from limelight.staging.autograph.context import staged_block
+from limelight.staging.autograph.reaching import Outer
 from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, shown
 from limelight.staging.branches import Traced, close
 from limelight.staging.conditional import cond_op
@@ -66,10 +67,10 @@ def is_value(leaf: Any) -> bool:
     return isinstance(leaf, (Tensor, *_NUMBERS)) or hasattr(leaf, "__as_tensor__")
 
 
-def trace_block(name: str, what: str, outer: dict[int, Any], run: Callable[[], Sequence[Any]]) -> Ran:
+def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]]) -> Ran:
     """Runs `run`, which returns the values of the variables, in a trace of its own.
 
-    `name` is that of the graph, `what` is what messages call the statement, `outer` the objects that were there before.
+    `name` is that of the graph, `what` is what messages call the statement, `outer` is what was there before.
     """
     with Tracer(name) as tracer, staged_block(what, outer):
         values = tuple(run())

@@ -11,7 +11,7 @@ from limelight.staging.autograph import conditionals, iterating
 from limelight.staging.autograph.carrying import Carried
 from limelight.staging.autograph.conditionals import GetState, SetState, guarded
 from limelight.staging.autograph.context import refuse_in_try
-from limelight.staging.autograph.iterating import Steps
+from limelight.staging.autograph.iterating import Steps, row_of
 from limelight.staging.autograph.joining import Words
 from limelight.staging.autograph.truth import decides, truth
 from limelight.staging.branches import tracing
@@ -43,7 +43,7 @@ def while_stmt(
         body()
     refuse_in_try("a `while`")
     undone = mark.rolled_back()
-    carried = Carried(names, get_state, set_state, body, _WHILE)
+    carried = Carried(names, get_state, set_state, body, _WHILE, options["shared"])
     if undone:
         _while(carried, test, body)
     else:
@@ -106,7 +106,7 @@ def for_stmt(
         return
     refuse_in_try("a `for`")
     always = extra_test is None and isinstance(steps.count, int) and steps.count > 0
-    carried = Carried(names, get_state, set_state, body, _FOR, always)
+    carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always)
     if extra_test is None:
         _scanned(carried, steps, body)
     else:
@@ -148,15 +148,9 @@ def _trial(steps: Steps, body: Callable[[Any], None]) -> Callable[[], None]:
 
     def run() -> None:
         k = as_tensor(0)
-        guarded(body, _FOR, steps.value(k, _row(steps.rows, k)))
+        guarded(body, _FOR, steps.value(k, row_of(steps.rows, k)))
 
     return run
-
-
-def _row(rows: Any, k: Any) -> Any:
-    if rows is None:
-        return None
-    return tuple([x[k] for x in rows]) if isinstance(rows, tuple) else rows[k]
 
 
 def _scanned(carried: Carried, steps: Steps, body: Callable[[Any], None]) -> None:
@@ -178,7 +172,7 @@ def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any], body: 
             return apply(get("logical_and"), (k < steps.count, truth(extra_test())))
 
     def step(k: Any, *inner: Any) -> Any:
-        after = carried.after(inner, lambda: guarded(body, _FOR, steps.value(k, _row(steps.rows, k))))
+        after = carried.after(inner, lambda: guarded(body, _FOR, steps.value(k, row_of(steps.rows, k))))
         return (k + 1, *after)
 
     carried.stage(_trial(steps, body), lambda leaves: while_loop(condition, step, (as_tensor(0), *leaves))[1:])

@@ -12,7 +12,7 @@ from limelight.staging.autograph.conditionals import assert_stmt, if_exp, if_stm
 from limelight.staging.autograph.context import FunctionScope, trying, with_function_scope
 from limelight.staging.autograph.loops import for_stmt, while_stmt
 from limelight.staging.autograph.mutation import writes
-from limelight.staging.autograph.truth import and_, compare, not_, or_
+from limelight.staging.autograph.truth import and_, compare, kept, not_, or_
 from limelight.staging.autograph.undefined import Undefined, UndefinedReturnValue, ld, ldu
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "for_stmt",
     "if_exp",
     "if_stmt",
+    "kept",
     "ld",
     "ldu",
     "not_",

@@ -1,13 +1,13 @@
 """What is done to a function's syntax tree before the library sees it.
 
 It refuses what cannot be rewritten, spells out what depends on a function's class, and marks what a staged block must
-not do: assign to parts of objects that outlive it, and stand inside `try ... except`.
+not do: assign to parts of objects that outlive it, and stand inside `try ... except`. Any function may be called from
+such a block, so assignments are marked everywhere.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any, Final
 
 from limelight.staging.autograph.parsing import Definition, UnconvertibleError
@@ -40,11 +40,17 @@ def prepare(node: Definition, file: str, owner: str | None) -> Definition:
 def _refuse(node: ast.AST, file: str) -> None:
     for part in ast.walk(node):
         reason = _REFUSED.get(type(part))
+        if isinstance(part, ast.FunctionDef | ast.Lambda) and part is not node and _hands_out(part):
+            reason = f"it has a generator in it (`{getattr(part, 'name', 'lambda')}`); define that outside"
         if isinstance(part, _LAZY) and any(isinstance(x, ast.NamedExpr) for x in _lazy_parts(part)):
             reason = "it assigns with := where Python may never get to (in a while, and, or, if-else or chain of "
             reason += "comparisons); assign on a line of its own"
         if reason is not None:
             raise UnconvertibleError(reason, file, getattr(part, "lineno", getattr(node, "lineno", 1)))
+
+
+def _hands_out(function: ast.AST) -> bool:
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(function))
 
 
 def _lazy_parts(node: ast.AST) -> list[ast.AST]:
@@ -66,16 +72,10 @@ class _Preparing(ast.NodeTransformer):
     def __init__(self, owner: str | None, first: str | None) -> None:
         self._owner = owner.lstrip("_") if owner else None
         self._first = first
-        self._blocks = 0  # how many statements that a tensor may decide stand around this one
         self._depth = 0  # of functions
         self._in_class = False  # rather than in a function: its annotations may be what it is about
 
     # Names that depend on the class
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        node.attr = self._mangled(node.attr)
-        return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._mangled(node.id)
@@ -92,16 +92,7 @@ class _Preparing(ast.NodeTransformer):
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
         return node
 
-    # Blocks
-
-    def visit_If(self, node: ast.If) -> ast.AST:
-        return self._block(node)
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        return self._block(node)
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        return self._block(node)
+    # Definitions
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if self._depth == 0:
@@ -109,12 +100,11 @@ class _Preparing(ast.NodeTransformer):
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             argument.annotation = None
         node.returns = None
-        outer, self._blocks = self._blocks, 0
         in_class, self._in_class = self._in_class, False
         self._depth += 1
         self.generic_visit(node)
         self._depth -= 1
-        self._blocks, self._in_class = outer, in_class
+        self._in_class = in_class
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -125,23 +115,31 @@ class _Preparing(ast.NodeTransformer):
         self._owner, self._first, self._in_class = outer, first, in_class
         return node
 
-    def _block(self, node: ast.stmt) -> ast.AST:
-        self._blocks += 1
-        self.generic_visit(node)
-        self._blocks -= 1
-        return node
+    # Assignments to parts of objects
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._noted(node, self._mangled(node.attr))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return self._noted(node)
+
+    def _noted(self, node: Any, attr: str | None = None) -> ast.AST:
+        """`node`, the object of which goes by `writes` if this part of it is assigned or deleted."""
+        said = ast.unparse(node) if isinstance(node.ctx, ast.Store | ast.Del) and self._depth else None
         self.generic_visit(node)
-        return self._noted(node, node.targets)
+        if attr is not None:
+            node.attr = attr
+        if said is not None:
+            node.value = _operator("writes", node, node.value, ast.Constant(said))
+        return node  # type: ignore[no-any-return]  # the very node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
-        return self._noted(node, [node.target], in_place=True)
-
-    def visit_Delete(self, node: ast.Delete) -> Any:
-        self.generic_visit(node)
-        return self._noted(node, node.targets)
+        if not isinstance(node.target, ast.Name):
+            return node
+        target = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        note = _operator("writes", node, target, ast.Constant(node.target.id), ast.Constant(True))
+        return [ast.copy_location(ast.Expr(note), node), node]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
@@ -149,14 +147,7 @@ class _Preparing(ast.NodeTransformer):
             return node
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
-        return self._noted(ast.copy_location(ast.Assign([node.target], node.value), node), [node.target])
-
-    def _noted(self, node: ast.stmt, targets: list[ast.expr], in_place: bool = False) -> Any:
-        """`node` after notes of what it changes, if it stands in a block: a part of an object, or a container."""
-        if not self._blocks:
-            return node
-        changed = [part for target in targets for part in _changed(target, in_place)]
-        return [*[_call("writes", node, x, ast.Constant(said)) for x, said in changed], node]
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
@@ -170,37 +161,15 @@ class _Preparing(ast.NodeTransformer):
         self.generic_visit(node)
         nothing = ast.arguments([], [], None, [], [], None, [])
         text = ast.copy_location(ast.Lambda(nothing, node.msg or ast.Constant(None)), node)
-        return _call("assert_stmt", node, node.test, text)
+        return ast.copy_location(ast.Expr(_operator("assert_stmt", node, node.test, text)), node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.ifs = [_operator("kept", x, x) for x in node.ifs]
+        return node
 
 
-def _changed(target: ast.expr, in_place: bool) -> list[tuple[ast.expr, str]]:
-    """The objects that assigning to `target` changes, and how the assigned place is written."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [found for part in target.elts for found in _changed(part, in_place)]
-    if isinstance(target, ast.Attribute | ast.Subscript) and _is_path(target.value):
-        return [(target.value, ast.unparse(target))]
-    if isinstance(target, ast.Name) and in_place:
-        return [(target, f"{target.id}: in place")]
-    return []
-
-
-def _is_path(node: ast.expr) -> bool:
-    """Whether `node` can be looked up once more without harm: a name, and attributes of it."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
-def _call(operator: str, where: ast.stmt, target: ast.expr, said: ast.expr) -> ast.stmt:
-    read = copy.deepcopy(target)
-    for part in ast.walk(read):
-        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and part is read:
-            part.ctx = ast.Load()
-    call = _operator(operator, where, read, ast.copy_location(said, where))
-    return ast.copy_location(ast.Expr(call), where)
-
-
-def _operator(name: str, where: ast.stmt, *args: ast.expr) -> ast.Call:
+def _operator(name: str, where: ast.stmt | ast.expr, *args: ast.expr) -> ast.Call:
     called = ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
     call = ast.copy_location(ast.Call(called, list(args), []), where)
     for part in ast.walk(call):

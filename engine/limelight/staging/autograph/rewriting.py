@@ -20,9 +20,10 @@ from malt.converters import (
 )
 from malt.core import converter
 from malt.pyct import anno, cfg, errors, naming, qual_names, templates, transformer
-from malt.pyct.static_analysis import activity, liveness, reaching_definitions, reaching_fndefs
+from malt.pyct.static_analysis import activity, annos, liveness, reaching_definitions, reaching_fndefs
 
 from limelight import source
+from limelight.staging.autograph.flow import Inner, always_returns, inner_functions
 from limelight.staging.autograph.parsing import Definition, UnconvertibleError
 
 source.hide(os.path.dirname(malt.__file__))
@@ -73,6 +74,7 @@ def _passes(node: Any, context: Any) -> Any:
     node = reaching_definitions.resolve(_named(node, context), context, cfg.build(node))
     anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
     node = functions.transform(node, context)
+    _tell_scopes(node)
     if ast.Break in kinds or _has_else(node):
         node = break_statements.transform(node, context)
     if kinds & {ast.Break, ast.Continue}:
@@ -85,7 +87,7 @@ def _passes(node: Any, context: Any) -> Any:
     if kinds & {ast.If, ast.While, ast.For}:
         node = _with_blocks(node, context)
     if ast.IfExp in kinds:
-        node = conditional_expressions.transform(node, context)
+        node = _ConditionalExpressions(context).visit(node)
     node = _LogicalExpressions(context).visit(node)
     return variables.transform(node, context)
 
@@ -98,8 +100,22 @@ def _has_else(node: ast.AST) -> bool:
 def _returns_early(node: ast.AST) -> bool:
     """Whether there is a `return` anywhere but at the end of a function."""
     functions_ = [part for part in ast.walk(node) if isinstance(part, ast.FunctionDef)]
-    last = {id(part.body[-1].body[-1]) for part in functions_ if isinstance(part.body[-1], ast.With)}
+    scopes = [part.body[-1] for part in functions_ if isinstance(part.body[-1], ast.With)]
+    last = {id(scope.body[-1]) for scope in scopes}
     return any(isinstance(part, ast.Return) and id(part) not in last for part in ast.walk(node))
+
+
+def _tell_scopes(node: ast.AST) -> None:
+    """Tells the scope of each function, by its last argument, whether the function ends by `return` in any case."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.FunctionDef) and isinstance(part.body[-1], ast.With):
+            scope: Any = part.body[-1]
+            scope.body = scope.body or [ast.Pass()]  # where there was a docstring, and no more
+            scope.items[0].context_expr.args[-1] = ast.Constant(always_returns(scope.body))
+
+
+def _parameters(node: ast.FunctionDef) -> set[Any]:
+    return {qual_names.QN(part.arg) for part in ast.walk(node.args) if isinstance(part, ast.arg)}
 
 
 def _with_blocks(node: Any, context: Any) -> Any:
@@ -117,20 +133,53 @@ def _named(node: Any, context: Any) -> Any:
 class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  # the library publishes no types
     """State is simple names alone: parts of objects are refused when a block is staged (`mutation`).
 
-    Globals (in a cell every name is one) are read by whoever likes, so that each of them leaves the block.
+    Globals (in a cell every name is one) are read by whoever likes, so that each of them leaves the block. So is what
+    a function within this one rebinds by `nonlocal`. A name that such a function reads is shared with it, not copied.
     """
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self._inner: list[Inner] = []
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        self._inner.append(inner_functions(node))
+        bound = anno.getanno(node, annos.NodeAnno.BODY_SCOPE).bound
+        node = super().visit_FunctionDef(node)
+        rebound = sorted(x for x in self._inner.pop().rebound if qual_names.QN(x) in bound - _parameters(node))
+        body = node.body[-1].body if isinstance(node.body[-1], ast.With) else node.body
+        body[:0] = self._create_undefined_assigns([qual_names.QN(x) for x in rebound])
+        return node
+
+    def visit_Lambda(self, node: Any) -> Any:
+        self._inner.append(inner_functions(node))
+        node = super().visit_Lambda(node)
+        self._inner.pop()
+        return node
 
     def _get_block_vars(self, node: Any, modified: Any) -> Any:
         live_in = anno.getanno(node, anno.Static.LIVE_VARS_IN)
         live_out = anno.getanno(node, anno.Static.LIVE_VARS_OUT)
         defined_in = anno.getanno(node, anno.Static.DEFINED_VARS_IN)
         scope = self.state[control_flow._Function].scope
-        outside = scope.globals | scope.nonlocals
-        simple = {s for s in modified if not s.is_composite()}
+        inner = self._inner[-1]
+        rebound = {s for s in map(qual_names.QN, inner.rebound) if s in scope.bound or s in scope.nonlocals}
+        read = inner.read_beside(node)
+        outside = scope.globals | scope.nonlocals | rebound | {s for s in modified if str(s) in read}
+        called = any(isinstance(part, ast.Call) for part in ast.walk(node))
+        simple = {s for s in modified if not s.is_composite()} | (rebound if called else set())
         kept = {s for s in simple if s in live_in or s in live_out or s in outside}
+        read = inner.read_in(node)
+        shared = {s for s in simple - kept if str(s) in read}
         input_only = (kept & live_in) - live_out - outside
-        undefined = tuple(s for s in simple if s not in defined_in and s not in outside)
-        return sorted(kept, key=lambda s: (s in input_only, s)), undefined, len(kept) - len(input_only)
+        elsewhere = scope.globals | scope.nonlocals | rebound
+        undefined = tuple(s for s in simple if s not in defined_in and s not in elsewhere)
+        self._shared = tuple(sorted(map(str, shared)))
+        order = sorted(kept | shared, key=lambda s: (s in input_only or s in shared, s))
+        return order, undefined, len(kept) - len(input_only)
+
+    def _create_loop_options(self, node: Any) -> ast.Dict:
+        names = ast.Tuple([ast.Constant(name) for name in self._shared], ast.Load())
+        return ast.Dict(keys=[ast.Constant("shared")], values=[names])
 
     def _create_state_functions(self, block_vars: Any, nonlocals: Any, getter: Any, setter: Any) -> Any:
         made = super()._create_state_functions(block_vars, nonlocals, getter, setter)
@@ -156,6 +205,16 @@ class _Replacing(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node  # one that has just been put there
+
+
+class _ConditionalExpressions(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]  # the same
+    """Those within others too."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        said = ast.unparse(node.test)
+        made = super().visit_IfExp(self.generic_visit(node))
+        made.args[-1] = ast.Constant(said)
+        return made
 
 
 class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # type: ignore[misc]  # the same

@@ -12,6 +12,7 @@ from limelight.dispatch import apply
 from limelight.errors import ControlFlowError
 from limelight.registry import get
 from limelight.staging.autograph.joining import Ran, Words, join, trace_block
+from limelight.staging.autograph.reaching import reachable
 from limelight.staging.branches import close, tracing
 from limelight.tensor import Tensor, as_tensor
 from limelight.trace import SymbolicTensor, replay
@@ -62,11 +63,12 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
 def _joined(word: str, x: Any, second: Callable[[], Any]) -> Any:
     left = as_tensor(x)
     chosen = truth(left, f"the left side of `{word}`")
-    other = trace_block(f"{word}_right", f"`{word}`", {}, lambda: (second(),))
+    outer = reachable(second)
+    other = trace_block(f"{word}_right", f"`{word}`", outer, lambda: (second(),))
     if chosen is left and _is_harmless(other):
         (function,), captures = close([other.returning([other.tensor(other.values[0])])])
         return apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0]))
-    same = trace_block(f"{word}_left", f"`{word}`", {}, lambda: (chosen if chosen is left else left,))
+    same = trace_block(f"{word}_left", f"`{word}`", outer, lambda: (chosen if chosen is left else left,))
     sides = (other, same) if word == "and" else (same, other)
     right_first = Words(f"`{word}`", f"on the right of `{word}`", f"on the left of `{word}`")
     return join(chosen, *sides, ["the result"], right_first if word == "and" else right_first.swapped())[0]
@@ -110,9 +112,22 @@ def _given(x: Any) -> Callable[[], Any]:
 
 def contains(x: Any, items: Any) -> Any:
     """`x in items`."""
+    if isinstance(items, Tensor | Variable) and len(items.shape) == 1 and (decides(x) or decides(items)):
+        equal: Any = as_tensor(items) == x
+        return apply(get("any"), (equal,), ((0,), False))
     if isinstance(items, list | tuple | set | frozenset) and (decides(x) or any(map(decides, items))):
         return any_(x is item or x == item for item in items)
     return x in items
+
+
+def kept(x: Any) -> Any:
+    """The condition of a comprehension."""
+    if decides(x):
+        raise ControlFlowError(
+            "the `if` of a comprehension is decided by a tensor, so how many results it has is unknown while tracing. "
+            "Pick rows by a mask, xs[xs > 0]; for a sum choose what each adds, sum(x if x > 0 else 0 * x for x in xs)"
+        )
+    return x
 
 
 _HARMLESS: Final = frozenset(["constant", "read_variable", "identity", "stop_gradient", "shape_of", "astype"])
