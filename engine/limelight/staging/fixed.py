@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Node, Value, functions_in, with_functions
-from limelight.registry import get
+from limelight.registry import Op, get
 from limelight.spec import VariableSpec
 from limelight.staging.concrete import GraphFunction
+from limelight.tape.again import set_valued
+from limelight.variables import Resource
 
 
 def fixable(function: Any, place: int) -> bool:
@@ -82,6 +84,20 @@ def all_fixable(n_inputs: int, params: Sequence[Any], place: int) -> bool:
         return False
     functions = functions_in(params)
     return all(fixable(function, i) for function in functions for i in _inner(range(n_inputs), function, [place]))
+
+
+def valued(
+    op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], values: Mapping[int, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """What an op that calls functions is given, with `values`, by uid, for variables; None where that is impossible."""
+    places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in values]
+    if not all(all_fixable(len(inputs), attrs, i) for i in places):
+        return None
+    given = tuple([values[x._uid] if i in places else x for i, x in enumerate(inputs)])
+    return given, fixed_params(len(inputs), attrs, places) if places else attrs
+
+
+set_valued(valued)  # for tapes that run a call once more
 
 
 def _inner(inputs: Sequence[Any], function: Any, places: Iterable[int]) -> list[int]:

@@ -20,7 +20,7 @@ from limelight.staging.branches import tracing
 from limelight.staging.custom import eager
 from limelight.staging.custom_call import staged
 from limelight.staging.custom_rules import Arguments, MakeRule, Packing, flattened
-from limelight.staging.fixed import all_fixable, fixed_params
+from limelight.staging.fixed import valued
 from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, unrecorded
 from limelight.tensor import as_tensor
@@ -116,24 +116,14 @@ class Snapshots(dispatch.BlockInterpreter):
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
         if op is read and inputs[0]._uid in self._values:
             return self._values[inputs[0]._uid]
-        if op.higher_order:
-            inputs, attrs = self._called(op, inputs, attrs)
-        return self.below.process(op, inputs, attrs)
-
-    def _called(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        """Values in the place of variables, and functions that take them."""
-        places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in self._values]
-        if not places:
-            return inputs, attrs
-        for i in places:
-            if not all_fixable(len(inputs), attrs, i):
-                raise GradientError(
-                    f"recompute_grad: run again for its gradient, the function does something else than before: now "
-                    f"{op} changes the variable {getattr(inputs[i], 'name', '?')!r}, which it only read; let what it "
-                    "does depend on its arguments alone"
-                )
-        values = [self._values[x._uid] if i in places else x for i, x in enumerate(inputs)]
-        return tuple(values), fixed_params(len(inputs), attrs, places)
+        found = valued(op, inputs, attrs, self._values) if op.higher_order else (inputs, attrs)
+        if found is None:
+            raise GradientError(
+                f"recompute_grad: run again for its gradient, the function does something else than before: {op} now "
+                "changes a variable that it only read, or has a custom gradient that reads it; let what the function "
+                "does depend on its arguments alone"
+            )
+        return self.below.process(op, *found)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from limelight.dtypes import float32
 from limelight.errors import ArgumentError, TapeError
 from limelight.registry import Entry, Op, Recipe
 from limelight.tape import backward, missing
-from limelight.tape.again import again, leftovers
+from limelight.tape.again import again, leftovers, remembered
 from limelight.tape.backward import uid_of
 from limelight.tape.entries import EntryRecord, opened, placed, records, saved_bytes, specs_of
 from limelight.tape.jacobians import Jacobians, Pull
@@ -253,7 +253,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if swap is not None and self.persistent:  # asked before the entry above, when going back
             hidden = leftovers(names, swap.result(tuple(range(len(outs)))))
             if any(hidden):
-                kept = (type(self), op, attrs, inputs)
+                kept = remembered(self, op, attrs, inputs)
                 self._entries.append((again.recipe(1), hidden, shapes, kinds, *place, kept, *given))
         if events.wanted(events.Recorded):
             self._emit(inputs)

@@ -139,5 +139,24 @@ def test_a_function_that_does_something_else_when_it_is_run_again() -> None:
     with ll.GradientTape() as tape:
         tape.watch(x)
         y = again(moody)(x)
-    with pytest.raises(ll.errors.GradientError, match="call changes the variable 'variable', which it only read"):
+    with pytest.raises(ll.errors.GradientError, match="call now changes a variable that it only read"):
         tape.gradient(y, x)
+
+
+@pytest.mark.usefixtures("retraces_are_meant")
+@pytest.mark.filterwarnings("ignore:gradient.. of a persistent tape inside its own block")
+@pytest.mark.parametrize("way", ["call", "cond", "scan"])
+def test_a_persistent_tape_that_runs_a_call_once_more_gives_variables_the_values_that_they_had(way: str) -> None:
+    found = []
+    for stage in (same, ll.function):
+        model, x = Model(), ll.constant([0.7, -0.2], "float64")
+        f = stage(lambda x, model=model: ll.sin(getattr(model, way)(x, same)))
+        with ll.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+            slopes = tape.gradient(y, x)
+            curves = tape.gradient(slopes, [x, model.u])
+        model.u.assign(model.u * 5.0)
+        found.append([*tape.gradient(slopes, [x, model.u]), tape.gradient(curves[0], model.u)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
