@@ -47,6 +47,16 @@ class Baked(NamedTuple):
     text: str
     line: Source
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number that is written into the graph."""
+        return self.kind == "constant" and self.token[0] in (int, float, complex)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is found under a name, rather than as a part of something."""
+        return self.where in ("global", "closure")
+
 
 Snapshot = dict[tuple[str, str], Baked]
 """By the code that reads it and by name."""

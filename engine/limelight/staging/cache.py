@@ -147,10 +147,11 @@ def covers(relaxed: Key, key: Key) -> bool:
     """Whether a trace for `relaxed`, whose shapes may have unknown sizes, serves a call with `key`."""
     if relaxed.structure != key.structure or relaxed.device is not key.device or len(relaxed.parts) != len(key.parts):
         return False
-    return all(map(_part_covers, relaxed.parts, key.parts))
+    return all(map(part_covers, relaxed.parts, key.parts))
 
 
-def _part_covers(relaxed: tuple[Any, ...], part: tuple[Any, ...]) -> bool:
+def part_covers(relaxed: tuple[Any, ...], part: tuple[Any, ...]) -> bool:
+    """The same for one part of each key."""
     if relaxed[0] == "tensor" and part[0] == "tensor" and None in relaxed[2]:
         return relaxed[1] == part[1] and relaxed[3:] == part[3:] and shapes.compatible(part[2], relaxed[2])
     return bool(relaxed == part)

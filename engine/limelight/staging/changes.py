@@ -6,12 +6,13 @@ import enum
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from limelight import nest
 from limelight.nest import Structure
+from limelight.staging.cache import part_covers
 from limelight.staging.signature import LONG, Bound, Identity, Key, Signature, describe_part
 
 Part = tuple[Any, ...]
@@ -84,7 +85,11 @@ SCOPE: Final = "ll.device"
 def show(part: Part, limit: int = 60) -> str:
     """A part in at most `limit` characters."""
     kind = part[0]
-    text: str = part[1] if kind == "text" else part[1].words if kind == "object" else describe_part(part)
+    text: str
+    if kind == "variable":
+        text = str(part[1]) + "".join([f" on {where.short}" for where in _places(part)])
+    else:
+        text = part[1] if kind == "text" else part[1].words if kind == "object" else describe_part(part)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -206,9 +211,9 @@ class _Node(NamedTuple):
         words = f"{kind.__name__} of {len(keys)}" if kind in (list, tuple, dict) else kind.__name__
         return ("text", words, kind, keys)
 
-    def outline(self) -> Part:
-        """The keys of a dictionary, the number of values of another container."""
-        keys = self.structure.keys
+    def outline(self, apart: Container[Any] = ()) -> Part:
+        """The keys of a dictionary, the number of values of another container; but for the keys in `apart`."""
+        keys = tuple([key for key in self.structure.keys if key not in apart])
         if self.structure.kind is dict:
             more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
             return ("text", f"keys {{{', '.join([*map(quoted, keys[:_SPELLED]), *more])}}}", dict, keys)
@@ -233,12 +238,13 @@ class _Comparison:
             return
         roots = _Node(old.structure, 0), _Node(new.structure, 0)
         signature = self._signature
+        named = range(len(signature.positional))
         if not signature.takes_keywords:
-            self._children(signature.root, signature.rest_name, *roots)
+            self._children(signature.root, signature.rest_name, *roots, named)
             return
         (args, keywords), (new_args, new_keywords) = ([_Node(*c[1:]) for c in root.children()] for root in roots)
-        self._children(signature.root, signature.rest_name, args, new_args)
-        self._children(str, signature.keywords_name, keywords, new_keywords)
+        self._children(signature.root, signature.rest_name, args, new_args, named)
+        self._children(str, signature.keywords_name, keywords, new_keywords, signature.parameter_names)
 
     def _visit(self, path: str, before: _Node, after: _Node) -> None:
         """One argument, or a part of one."""
@@ -258,12 +264,14 @@ class _Comparison:
         else:
             self._children(lambda key: path + nest.step(kind, key), path, before, after)
 
-    def _children(self, name: Callable[[Any], str], path: str, before: _Node, after: _Node) -> None:
-        """Two containers of one kind: their keys, and what is under them."""
+    def _children(
+        self, name: Callable[[Any], str], path: str, before: _Node, after: _Node, apart: Container[Any] = ()
+    ) -> None:
+        """Two containers of one kind: their keys, but for parameters that lie `apart`, and what is under them."""
         if before.structure.keys != after.structure.keys:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
-            self.changes.append(Change(path, cause, before.outline(), after.outline(), note))
+            self.changes.append(Change(path, cause, before.outline(apart), after.outline(apart), note))
         self._shared(name, before, after)
 
     def _shared(self, name: Callable[[Any], str], before: _Node, after: _Node) -> None:
@@ -286,17 +294,22 @@ class _Comparison:
         before, after = self.old.parts[i], self.new.parts[j]
         kind = before[0]
         if kind != after[0] or kind == "tensor":  # first, since there may be a thousand of these
+            if kind == "tensor" and None in before[2] and part_covers(before, after):
+                return  # the trace has these sizes open
             cause = Cause.TYPE if kind != after[0] else _tensor_cause(before, after)
             self.changes.append(_new((path, cause, before, after, "")))
             return
         cause = cause_of(before, after)
-        if cause is not Cause.ALIASING:
+        if kind != "variable":
             self.changes.append(_new((path, cause, before, after, _note(cause, before, after))))
             return
         owners = self.old.owner(i), self.new.owner(j)
-        if owners[0] != owners[1]:
-            own = [("text", "a variable of its own" if o == path else f"the same variable as `{o}`") for o in owners]
-            self.changes.append(Change(path, cause, own[0], own[1]))
+        own = ["a variable of its own" if o == path else f"the same variable as `{o}`" for o in owners]
+        if cause is not Cause.ALIASING:
+            note = "" if owners[0] == owners[1] else f"{own[0]} -> {own[1]}"
+            self.changes.append(_new((path, cause, before, after, note)))
+        elif owners[0] != owners[1]:
+            self.changes.append(Change(path, cause, ("text", own[0]), ("text", own[1])))
         elif before[-1] != after[-1] and _is_exact((before, after)):
             said = [("text", _CLOSED_OVER if _is_exact([part]) else "any other variable") for part in (before, after)]
             if said[0] == said[1]:
@@ -310,15 +323,20 @@ def _tensor_cause(before: Part, after: Part) -> Cause:
         return Cause.RANK
     if before[1] != after[1]:
         return Cause.DTYPE
-    return Cause.SHAPE if before[2] != after[2] else Cause.DEVICE
+    return Cause.SHAPE if before[2] != after[2] and differing_sizes(before[2], after[2]) else Cause.DEVICE
+
+
+def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:
+    """Axis, former size and size, where a trace for `before` does not serve `after`: open sizes serve all."""
+    return [(i, m, n) for i, (m, n) in enumerate(zip(before, after, strict=True)) if m != n and m is not None]
 
 
 def _tensor_detail(before: Part, after: Part) -> str:
     """The axes whose sizes differ; nothing where the ranks do, since the shapes say it."""
     if len(before[2]) != len(after[2]):
         return f"rank {len(before[2])} -> {len(after[2])}"
-    sizes = [(i, m, n) for i, (m, n) in enumerate(zip(before[2], after[2], strict=True)) if m != n]
-    return ", ".join(f"axis {i}: {'?' if m is None else m} -> {'?' if n is None else n}" for i, m, n in sizes)
+    sizes = differing_sizes(before[2], after[2])
+    return ", ".join(f"axis {i}: {m} -> {'?' if n is None else n}" for i, m, n in sizes)
 
 
 def _identity_cause(before: Identity, after: Identity) -> Cause:
@@ -327,7 +345,7 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
         return Cause.OBJECT
     if not (before.is_function and after.is_function):
         return Cause.OBJECT if before.target() is not None else Cause.DELETED
-    made_anew = "<lambda>" in after.label or "<locals>" in after.label
+    made_anew = "<lambda>" in after.label or "<locals>" in after.label or after.is_made_by(before)
     return Cause.FUNCTION if made_anew else Cause.REDEFINED
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.staging.changes import SEVERITY, Cause, Part, cause_of, differing
+from limelight.staging.cache import part_covers
+from limelight.staging.changes import SEVERITY, Cause, Part, cause_of, differing, differing_sizes
 from limelight.staging.signature import Key, Signature
 
 _LOOKED_AT: Final = 16
@@ -21,15 +22,17 @@ _OTHERS: Final = 4
 
 
 class Fingerprint(NamedTuple):
-    """The hashes of a key's structure and of each part."""
+    """The hashes of a key's structure and of each part; `open` are the parts with unknown sizes."""
 
     structure: int
     parts: np.ndarray[Any, np.dtype[np.int64]]
+    open: tuple[int, ...]
 
 
 def fingerprint(key: Key) -> Fingerprint:
     hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
-    return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes)
+    unknown = tuple([i for i, part in enumerate(key.parts) if part[0] == "tensor" and None in part[2]])
+    return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes, unknown)
 
 
 def closest(entries: Sequence[Any], key: Key, signature: Signature) -> Any:
@@ -53,6 +56,8 @@ def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tup
     counted = []
     for entry in entries:
         differs = entry.fingerprint.parts != mine.parts
+        for i in entry.fingerprint.open:
+            differs[i] = differs[i] and not part_covers(entry.key.parts[i], key.parts[i])
         count = int(np.count_nonzero(differs)) + (entry.key.device is not key.device)
         counted.append((count, differs, entry))
     fewest = min([count for count, _, _ in counted], default=0)
@@ -72,8 +77,7 @@ def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
 def _weight(before: Part, after: Part) -> float:
     cause = cause_of(before, after)
     if cause is Cause.SHAPE:  # one axis is less than two
-        axes = sum([1 for m, n in zip(before[2], after[2], strict=True) if m != n])
-        return SEVERITY[cause] + axes / 100
+        return SEVERITY[cause] + len(differing_sizes(before[2], after[2])) / 100
     return SEVERITY[cause]
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict, deque
-from types import CodeType
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 from limelight import source
@@ -24,23 +25,38 @@ class Family:
     def __init__(self, code: CodeType | None = None) -> None:
         self.latest: deque[History] = deque(maxlen=WINDOW)
         self.warned = 0
+        self._objects: deque[Any] = deque(maxlen=WINDOW)  # weak references to those whose methods they are
         self._code = None if code is None else weakref.ref(code)
 
     def is_of(self, code: CodeType) -> bool:
         """Whether it is this very code, which a loop stages anew; code that ran again is equal, and another object."""
         return self._code is not None and self._code() is code
 
-    def joined_by(self, history: History) -> Family:
-        """With `history` among the latest."""
+    def joined_by(self, history: History, owner: Any = None) -> Family:
+        """With `history` among the latest, of a method of `owner`."""
         if not any(history is one for one in self.latest):
             self.latest.append(history)
+            self._objects.append(None if owner is None else _weak(owner))
         return self
+
+    def knows(self, owner: Any) -> bool:
+        """Whether a method of this very object is in it."""
+        return any(one is not None and one() is owner for one in self._objects)
+
+    @property
+    def lost(self) -> int:
+        """How many of the objects have been deleted."""
+        return sum([one is not None and one() is None for one in list(self._objects)])
 
     @property
     def is_remade_often(self) -> bool:
-        """Whether the last five functions were called ten times or fewer in all."""
+        """Whether the last five functions were called ten times or fewer in all.
+
+        Methods of several living objects, each with traces of its own, are no sign of a mistake.
+        """
         calls = [history.calls for history in self.latest]
-        return len(calls) >= _OFTEN and sum(calls[-_OFTEN:]) <= WINDOW
+        alive = {id(owner) for one in list(self._objects)[-_OFTEN:] if one is not None and (owner := one()) is not None}
+        return len(alive) <= 1 and len(calls) >= _OFTEN and sum(calls[-_OFTEN:]) <= WINDOW
 
 
 class Former(NamedTuple):
@@ -51,11 +67,17 @@ class Former(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What is known of a function that was staged before: how often, from the same code, or from which other."""
+    """What is known of a function that was staged before: how often, from the same code, or from which other.
+
+    `owner` is the class of the object whose method it is, each of which has traces of its own; `lost` says how many of
+    the others have been deleted.
+    """
 
     where: Source
     staged: int = 0
     edited: bool = False
+    owner: str = ""
+    lost: int = 0
 
     @property
     def same_code(self) -> bool:
@@ -74,38 +96,60 @@ def forget() -> None:
     _formers.clear()
 
 
-def definition(function: Any) -> Source | None:
-    """Where the Python function was written; None for what has no code of its own, and for a method of one instance."""
-    code = getattr(function.python_function, "__code__", None)
-    if code is None or source.is_library(code):
-        return None
-    return Source(code.co_filename, code.co_firstlineno, code.co_qualname)
+class _Definition(NamedTuple):
+    """The code behind a Python function, and the object that it is staged for, if it is a method."""
+
+    code: CodeType
+    owner: Any
+
+    @property
+    def where(self) -> Source:
+        return Source(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
+
+
+def _definition(function: Any) -> _Definition | None:
+    """Where the Python function was written, through partial functions and methods; None for what is not the user's."""
+    found: Any = function.python_function
+    owner: Any = None
+    while isinstance(found, partial):
+        found = found.func
+    instance = getattr(found, "__limelight_instance__", None)
+    if instance is not None:
+        found, owner = found.__wrapped__, instance()
+    elif isinstance(found, MethodType):
+        found, owner = found.__func__, found.__self__
+    elif not isinstance(found, FunctionType):
+        found, owner = type(found).__dict__.get("__call__"), found
+    code = getattr(found, "__code__", None)
+    return None if code is None or source.is_library(code) else _Definition(code, owner)
 
 
 def before(function: Any) -> Before | None:
     """What was staged from the definition of `function` before it, as far as that traced."""
-    where = definition(function)
-    if where is None:
+    found = _definition(function)
+    if found is None:
         return None
-    code, mine = function.python_function.__code__, function.trace_cache.history
+    where, mine = found.where, function.trace_cache.history
     family = _families.get(where)
-    if family is not None and family.is_of(code):
+    if family is not None and family.is_of(found.code):
         staged = sum([history is not mine for history in list(family.latest)])
-        return Before(where, staged) if staged else None
+        other = found.owner is not None and not family.knows(found.owner)
+        owner = type(found.owner).__name__ if other else ""
+        return Before(where, staged, owner=owner, lost=family.lost) if staged else None
     formers = [former for name in _names(function, where) if (former := _formers.get(name)) is not None]
-    return Before(formers[0].where, edited=formers[0].digest != _digest(code)) if formers else None
+    return Before(formers[0].where, edited=formers[0].digest != _digest(found.code)) if formers else None
 
 
 def family_of(function: Any) -> Family:
     """The family of this definition, which the function joins; an empty one without a definition."""
-    where = definition(function)
-    if where is None:
+    found = _definition(function)
+    if found is None:
         return Family()
-    code = function.python_function.__code__
+    where = found.where
     family = _families.get(where)
-    if family is None or not family.is_of(code):
-        family = _families[where] = Family(code)
-        former = Former(where, _digest(code))
+    if family is None or not family.is_of(found.code):
+        family = _families[where] = Family(found.code)
+        former = Former(where, _digest(found.code))
         for name in _names(function, where):
             _formers[name] = former
             _formers.move_to_end(name)
@@ -113,7 +157,15 @@ def family_of(function: Any) -> Family:
     for table in (_families, _formers):
         while len(table) > _KEPT:
             table.popitem(last=False)
-    return family.joined_by(function.trace_cache.history)
+    return family.joined_by(function.trace_cache.history, found.owner)
+
+
+def _weak(owner: Any) -> Any:
+    """A weak reference, where there can be one."""
+    try:
+        return weakref.ref(owner)
+    except TypeError:
+        return None
 
 
 def _names(function: Any, where: Source) -> list[object]:

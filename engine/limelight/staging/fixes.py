@@ -56,7 +56,9 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
         templates = {path: template for path, template in templates.items() if path not in numbers}
     fixes += [fix for fix, _ in hoisted]
     earlier = [change.path for change in named if change.before[0] == "value" and change.after[0] == "tensor"]
-    fixes += _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, earlier, situation)
+    both = [change.path for change in named if change.before[0] == change.after[0] == "value"]
+    mended = _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, earlier, situation)
+    fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
     fixes += _scopes(changes, situation)
     return fixes
 
@@ -85,10 +87,14 @@ def _template(change: Change, situation: Situation) -> str | None:
 
 
 def _number_template(change: Change, situation: Situation) -> str | None:
-    """For Python floats, and whole numbers at the place of one, that the function only computes with."""
+    """For Python numbers that the function only computes with; whole numbers where all else is of one float dtype."""
     types = {change.before[1], change.after[1]}
-    dtype = situation.met_dtype()
-    if dtype is None or float not in types or not types <= set(_NUMBERS) or situation.obstacle(change.path):
+    if not types <= set(_NUMBERS):
+        return None
+    if float not in types and situation.is_default(change):
+        return None  # the earlier call left it out
+    dtype = situation.met_dtype() if float in types else situation.met_dtype(("integer", "floating", "complex"))
+    if dtype is None or situation.obstacle(change.path):
         return None
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
@@ -108,7 +114,7 @@ def _tensor_template(before: Part, after: Part) -> str | None:
     if before[1] != after[1]:
         text = f'll.astype({text}, "{before[1].name}")'
     if before[3:] != after[3:]:
-        text = f"{text}.to({before[3].short if len(before) > 3 else 'CPU:0'!r})"
+        text = f'{text}.to("{before[3].short if len(before) > 3 else "CPU:0"}")'
     return text if text != "{}" else None
 
 
@@ -139,7 +145,7 @@ def _at_the_call(
     for path, template in templates.items():
         parameter = parameter_of(path, situation.signature)
         given = site.expression(parameter) if site else None
-        if path in earlier and not (situation.same_place and given is not None and _varies(given)):
+        if path in earlier and (situation.elsewhere or given is None or not _varies(given)):
             fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
         elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
@@ -148,6 +154,12 @@ def _at_the_call(
     if site is not None and mended:
         fixes.append(Fix(site.mended(mended), "call with", tuple(mended)))
     return fixes
+
+
+def _alike(fix: Fix, situation: Situation) -> Fix:
+    """Where a number becomes a tensor, the call that made the closest trace must be mended in the same way."""
+    where = situation.elsewhere
+    return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
 
 
 def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:

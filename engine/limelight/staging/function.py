@@ -20,7 +20,7 @@ from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
-from limelight.staging.methods import endless, weakly_bound
+from limelight.staging.methods import endless, name_of, weakly_bound
 from limelight.staging.options import check_bounds, check_names, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
@@ -61,7 +61,7 @@ class Function:
         check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function
         self._traced = Converted(python_function) if autograph else python_function
-        self.name = name or str(getattr(python_function, "__name__", type(python_function).__name__))
+        self.name = name or name_of(python_function)
         self.id = next(_ids)
         self.trace_count = 0
         self._options = {

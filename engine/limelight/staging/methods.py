@@ -25,6 +25,13 @@ def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., A
     return method
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """What to call a function: its name, that of the function within a partial one, or the type of another object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def endless(name: str) -> str:
     """The message for a function that calls itself while it is traced, with nothing to tell when to stop."""
     return (

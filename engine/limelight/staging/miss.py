@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from limelight import dispatch
 from limelight.source import Source
-from limelight.staging import callsite, changes, definitions, fixes, retracing
+from limelight.staging import baked, callsite, changes, definitions, fixes, retracing
 from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
 from limelight.staging.history import Ghost
-from limelight.staging.signature import Key
+from limelight.staging.signature import Call, Key
 from limelight.staging.situation import Fix, Situation, decorator
 from limelight.trace import Tracer
 
@@ -170,14 +170,35 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
     if before is None:
         return Miss(function.name, where, Cause.FIRST, number, note="first call")
     if before.same_code:
-        advice = ". Stage the function once, before the loop, and call that one" if before.staged > 1 else ""
-        note = f"first call of a newly staged function; its definition ({before.where}) was staged"
-        note = f"{note} and traced {_times(before.staged)} before{advice}"
-        return Miss(function.name, where, Cause.REMADE, number, note=note)
+        note, advice = _made_anew(function, before)
+        cause = Cause.FIRST if before.owner else Cause.REMADE
+        return Miss(function.name, where, cause, number, note=note, advice=advice)
     cause = Cause.EDITED if before.edited else Cause.RERUN
     what = "with other code" if before.edited else "unchanged"
     note = f"first call since it was defined again, {what} (before: {before.where}), which makes an empty cache"
     return Miss(function.name, where, cause, number, note=note)
+
+
+def _made_anew(function: Any, before: definitions.Before) -> tuple[str, str]:
+    """What is said of the first call of a function whose definition has been staged before, and the advice."""
+    if before.owner:
+        note = f"first call for this {before.owner} object, since each has traces of its own; "
+        note += f"`{before.where.function}` ({before.where}) was traced for others {_times(before.staged)} before"
+        advice = f"Make the {before.owner} object once, before the loop, where one will do."
+        return note, advice if before.lost > 1 else ""
+    note = f"first call of a newly staged function; its definition ({before.where}) was staged"
+    note = f"{note} and traced {_times(before.staged)} before"
+    if before.staged == 1:
+        return note, ""
+    return note, f"Stage the function once, before the loop, and call that one{_taken_in(function)}."
+
+
+def _taken_in(function: Any) -> str:
+    """Which numbers from around a function would have to become arguments, if it were staged only once."""
+    taken = [x.name for x in baked.take(function.python_function, (), ()).values() if x.is_number and x.is_name]
+    names = list(dict.fromkeys(taken))
+    said = ", ".join([f"`{name}`" for name in names[:_SPELLED]])
+    return f"; a trace keeps the first value of {said}: make an argument of what changes" if names else ""
 
 
 def _cleared(function: Any, key: Key, where: str) -> Miss:
@@ -227,14 +248,25 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
         key,
         paths,
         site,
-        found.where == where,
+        "" if found.where == where else found.where,
         function.python_function,
         {},
     )
     mended = tuple(fixes.find(differing, situation))
-    advice = fixes.advice(differing, situation)
+    advice = fixes.advice(differing, situation) or _opened(function, key, differing)
     sealed = tuple([changes.sealed(change) for change in differing])
     return Miss(function.name, where, cause, number, sealed, closest_to(found), mended, advice=advice)
+
+
+def _opened(function: Any, key: Key, differing: Sequence[Change]) -> str:
+    """With `reduce_retracing`, which sizes the new trace has open."""
+    wider = function._relax(Call([], key)).key
+    if wider == key:
+        return ""
+    paths = function._signature.paths(wider.structure, len(wider.parts))
+    changed = {change.path for change in differing}
+    said = [f"`{path}` {changes.show(part)}" for path, part in zip(paths, wider.parts, strict=True) if path in changed]
+    return f"The new trace takes any size there: {' and '.join(said[:_SPELLED])}."
 
 
 def closest_to(entry: Any) -> Closest:

@@ -12,7 +12,6 @@ from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec
 from limelight.staging import baked, budget, eagerly
 from limelight.staging.miss import Miss, closest_to, diagnose
-from limelight.staging.signature import describe_key
 
 _SPELLED: Final = 3
 
@@ -69,7 +68,7 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
     record = diagnose(function, call.key, source.user_stack())
     if budget.is_spent(function):
         return Prediction(function.name, False, miss=record, error=f"TraceBudgetError: {_bare(function, record)}")
-    return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function, call)))
+    return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function)))
 
 
 def _unseen(function: Any, entry: Any) -> list[str]:
@@ -115,12 +114,9 @@ def _why_eagerly(function: Any) -> str:
     return "Its run_eagerly is on." if function.run_eagerly else "ll.config.run_functions_eagerly is on."
 
 
-def _consequences(function: Any, call: Any) -> list[str]:
+def _consequences(function: Any) -> list[str]:
     """What tracing would bring besides a trace."""
     said = []
-    relaxed = function._relax(call).key
-    if relaxed != call.key:
-        said.append(f"The trace would be for {describe_key(relaxed, function._signature)}.")
     victim = function.trace_cache.next_to_go
     if victim is not None:
         size = function.trace_cache.size

@@ -24,6 +24,7 @@ _METHODS: Final = ("assign", "assign_add", "assign_sub", "gradient", "watch")
 """Methods of variables and tapes, which are known by their names: whose they are only running the code would tell."""
 _COPIES: Final = ("constant", "asarray")
 """Functions that ask a tensor for its values although they take one."""
+_BITS: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _UNKNOWN: Final = "?"
 _IF, _WHILE = "an `if` asks for it", "a `while` asks for it"
 _INSTEAD: Final = {_IF: "ll.cond", _WHILE: "ll.while_loop"}
@@ -67,6 +68,7 @@ class Reading:
         self._wanted = ast.unparse(ast.parse(path, mode="eval").body)
         self._root = next(n.id for n in ast.walk(ast.parse(path, mode="eval")) if isinstance(n, ast.Name))
         self._carriers = {self._wanted}  # names whose values may be, or be made of, the number
+        self._sequences: set[str] = set()  # names that stand for lists, tuples and texts
         self._converted = converted
         self._found: list[Obstacle] = []
 
@@ -117,7 +119,10 @@ class Reading:
         carried = self._carries(node.value)
         for target in getattr(node, "targets", None) or [node.target]:
             if isinstance(node, ast.AugAssign):
+                self._computes(node.op, target, node.value, node)
                 carried = self._carries(target) or carried
+            elif isinstance(target, ast.Name) and node.value is not None and self._is_sequence(node.value):
+                self._sequences.add(target.id)
             if carried:
                 self._keep(target)
 
@@ -211,7 +216,27 @@ class Reading:
         carried = self._any((node.left, node.right))
         if carried and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
             self._stop("it is formatted", node)
+        self._computes(node.op, node.left, node.right, node)
         return carried
+
+    def _computes(self, op: ast.operator, left: ast.expr, right: ast.expr, node: ast.AST) -> None:
+        """What whole numbers are used for besides arithmetic: their bits, and how often to repeat a list."""
+        if not isinstance(op, (*_BITS, ast.Mult)) or not (self._mentions(left) or self._mentions(right)):
+            return
+        if isinstance(op, _BITS):
+            self._stop("its bits are asked for", node)
+        elif self._is_sequence(left) != self._is_sequence(right):
+            number = right if self._is_sequence(left) else left
+            if self._mentions(number):
+                self._stop(f"`{ast.unparse(node)}` repeats something", node)
+
+    def _is_sequence(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in self._sequences or isinstance(self._resolve(node), (list, tuple, str, bytes))
+        if isinstance(node, ast.Call):
+            return self._resolve(node.func) in (list, tuple, str, sorted)
+        text = isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
+        return text or isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr))
 
     def _several(self, node: Any) -> bool:
         return self._any(node.values if isinstance(node, ast.Dict) else node.elts)
@@ -241,15 +266,21 @@ class Reading:
         self._carries(node.body)
         return self._mentions(node)
 
-    def _text(self, node: ast.JoinedStr) -> bool:
+    def _text(self, node: ast.JoinedStr, shown: bool = False) -> bool:
+        """A text with the number in it is another one for a tensor, which matters unless it is only `shown`."""
         for part in node.values:
-            if isinstance(part, ast.FormattedValue) and self._carries(part.value) and part.format_spec is not None:
+            told = isinstance(part, ast.FormattedValue) and self._carries(part.value)
+            if told and (getattr(part, "format_spec", None) is not None or not shown):
                 self._stop("it is formatted", node)
         return False
 
     def _call(self, node: ast.Call) -> bool:
-        made = isinstance(node.func, ast.Name) and node.func.id in self._carriers
-        given = [a for a in (*node.args, *[k.value for k in node.keywords]) if self._carries(a)]
+        made = isinstance(node.func, (ast.Name, ast.Call, ast.Subscript, ast.Lambda)) and self._carries(node.func)
+        values = [*node.args, *[k.value for k in node.keywords]]
+        if self._resolve(node.func) is print:
+            shown = [a for a in values if isinstance(a, ast.JoinedStr) and not self._text(a, shown=True)]
+            values = [a for a in values if a not in shown]
+        given = [a for a in values if self._carries(a)]
         if not given:
             if isinstance(node.func, ast.Attribute):
                 self._carries(node.func)

@@ -16,7 +16,7 @@ import enum
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ _UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
 class Identity:
     """A weak stand-in for an object: equal only to another one for the same living object."""
 
-    __slots__ = ("__weakref__", "_hash", "_label", "ref")
+    __slots__ = ("__weakref__", "_code", "_hash", "_label", "ref")
 
     def __init__(self, target: Any) -> None:
         self.ref = weakref.ref(target)
@@ -55,7 +55,16 @@ class Identity:
         if label is None:
             target = self.target()
             label = self._label = "object" if target is None else describe_object(target)
+            code = getattr(target, "__code__", None) if isinstance(target, (FunctionType, MethodType)) else None
+            self._code: weakref.ref[CodeType] | None = weakref.ref(code) if isinstance(code, CodeType) else None
         return label
+
+    def is_made_by(self, other: Identity) -> bool:
+        """Whether both are functions made by the very same piece of code, as a loop does; a cell has new code."""
+        if not (self.is_function and other.is_function):  # which finds the code, too
+            return False
+        mine, its = self._code, other._code
+        return mine is not None and its is not None and mine() is not None and mine() is its()
 
     @property
     def is_function(self) -> bool:
@@ -334,7 +343,8 @@ def describe_part(part: tuple[Any, ...]) -> str:
         text = str(TensorSpec(part[2], part[1]))
         return text if len(part) == 3 else f"{text} on {part[3].short}"
     if kind == "variable":
-        return f"{part[1]} #{part[2]}" + (" (this very one)" if isinstance(part[-1], Identity) else "")
+        where = "".join([f" on {x.short}" for x in part[3:] if isinstance(x, Device)])
+        return f"{part[1]} #{part[2]}{where}" + (" (this very one)" if isinstance(part[-1], Identity) else "")
     if kind == "value":
         return str(part[2]) if part[1] in (float, complex, slice) else _said(part[2])
     return repr(part[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from limelight import dtypes, nest
 from limelight.dtypes import DType
 from limelight.staging.callsite import CallSite
-from limelight.staging.changes import Part
+from limelight.staging.changes import Change, Part
 from limelight.staging.reading import Obstacle
 from limelight.staging.signature import Key, Signature
 from limelight.staging.uses import obstacle
@@ -34,7 +35,7 @@ class Fix(NamedTuple):
 class Situation(NamedTuple):
     """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
 
-    `same_place`: whether the closest trace was made by the very line that makes this call.
+    `elsewhere` is where the closest trace was made, unless that is the very line that makes this call.
     """
 
     name: str
@@ -44,9 +45,15 @@ class Situation(NamedTuple):
     key: Key
     paths: Sequence[str]
     site: CallSite | None
-    same_place: bool
+    elsewhere: str
     function: Any
     obstacles: dict[str, Obstacle | None]
+
+    def is_default(self, change: Change) -> bool:
+        """Whether the closest trace was made for the parameter's default."""
+        parameter = self.signature.inspected.parameters.get(change.path)
+        default = inspect.Parameter.empty if parameter is None else parameter.default
+        return type(default) is change.before[1] and default == change.before[2]
 
     def obstacle(self, path: str) -> Obstacle | None:
         """What keeps a number from being a tensor, looked up once."""
@@ -58,15 +65,15 @@ class Situation(NamedTuple):
             self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
         return self.obstacles[path]
 
-    def met_dtype(self) -> DType | None:
-        """`met_dtype` of this call, unless the function has floating tensors of another dtype, or complex ones."""
+    def met_dtype(self, others: tuple[str, ...] = ("floating", "complex")) -> DType | None:
+        """`met_dtype` of this call, unless the function has tensors of another dtype of those kinds."""
         dtype = met_dtype(self.key.parts)
         if dtype is None or not self.entries:
             return dtype
         graph = self.entries[-1].graph
         values = [*graph.inputs, *[value for node in islice(graph.nodes, _NODES) for value in node.outputs]]
         met = {getattr(value.spec, "dtype", None) for value in values} - {None, dtype}
-        return None if any(dtypes.kind(other) in ("floating", "complex") for other in met if other) else dtype
+        return None if any(dtypes.kind(other) in others for other in met if other) else dtype
 
 
 def met_dtype(parts: Sequence[Part]) -> DType | None:

@@ -248,9 +248,9 @@ def test_the_spec_of_a_variable():
     f = ll.function(lambda v: v * 2.0)
     f(ll.Variable(ll.ones((2,))))
     f(ll.Variable(ll.ones((3,))))
-    assert only(f)[:4] == ("v", "var f32[2] #0", "var f32[3] #0", "variable")
+    assert only(f)[:4] == ("v", "var f32[2]", "var f32[3]", "variable")
     f(ll.Variable(ll.ones((2,)), trainable=False))
-    assert only(f).after == "frozen var f32[2] #0"
+    assert only(f).after == "frozen var f32[2]"
 
 
 def test_the_aliasing_of_variables():
@@ -337,6 +337,8 @@ def test_each_instance_of_a_class_has_a_first_call():
     for model in models:
         model.step(x)
     assert [newest(model.step).cause for model in models] == [Cause.FIRST] * 3
+    assert "first call for this Model object, since each has traces of its own" in str(newest(models[2].step))
+    assert str(newest(models[2].step)).count("before") == 1  # and no word of a loop, while all of them live
     assert len(ll.explain.retrace(Model.step).records) == 3
 
 

@@ -144,7 +144,7 @@ CASES = {
         'f(ll.constant(numbers[i % 2], "int32"))',
     ),
     "tensor or variable": Case(
-        "both = [ll.ones((2,)), ll.Variable(ll.ones((2,)))]", "x", "f(both[i])" , "x", "f32[2]", "var f32[2] #0",
+        "both = [ll.ones((2,)), ll.Variable(ll.ones((2,)))]", "x", "f(both[i])" , "x", "f32[2]", "var f32[2]",
         "type of value", "f(ll.constant(both[i]))",
     ),
     "list or tuple": Case(
@@ -174,7 +174,7 @@ CASES = {
     ),
     "device of a tensor": Case(
         "ll.config.set_virtual_devices(CPU=2)\nboth = [ll.ones((2,)), ll.ones((2,)).to('CPU:1')]", "x",
-        "f(both[i % 2])", "x", "f32[2]", "f32[2] on CPU:1", "device", "f(both[i % 2].to('CPU:0'))",
+        "f(both[i % 2])", "x", "f32[2]", "f32[2] on CPU:1", "device", 'f(both[i % 2].to("CPU:0"))',
     ),
 }  # fmt: skip
 
@@ -214,10 +214,9 @@ def test_without_the_call_in_sight_the_expression_to_pass_is_given(program):
 @pytest.mark.parametrize(
     ("head", "body", "calls"),
     [
-        ("a, n", "a * n", "f(x, 1); f(x, 2)"),
+        ("a, n", "ll.astype(a, ll.int32) * n", "f(x, 1); f(x, 2)"),
         ("a, axis", "ll.sum(a, axis=axis)", "f(x, 0); f(x, 1)"),
         ("a, shape", "a.reshape(shape)", "f(x, (4, 1)); f(x, (2, 2))"),
-        ("a, n, k=2.0", "a * n", "f(x, 1, k=2.0); f(x, 3, k=2.0)"),
         ("n, k", "k", "f(ll.constant([1, 2]), 1.0); f(ll.constant([1, 2]), 2.0)"),
         ("a, n", "ll.astype(a, ll.complex64) * n", "f(x, 1j); f(x, 2j)"),
     ],
@@ -305,8 +304,8 @@ def test_a_rank_that_holds_more_has_no_fix(program):
 
 def test_a_fix_says_what_it_leaves() -> None:
     f = ll.function(lambda a, b, c: a)
-    f(ll.ones(2), 1, "x")
-    f(ll.ones(3), 2, "y")
+    f(ll.ones(2), True, "x")
+    f(ll.ones(3), False, "y")
     assert "The fix leaves `b` and `c`: another value there traces again. Fix: " in str(ll.explain.retrace(f))
-    f(ll.ones(4), 2, "y")
+    f(ll.ones(4), False, "y")
     assert "leaves" not in str(ll.explain.retrace(f))

@@ -36,7 +36,7 @@ def test_tensors_arrays_and_specs_are_asked_about_alike(given: Any) -> None:
 def test_the_call_is_shown_mended() -> None:
     f = ll.function(lambda v, rate: v * rate, name="f")
     f(x, 0.5)
-    assert str(f.explain(x, 0.25)).endswith("Fix: call with f(x, ll.constant(0.25))")
+    assert str(f.explain(x, 0.25)).endswith(" line 38, call with f(x, ll.constant(0.25))")
 
 
 def test_of_a_method() -> None:
@@ -48,14 +48,14 @@ def test_of_a_method() -> None:
     model, other = Model(), Model()
     model.step(x)
     assert asked(model.step, x).hit
-    assert str(asked(other.step, x)) == "`step` would trace: first call."
+    assert str(asked(other.step, x)).startswith("`step` would trace: first call for this Model object, since each has ")
 
 
 def test_with_relaxed_shapes() -> None:
     f = ll.function(lambda v, n: v * n, reduce_retracing=True, name="f")
     f(x, 1)
     answer = asked(f, ll.ones((5, 3)), 1)
-    assert str(answer).endswith("\nThe trace would be for v: f32[?,3], n: 1.")
+    assert str(answer).endswith("The new trace takes any size there: `v` f32[?,3].")
     f(ll.ones((5, 3)), 1)
     assert asked(f, ll.ones((9, 3)), 1).entry is f.trace_cache[1]
 

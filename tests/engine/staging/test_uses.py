@@ -112,6 +112,10 @@ REFUSED = {
     "chained comparison": ("return ll.where(0.0 < rate < 1.0, x, 2.0)", "`0.0 < rate < 1.0` asks for it", 2),
     "a part of it": ("return x * rate.hex().count('a')", "`rate.hex` asks for a part of it", 2),
     "formatted": ("name = f'{rate:.2f}'\nreturn x", "it is formatted", 2),
+    "repeated": ("layers = [x]\nreturn layers * rate", "`layers * rate` repeats something", 3),
+    "repeated in place": ("layers = [x]\nlayers *= rate\nreturn layers", "`layers *= rate` repeats something", 3),
+    "bits": ("return x * (rate & 1)", "its bits are asked for", 2),
+    "bits in place": ("rate <<= 1\nreturn x * rate", "its bits are asked for", 2),
     "kept": ("thing.factor = rate\nreturn x * rate", "`thing.factor` keeps it", 2),
     "in a comprehension": ("return [x for _ in range(2) if rate > 1.0]", "an `if` asks for it", 2),
     "in a lambda": ("pick = lambda: 1.0 if rate > 0 else 2.0\nreturn x * pick()", "an `if` asks for it", 2),
@@ -222,3 +226,10 @@ def test_code_that_is_no_function_of_pythons() -> None:
     f = ll.function(Body("if rate > 1: pass"))
     rate = f.explain(rate=0.5)
     assert rate.miss is not None
+
+
+@pytest.mark.parametrize("text", ["ll.function(lambda v: v, name=f'by {rate}')(x)", "{'by 1': x}[f'by {rate}']"])
+def test_a_name_made_of_the_number_would_be_another_one(define: Callable[[str], Any], text: str) -> None:
+    found = obstacle(define(body(f"return {text} * rate")), "rate")
+    assert found is not None
+    assert found.what == "it is formatted"
