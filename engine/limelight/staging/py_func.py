@@ -14,6 +14,8 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureErr
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec
 from limelight.staging.branches import require_callable, tracing
+from limelight.staging.rerun import Snapshots, replayed, snapshots_of
+from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, filled
 from limelight.tensor import Tensor, as_tensor, constant, wrap
 from limelight.variables import Resource
@@ -92,7 +94,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
 
     `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
     dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
-    is differentiable, to second order by running `fn` once more. Exceptions of `fn` reach the caller unchanged.
+    is differentiable, to second order by running `fn` once more, on variables and generators as they were. Exceptions
+    of `fn` reach the caller unchanged.
 
     Called eagerly, all that `fn` computes with has gradients. In a graph only `inputs` have: for a variable `v` that
     `fn` uses, pass `v.read_value()` in `inputs`; a RuntimeWarning says so where a gradient would be lost.
@@ -128,6 +131,8 @@ class Recording(NamedTuple):
     tape: GradientTape
     inputs: tuple[Any, ...]
     outputs: tuple[Tensor, ...]
+    snapshots: dict[int, Any]  # what variables and generators were, for running the function once more
+    states: Sequence[tuple[Any, Any]]
 
 
 def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
@@ -150,8 +155,10 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
         inputs = call.tensors(payloads)
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
-            outputs = call(*inputs)
-        return (*call.payloads(outputs), Recording(tape, tuple(inputs), outputs))
+            with Watcher(states=True) as watcher:
+                outputs = call(*inputs)
+        recording = Recording(tape, tuple(inputs), outputs, snapshots_of(watcher), watcher.states)
+        return (*call.payloads(outputs), recording)
 
 
 def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]:
@@ -189,9 +196,10 @@ def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) 
 
     def gradient(recording: Any, *tensors: Any) -> tuple[Any, ...]:
         inputs, seeds = tensors[: len(recording.inputs)], tensors[len(recording.inputs) :]
-        with GradientTape() as tape:
+        with replayed(recording.states), GradientTape() as tape:
             tape.watch([inputs[i] for i in targets])
-            outputs = call(*inputs)
+            with Snapshots(recording.snapshots):
+                outputs = call(*inputs)
         found = tape.gradient(
             [outputs[i] for i in seeded], [inputs[i] for i in targets], list(seeds), unconnected_gradients="zero"
         )

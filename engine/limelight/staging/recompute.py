@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight import dispatch, nest, source
-from limelight.errors import ArgumentError, GradientError, mark_user_error
-from limelight.registry import Op
+from limelight.errors import ArgumentError, mark_user_error
 from limelight.staging.branches import tracing
 from limelight.staging.custom import eager
 from limelight.staging.custom_call import staged
 from limelight.staging.custom_rules import Arguments, MakeRule, Packing, flattened
-from limelight.staging.fixed import valued
+from limelight.staging.rerun import Snapshots, replayed, snapshots_of
 from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, unrecorded
 from limelight.tensor import as_tensor
-from limelight.variables import Resource, assign_op, read
+from limelight.variables import Resource
 
 
 def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,9 +78,7 @@ class Recomputation:
         self._fn = fn
         self._states = tuple(seen.states)
         self._arguments = arguments
-        changed = {v._uid for v, _ in self._states}
-        kept = [v for uid, v in seen.read.items() if uid not in changed]
-        self._snapshots = {v._uid: dispatch.apply(read, (v,)) for v in kept}
+        self._snapshots = snapshots_of(seen)
         states = [state for _, state in self._states]
         closed = [x for x in variables if not isinstance(x, Resource)]
         self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
@@ -92,7 +88,7 @@ class Recomputation:
         everything = (*given, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in given])
         sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
-        with _replayed(self._states), GradientTape(watch_accessed_variables=False) as tape:
+        with replayed(self._states), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])
             with Snapshots(self._snapshots):
                 result = self._fn(*args, **kwargs)
@@ -104,40 +100,6 @@ class Recomputation:
 
 def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
-
-
-class Snapshots(dispatch.BlockInterpreter):
-    """Answers reads of some variables with what they were, in functions that are called, too."""
-
-    def __init__(self, values: dict[int, Any]) -> None:
-        self._values = values
-
-    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-        assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        if op is read and inputs[0]._uid in self._values:
-            return self._values[inputs[0]._uid]
-        found = valued(op, inputs, attrs, self._values) if op.higher_order else (inputs, attrs)
-        if found is None:
-            raise GradientError(
-                f"recompute_grad: run again for its gradient, the function does something else than before: {op} now "
-                "changes a variable that it only read, or has a custom gradient that reads it; let what the function "
-                "does depend on its arguments alone"
-            )
-        return self.below.process(op, *found)
-
-
-@contextmanager
-def _replayed(states: Sequence[tuple[Any, Any]]) -> Iterator[None]:
-    """Runs its block with generators and variables in the given states, and puts them back into those that they had."""
-    before = []
-    try:
-        for variable, state in states:
-            before.append((variable, dispatch.apply(read, (variable,))))
-            dispatch.apply(assign_op, (variable, state))
-        yield
-    finally:
-        for variable, state in before:
-            dispatch.apply(assign_op, (variable, state))
 
 
 def _warn_of_io(name: str, lines: Sequence[source.Source | None]) -> None:

@@ -160,3 +160,23 @@ def test_a_persistent_tape_that_runs_a_call_once_more_gives_variables_the_values
         found.append([*tape.gradient(slopes, [x, model.u]), tape.gradient(curves[0], model.u)])
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
+
+
+def test_the_second_order_of_a_py_func_runs_it_again_on_variables_as_they_were() -> None:
+    v, n, x = ll.Variable(2.0, trainable=False), ll.Variable(1.0, trainable=False), ll.constant(3.0)
+
+    def host(t: Any) -> Any:
+        n.assign_add(1.0)
+        return t * t * v * n
+
+    F = ll.function(lambda x: ll.py_func(host, [x], ll.TensorSpec((), "float32")))
+    with ll.GradientTape() as second:
+        second.watch(x)
+        with ll.GradientTape() as first:
+            first.watch(x)
+            y = F(x)
+        v.assign(50.0)
+        n.assign(70.0)
+        slope = first.gradient(y, x)
+    assert (y.item(), slope.item(), second.gradient(slope, x).item()) == (36.0, 24.0, 8.0)
+    assert (v.item(), n.item()) == (50.0, 70.0)
