@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from limelight.graph.contents import inferred
 from limelight.graph.ir import Graph, Node, Value
 from limelight.registry import Op
 from limelight.spec import Spec
@@ -90,8 +91,7 @@ class Rewriter:
     ) -> Node:
         """A new node at the position, scope and device of `like`; its specs are inferred if they are not given."""
         if not specs:
-            found = op.infer(*[x.spec for x in inputs], *params)
-            specs = found if isinstance(found, tuple) else (found,)
+            specs = inferred(op, [x.spec for x in inputs], params)
         node = Node(op, inputs, params, specs, device=like.device, stack=like.stack, scope=like.scope)
         self.nodes.append(node)
         return node

@@ -63,6 +63,16 @@ class Scene:
         self._made.append(node)
         return node.outputs[0]
 
+    def promise(self, value: Value, spec: Spec) -> bool:
+        """Whether as much is known of `value` as `spec` says; a value made just now is given what was declared."""
+        if value.spec == spec:
+            return True
+        mine, made = value.spec, self._made and self._made[-1].outputs[0] is value
+        if not made or not isinstance(mine, TensorSpec) or not isinstance(spec, TensorSpec) or not _sharper(spec, mine):
+            return False
+        value.spec = spec
+        return True
+
     def literal(self, array: Any, dtype: Any) -> Value:
         """A new constant."""
         made = np.array(array, dtype=dtype)
@@ -76,6 +86,13 @@ class Scene:
     def alone(self, value: Value) -> bool:
         """Whether nothing else uses `value`, as far as is known."""
         return self.uses.get(value, 1) <= 1
+
+
+def _sharper(spec: TensorSpec, other: TensorSpec) -> bool:
+    """Whether `spec` knows all that `other` knows, and contradicts nothing."""
+    if (spec.dtype, spec.rank) != (other.dtype, other.rank):
+        return False
+    return all(n is None or n == m for m, n in zip(spec.shape, other.shape, strict=True))
 
 
 def uses_of(graph: Graph) -> dict[Value, int]:
@@ -127,7 +144,7 @@ def _first(scene: Scene, node: Node, rules: Sequence[Rule], makers: frozenset[st
     scene.at(node)
     for rule in rules:
         found = rule(scene, node, inputs)
-        if found is not None and found.value.spec == node.outputs[0].spec:
+        if found is not None and scene.promise(found.value, node.outputs[0].spec):
             return found
         scene.forget()  # more or less may be known of its shape than of what it would replace
     return None

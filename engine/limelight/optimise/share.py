@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ def share(graph: Graph) -> tuple[Graph, PassRecord]:
     for node in graph.nodes:
         key = _key(node, rewriter, written)
         earlier = first.get(key) if key is not None else None
-        if earlier is None:
+        if earlier is None or not _says_as_much(earlier, node):
             kept = rewriter.keep(node)
             if key is not None:
                 first[key] = kept
@@ -37,6 +38,11 @@ def share(graph: Graph) -> tuple[Graph, PassRecord]:
             rewriter.replace(node, earlier.outputs, by=earlier)
             recorder.note("common subexpression", f"an earlier {node.op} computes the same", (node,), (earlier,))
     return recorder.finish(rewriter)
+
+
+def _says_as_much(earlier: Node, node: Node) -> bool:
+    """Whether the same sizes are known of what both compute: they may have been declared for one of them only."""
+    return all(map(operator.eq, [x.spec for x in earlier.outputs], [x.spec for x in node.outputs]))
 
 
 def _key(node: Node, rewriter: Rewriter, written: dict[Value, int]) -> tuple[Any, ...] | None:

@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.graph import parse
+from limelight.graph import Graph, Node, Value, parse
+from limelight.graph.build import Rewriter
 from limelight.optimise import algebra, rounding, views
 from limelight.optimise.prune import prune
+from limelight.optimise.share import share
 from limelight.optimise.simplify import simplify, simplify_exactly
+from limelight.registry import get
+from limelight.spec import TensorSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -278,3 +282,29 @@ def test_gradients_are_those_of_the_program_as_it_was_written() -> None:
         tape.watch(x)
         y = f(x)
     assert tape.gradient(y, x).item() == 4.0
+
+
+UNKNOWN = "  input %0: f32[?]  x\n  input %1: f32[?]  y\n"
+
+
+@pytest.mark.parametrize("apply", [simplify, share])
+def test_declared_sizes_stay_known(apply: Any) -> None:
+    """A graph may know more of a result than its op's rule does; what replaces the result then knows as much."""
+    lines = ["%2: f32[?] = negative(%1)", "%3: f32[?] = add(%0, %2)", "%4: f32[3] = add(%0, %2)", "return %3, %4"]
+    better, record = run(apply, body(*lines, inputs=UNKNOWN))
+    assert [str(value.spec) for value in better.outputs] == ["f32[?]", "f32[3]"]
+    assert len(record.changes) == (2 if apply is simplify else 0)
+    assert ops(prune(better)[0])[-1] == ("subtract" if apply is simplify else "add")
+
+
+def test_what_knows_less_and_exists_already_takes_no_place() -> None:
+    lines = [constant(2, "-0.0"), "%3: f32[3] = add(%0, %2)", "return %3"]
+    better, record = run(simplify, body(*lines, inputs=UNKNOWN))
+    assert (str(better.outputs[0].spec), record.changes) == ("f32[3]", [])
+
+
+def test_new_nodes_know_the_sizes_that_vectors_of_sizes_hold() -> None:
+    x = Value(TensorSpec((None, 3)))
+    like = Node(get("tanh"), (x,), (), [x.spec])
+    made = Rewriter(Graph("g", [x], [], [])).add(like, get("shape_of"), (x,), ())
+    assert made.outputs[0].spec.content == (None, 3)
