@@ -19,7 +19,7 @@ from limelight import config as config
 from limelight import errors as errors
 from limelight import events as events
 from limelight import fft as fft
-from limelight import habits
+from limelight import frames, habits
 from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
@@ -84,6 +84,7 @@ for _name, _value in list(globals().items()):
     if isinstance(_value, ModuleType) and _value.__name__.startswith("limelight.ops."):
         del globals()[_name]  # a family of ops, which came along with the names that it lists
 __version__ = "0.1.0"
+frames.hide_at_exit()
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, Final
+from types import CodeType, TracebackType
+from typing import Any, Final, TypeVar
 
 from limelight import source
 from limelight.errors import LimelightError, is_user_error
@@ -15,6 +17,8 @@ _shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
 _displays: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 """Who hides frames when it prints a traceback, so that nothing need be cut off here: a notebook."""
 _MOST_CAUSES: Final = 20
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+_acting: Final[set[CodeType]] = set()
 
 
 def shown() -> bool:
@@ -30,9 +34,10 @@ def left_to(display: Any, on: bool = True) -> None:
 class show_library_frames:  # noqa: N801  # used as a function
     """Makes tracebacks show the frames of limelight as well, in the whole process, or hides them again.
 
-    They are hidden by default in what staged functions raise: between the call and the user's line that it is about
-    there is nothing to see, unless limelight itself is at fault, which is shown whole in any case. As a `with` block it
-    ends with the block. In a notebook it does what `%xmode --show` does, for limelight alone.
+    They are hidden by default in what staged functions raise, and in what a script ends with: between the call and the
+    user's line that it is about there is nothing to see, unless limelight itself is at fault, which is shown whole in
+    any case. As a `with` block it ends with the block. In a notebook it does what `%xmode --show` does, for limelight
+    alone.
 
     >>> import limelight as ll
     >>> import traceback
@@ -81,6 +86,12 @@ def trim(error: BaseException) -> None:
         current = cause
 
 
+def in_place_of_python(function: _Fn) -> _Fn:
+    """Marks a function of ours that does what a line of the user's says: what Python raises in it is his mistake."""
+    _acting.add(function.__code__)
+    return function
+
+
 def is_at_fault(error: BaseException) -> bool:
     """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError.
 
@@ -91,7 +102,38 @@ def is_at_fault(error: BaseException) -> bool:
         return False
     while tb.tb_next is not None:
         tb = tb.tb_next
-    return _is_library(tb)
+    return _is_library(tb) and tb.tb_frame.f_code not in _acting
+
+
+def hide_at_exit() -> None:
+    """Trims what ends a script or a thread before it is printed, by `sys.excepthook` and `threading.excepthook`.
+
+    Whoever printed it before does so still. Other errors are none of our business.
+    """
+    report, report_thread = sys.excepthook, threading.excepthook
+
+    def at_exit(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        if _passed_through(tb):
+            trim(error)
+            sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins
+        report(kind, error, tb)
+
+    def at_end_of_thread(given: threading.ExceptHookArgs) -> None:
+        if given.exc_value is not None and _passed_through(given.exc_traceback):
+            trim(given.exc_value)
+            parts = (given.exc_type, given.exc_value, given.exc_value.__traceback__, given.thread)
+            given = threading.ExceptHookArgs(parts)
+        report_thread(given)
+
+    sys.excepthook, threading.excepthook = at_exit, at_end_of_thread
+
+
+def _passed_through(tb: TracebackType | None) -> bool:
+    while tb is not None:
+        if source.is_engine(tb.tb_frame.f_code):
+            return True
+        tb = tb.tb_next
+    return False
 
 
 def without(tb: TracebackType | None, hidden: Callable[[TracebackType], bool]) -> TracebackType | None:

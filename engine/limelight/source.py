@@ -58,7 +58,13 @@ class Source(NamedTuple):
         return f"{self.label} line {self.line}"
 
 
-class ScopedSource(Source):
+class GradientSource(Source):
+    """The same, for what a gradient does: `of` is the op whose rule it is."""
+
+    of: str = ""
+
+
+class ScopedSource(GradientSource):
     """The same, with the name scope in which an op ran."""
 
     scope: str = ""
@@ -98,6 +104,11 @@ def is_library_file(name: str) -> bool:
             library_files.clear()
         library_files[name] = known
     return known
+
+
+def is_engine(code: CodeType) -> bool:
+    """Whether `code` is limelight's own, rather than something else that is hidden."""
+    return code.co_filename.startswith((_ENGINE_ROOT, GENERATED_PREFIX))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -151,6 +162,15 @@ class _Pretence(threading.local):
 
 
 _pretence = _Pretence()
+
+
+def of_gradient(line: Source, op: str) -> Source:
+    """`line`, of an op, for the gradient of that op."""
+    made = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
+    if isinstance(made, ScopedSource) and isinstance(line, ScopedSource):
+        made.scope = line.scope
+    made.of = op
+    return made
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def test_would_takes_braces_and_dollars_as_code(notebook):
         ("--would", "write a call"),
         ("--would len(x)", "'len' is a builtin_function_or_method, not a staged function"),
         ("--would step(x, y)", "NameError: name 'y' is not defined"),
-        ("--would step(x, 1, 2)", "too many positional arguments"),
+        ("--would step(x, 1, 2)", "takes from 1 to 2 positional arguments but 3 were given"),
         ("--diff 1", "expected 2 arguments"),
         ("step --diff 1 2", "step has no trace #2; its traces: #1"),
         ("step --expect 1", "--expect counts the traces of a cell"),

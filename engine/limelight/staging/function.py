@@ -143,8 +143,12 @@ class Function:
         """
         if self._declared is not None and not args and not kwargs:
             args = tuple(self._declared)
-        call = self._call(args, kwargs, abstract=True)
-        return self._find(call.key) or self._trace_once(call, run=False)
+        try:
+            call = self._call(args, kwargs, abstract=True)
+            return self._find(call.key) or self._trace_once(call, run=False)
+        except Exception as error:
+            frames.trim(error)
+            raise
 
     def explain(self, *args: Any, **kwargs: Any) -> Prediction:
         """Whether this call would hit or miss, and why, or what it would raise; nothing is traced or run.

@@ -27,6 +27,7 @@ from limelight.errors import DTypeError, SignatureError, mark_user_error
 from limelight.nest import Structure
 from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec, VariableSpec
+from limelight.staging import refused
 from limelight.tensor import Tensor, wrap
 from limelight.variables import Variable
 
@@ -134,6 +135,7 @@ class Signature:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name
         self.inspected = inspect.signature(function)
+        self._called = refused.called(function, name)
         parameters = list(self.inspected.parameters.values())
         simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = {p.kind: p.name for p in parameters}
@@ -153,9 +155,10 @@ class Signature:
         try:
             bound = self.inspected.bind(*args, **kwargs)
         except TypeError as error:
-            refused = TypeError(f"{self.name}() {error}")
-            mark_user_error(refused)
-            raise refused from None
+            said = refused.words(self._called, self.inspected, args, kwargs)
+            mistake = TypeError(said or f"{self.name}() {error}")
+            mark_user_error(mistake)
+            raise mistake from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 

@@ -108,7 +108,7 @@ def test_of_a_sparse_gradient_nothing_is_made_dense() -> None:
 
 def test_arguments_that_do_not_fit_are_predicted_too() -> None:
     f = ll.function(lambda v, n=1: v, name="f")
-    assert str(asked(f)) == "`f` would raise TypeError: f() missing a required argument: 'v'"
+    assert str(asked(f)) == "`f` would raise TypeError: f() missing 1 required positional argument: 'v'"
     assert "SignatureError: f: argument `n`: a set cannot be part of a cache key" in str(asked(f, x, {1}))
 
 

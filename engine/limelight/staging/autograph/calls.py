@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from limelight import source
 from limelight.dispatch import apply
+from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import iterating, mutation
 from limelight.staging.autograph.compiling import MARK, converted
@@ -39,6 +40,7 @@ _AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompu
 """Functions of ours that look at a function's identity, or run it on values."""
 
 
+@in_place_of_python
 def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any) -> Any:
     """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
     kind = type(function)
@@ -108,6 +110,7 @@ def _has_deciding(x: Any) -> bool:
     return isinstance(x, list | tuple) and any(map(decides, x))
 
 
+@in_place_of_python
 def _len(x: Any) -> Any:
     return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else iterating.count_of(x)
 
@@ -115,6 +118,7 @@ def _len(x: Any) -> Any:
 def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
     """`min` or `max` of several scalars, some of them tensors."""
 
+    @in_place_of_python
     def extreme(*args: Any, **kwargs: Any) -> Any:
         items = args if len(args) > 1 else tuple(args[0])
         if kwargs or not any(map(decides, items)) or any(as_tensor(x).ndim for x in items):

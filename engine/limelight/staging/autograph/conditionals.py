@@ -8,6 +8,7 @@ from typing import Any
 from limelight import source
 from limelight.dispatch import apply
 from limelight.errors import ControlFlowError, LimelightError
+from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import placing
 from limelight.staging.autograph.context import refuse_in_try
@@ -24,6 +25,7 @@ SetState = Callable[[Any], None]
 _WORDS = Words("this `if`", "in the `if` branch", "in the `else` branch")
 
 
+@in_place_of_python
 def if_stmt(
     test: Any,
     body: Callable[[], None],
@@ -114,6 +116,7 @@ def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
         ) from error
 
 
+@in_place_of_python
 def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], said: str) -> Any:
     """`if_true() if test else if_false()`."""
     if not decides(test):
@@ -127,6 +130,7 @@ def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], s
     return join(pred, true, false, ["the value"], words)[0]
 
 
+@in_place_of_python
 def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
     """An `assert`: checked now, or, if a tensor decides, each time that the graph runs."""
     if not decides(test):

@@ -8,6 +8,7 @@ from typing import Any
 
 from limelight import source
 from limelight.errors import ControlFlowError, SymbolicValueError
+from limelight.frames import in_place_of_python
 
 
 class Converted:
@@ -30,6 +31,7 @@ class Converted:
         return explained(lambda: as_converted(method)(instance(), *args, **kwargs))
 
 
+@in_place_of_python
 def explained(run: Callable[[], Any]) -> Any:
     """The result of `run()`; errors that only the conversion can explain are explained."""
     try:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from limelight.dispatch import apply
 from limelight.errors import ControlFlowError, DTypeError
+from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.branches import tracing
 from limelight.tensor import Tensor, as_tensor
@@ -59,6 +60,7 @@ def count_of(rows: Tensor) -> Any:
     return known if known is not None else apply(get("shape_of"), (rows,))[0]
 
 
+@in_place_of_python
 def range_(*given: Any) -> Steps:
     """`range` with a tensor among its arguments."""
     numbers = [x if isinstance(x, int) else as_tensor(x) for x in given]
@@ -80,6 +82,7 @@ def range_(*given: Any) -> Steps:
     return Steps(count, None, lambda k, row: start + k * step)
 
 
+@in_place_of_python
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     """`enumerate` of what a graph goes over."""
     inner = steps(iterable)
@@ -88,6 +91,7 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     return Steps(inner.count, inner.rows, lambda k, row: (start + k, inner.value(k, row)))
 
 
+@in_place_of_python
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     """`zip`, where at least one of its arguments is gone over in a graph."""
     found = [steps(x) for x in iterables]
@@ -116,6 +120,7 @@ def _zipped(parts: list[Steps], k: Any, row: Any) -> tuple[Any, ...]:
     return tuple([x.value(k, next(feed) if x.rows is not None else None) for x in parts])
 
 
+@in_place_of_python
 def reversed_(iterable: Any) -> Any:
     """`reversed` of what a graph goes over."""
     inner = steps(iterable)

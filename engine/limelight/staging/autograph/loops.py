@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.dispatch import apply
+from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import conditionals, iterating
 from limelight.staging.autograph.carrying import Carried
@@ -24,6 +25,7 @@ _FOR = "this `for` loop"
 _SKIPPED = Words("an earlier `break` or `return`", "in the loop", "before it")
 
 
+@in_place_of_python
 def while_stmt(
     test: Callable[[], Any],
     body: Callable[[], None],
@@ -113,6 +115,7 @@ def for_stmt(
         _until(carried, steps, extra_test, body)
 
 
+@in_place_of_python
 def _unrolled(
     iterated: Any,
     extra_test: Callable[[], Any] | None,

@@ -10,6 +10,7 @@ from limelight import dtypes
 from limelight.batching import Batched
 from limelight.dispatch import apply
 from limelight.errors import ControlFlowError
+from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph.joining import Ran, Words, join, trace_block
 from limelight.staging.autograph.reaching import reachable
@@ -39,11 +40,13 @@ def truth(x: Any, what: str = "a condition") -> Tensor:
     return found if found.ndim == 0 else found.reshape(())
 
 
+@in_place_of_python
 def not_(x: Any) -> Any:
     """`not x`."""
     return apply(get("logical_not"), (truth(x, "the operand of `not`"),)) if decides(x) else not x
 
 
+@in_place_of_python
 def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """`first and second`; where a tensor decides, `second` runs only if `first` is true."""
     x = first()
@@ -52,6 +55,7 @@ def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     return _joined("and", x, second)
 
 
+@in_place_of_python
 def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """`first or second`; where a tensor decides, `second` runs only if `first` is false."""
     x = first()
@@ -84,6 +88,7 @@ def _is_harmless(ran: Ran) -> bool:
     return boolean and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
 
 
+@in_place_of_python
 def all_(items: Any) -> Any:
     """`all(items)`, of which Python sees to what it knows: it stops at the first item that is false."""
     undecided: Any = True
@@ -95,6 +100,7 @@ def all_(items: Any) -> Any:
     return undecided
 
 
+@in_place_of_python
 def any_(items: Any) -> Any:
     """`any(items)`; the same the other way round."""
     undecided: Any = False
@@ -110,6 +116,7 @@ def _given(x: Any) -> Callable[[], Any]:
     return lambda: x
 
 
+@in_place_of_python
 def contains(x: Any, items: Any) -> Any:
     """`x in items`."""
     if isinstance(items, Tensor | Variable) and len(items.shape) == 1 and (decides(x) or decides(items)):
@@ -146,6 +153,7 @@ _SIGNS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+@in_place_of_python
 def compare(left: Any, signs: Sequence[str], operands: Sequence[Callable[[], Any]]) -> Any:
     """`a < b() <= c()`: each operand is worked out once, and only if those before it held."""
     right = operands[0]()

@@ -6,6 +6,7 @@ from typing import Any
 
 from limelight import source
 from limelight.errors import ControlFlowError
+from limelight.frames import in_place_of_python
 
 
 class Undefined:
@@ -16,6 +17,7 @@ class Undefined:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @in_place_of_python
     def read(self) -> Any:
         """What reading the variable does."""
         raise UnboundLocalError(
