@@ -14,17 +14,16 @@ from limelight import dispatch
 from limelight.batching import Batcher, Shared, Site, rule
 from limelight.batching.batched import batched
 from limelight.batching.rules import front, repeated
-from limelight.dtypes import bool_, int32
+from limelight.dtypes import bool_
 from limelight.graph.ir import Graph
 from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.branch_gradient import branches_of, with_branches
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
-from limelight.staging.invariants import Place
-from limelight.staging.loop_gradient import Record, while_forward
+from limelight.staging.loop_gradient import while_forward
 from limelight.staging.switch import checked_index, switch_op
-from limelight.tensor import Tensor, as_tensor, constant
+from limelight.tensor import Tensor, as_tensor
 from limelight.trace import Tracer, replay
 
 Flags = tuple[bool, ...]
@@ -72,10 +71,9 @@ def _trace(
     count: int | None,
     forced: Flags,
     body: Callable[[list[Any]], list[Any]],
-    specs: Sequence[Spec] = (),
 ) -> Many | None:
-    """`body` for many examples, with inputs of `specs`, or as `like` has them."""
-    name, specs = like.name, specs or [value.spec for value in like.inputs]
+    """`body` for many examples, with inputs as `like` has them."""
+    name, specs = like.name, [value.spec for value in like.inputs]
     with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"many_{name}") as tracer:
         inputs = [tracer.add_input(_wider(s, count) if m else s) for s, m in zip(specs, mask, strict=True)]
         if count is not None:
@@ -195,10 +193,8 @@ def _while(site: Site) -> Any:
     inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
     if site.op != "while_forward":
         return shown(dispatch.apply(site.op, inputs, (asked.function, step.function, n, limit)), mask[:n])
-    record = site.attrs[4]
-    results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, record))
-    stacks = _stacks(results[n + 1 :], record.places, mask, step.mask)
-    return (*shown(results[:n], mask[:n]), Shared(results[n]), *stacks)
+    results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, None))
+    return (*shown(results[:n], mask[:n]), Shared(results[n]), *_stacks(results[n + 1 :], step.mask[n:]))
 
 
 def _after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
@@ -206,55 +202,45 @@ def _after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
     return None if found is None else tuple([m or (i < n and found.mask[i]) for i, m in enumerate(mask)])
 
 
-def _stacks(stacks: Sequence[Any], places: Sequence[Place], inputs: Flags, outputs: Flags) -> list[Any]:
+def _stacks(stacks: Sequence[Any], mask: Flags) -> list[Any]:
     """The stacks have iterations first, then examples; examples shall come first."""
-    return [
-        front(stack, 1) if (inputs if where == "input" else outputs)[i] else Shared(stack)
-        for stack, (where, i) in zip(stacks, places, strict=True)
-    ]
+    return [front(stack, 1) if m else Shared(stack) for stack, m in zip(stacks, mask, strict=True)]
 
 
 def _masked(site: Site, mask: Flags) -> Any:
-    """A loop that goes on while any example does; those that are done keep their values, and their own count."""
+    """A loop that goes on while any example does; those that are done keep their values, and rest."""
     condition, body, n, limit = site.attrs[:4]
     if not _pure(condition, body):
         return NotImplemented
-    key = ("masked", body, mask, count_of(site))
+    recorded = site.op == "while_forward"
+    key = ("masked", body, mask, count_of(site), recorded)
     if key not in condition.pairs:
-        condition.pairs[key] = _masked_functions(site, mask)
+        condition.pairs[key] = _masked_functions(site, mask, recorded)
     going, step = condition.pairs[key]
     note(site, going, step)
-    leading = [site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))]
-    inputs = (*leading[:n], repeated(constant(0, int32), site.size), *leading[n:])
-    if site.op != "while_forward":
-        results = dispatch.apply(site.op, inputs, (going.function, step.function, n + 1, limit))
-        return tuple(results[:n])
-    record = site.attrs[4]
-    kept = tuple([(where, i if where == "input" or i < n else i + 1) for where, i in record.places])
-    params = (going.function, step.function, n + 1, limit, Record(record.pair, kept, ()))
-    results = dispatch.apply(while_forward, inputs, params)
-    return (*results[: n + 1], *_stacks(results[n + 2 :], kept, mask, step.mask))
+    inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
+    if not recorded:
+        return dispatch.apply(site.op, inputs, (going.function, step.function, n, limit))
+    results = dispatch.apply(while_forward, inputs, (going.function, step.function, n, limit, None))
+    return (*results[:n], *_stacks(results[n + 1 :], step.mask[n:]))
 
 
-def _masked_functions(site: Site, mask: Flags) -> tuple[Many, Many]:
-    """Whether any example goes on, and one step for those that do. Behind the variables stands each one's count."""
+def _masked_functions(site: Site, mask: Flags, recorded: bool) -> tuple[Many, Many]:
+    """Whether any example goes on, and one step for those that do, which of a recorded loop says which these are."""
     condition, body, n = site.attrs[:3]
-    like = [value.spec for value in body.graph.inputs]
-    specs = [*like[:n], known((), int32), *like[n:]]
-    wider = (*mask[:n], True, *mask[n:])
 
     def goes_on(given: list[Any]) -> Any:
-        return replay(condition.graph, [*given[:n], *given[n + 1 :]])[0].reshape(())
+        return replay(condition.graph, given)[0].reshape(())
 
     def step(given: list[Any]) -> list[Any]:
         going = goes_on(given)
-        results = replay(body.graph, [*given[:n], *given[n + 1 :]])
+        results = replay(body.graph, given)
         variables = [going.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
-        return [*variables, given[n] + going.astype(int32), *results[n:]]
+        return [*variables, going, *results[n:]] if recorded else variables
 
     count = count_of(site)
-    asked = _trace(condition.graph, wider, count, (), lambda given: [goes_on(given)], specs)
-    stepping = _trace(body.graph, wider, count, (True,) * (n + 1), step, specs)
+    asked = _trace(condition.graph, mask, count, (), lambda given: [goes_on(given)])
+    stepping = _trace(body.graph, mask, count, (True,) * (n + recorded), step)
     assert asked is not None, "a condition is a tensor"
     assert stepping is not None, "it could be had without a mask"
     graph = asked.function.graph

@@ -19,8 +19,8 @@ from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond, cond_op, infer_cond, run_cond
 from limelight.staging.gradient import Pair, call, pair_of, watched_mask
+from limelight.staging.stacks import kind_of, look_up, zeros_on
 from limelight.staging.switch import infer_switch, run_switch, switch, switch_op
-from limelight.tape import zeros
 
 
 def branches_of(attrs: tuple[Any, ...]) -> tuple[GraphFunction, ...]:
@@ -115,7 +115,7 @@ def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     pairs: Pairs = attrs[-1]
     connected = zip(inputs[1:], pairs.connected, strict=True)
-    sizes = tuple([(x.sizes(), x.dtype) if c else None for x, c in connected])
+    sizes = tuple([kind_of(x) if c else None for x, c in connected])
     return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), sizes)
 
 
@@ -127,6 +127,7 @@ def _pull(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple
     for pair, kept in zip(pairs.each, residuals, strict=True):
         wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
         halves.append((*pair.backward(wanted, given), (*kept, *[s for s in seeds if s is not None])))
+    look_up(sizes)
     targets = sorted({i for _, found, _ in halves for i in found})
     results: list[Any] = [None] * len(needed)
     if targets:
@@ -149,7 +150,7 @@ def _branch_pull(
     """The backward pass of one branch: a gradient for each target, zeros where this branch does not use it."""
     values = dispatch.apply(call, operands, (backward,)) if found else ()
     gradients = dict(zip(found, values, strict=True))
-    return tuple([gradients[i] if i in gradients else zeros(*sizes[i]) for i in targets])
+    return tuple([gradients[i] if i in gradients else zeros_on(*sizes[i]) for i in targets])
 
 
 cond_forward: Op = defop(

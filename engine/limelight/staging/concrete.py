@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from limelight.devices import CPU0, Device
 from limelight.executors import plan
 from limelight.graph.effects import Effects, effects_of_graph
-from limelight.graph.ir import Graph, Value
+from limelight.graph.ir import Graph
 from limelight.optimise.pipeline import Optimised, optimise
 
 _ids = itertools.count(1)
@@ -67,63 +67,8 @@ class GraphFunction:
         return optimise(self.graph)
 
     @cached_property
-    def hollow(self) -> frozenset[int]:
-        """The outputs that may stand empty, at least in part, since another branch than theirs was taken."""
-        return self.blanks | {i for i, value in enumerate(self.graph.outputs) if _may_be_empty(value)}
-
-    @cached_property
-    def ragged(self) -> dict[int, frozenset[int]]:
-        """The outputs that are stacks of inner loops, and which of their axes count iterations.
-
-        An outer loop may pad these to the longest: the backward loop knows how many iterations there were.
-        """
-        found = {i: _loop_axes(value) for i, value in enumerate(self.graph.outputs)}
-        return {i: axes for i, axes in found.items() if axes}
-
-    @cached_property
     def effects(self) -> Effects:
         return effects_of_graph(self.graph)
 
     def __repr__(self) -> str:
         return f"<graph function {self.name}: {len(self.graph.nodes)} nodes>"
-
-
-def _may_be_empty(value: Value) -> bool:
-    node, i = value.node, value.index
-    if node is None or not node.op.higher_order:
-        return False
-    if node.op.name.startswith("while"):  # its stacks, which stand behind the variables and a count
-        n, records = node.params[2], node.params[4:]
-        place = records[0].places[i - n - 1] if records and i > n else ("input", 0)
-        return place[0] == "output" and place[1] in _hollow(node.functions[1])
-    return any(i in _hollow(function) for function in node.functions)
-
-
-def _loop_axes(value: Value) -> frozenset[int]:
-    node, i = value.node, value.index
-    if node is None or not node.op.higher_order:
-        return frozenset()
-    if node.op.name.startswith("while"):
-        n, records = node.params[2], node.params[4:]
-        if not records or i <= n:
-            return frozenset()
-        where, place = records[0].places[i - n - 1]
-        return frozenset([0]) | (_behind(node.functions[1], place) if where == "output" else frozenset())
-    if node.op.name.startswith("scan"):
-        return _behind(node.functions[0], i) if i >= node.params[1] else frozenset()
-    return frozenset().union(*[_ragged(function).get(i, frozenset()) for function in node.functions])
-
-
-def _behind(function: Any, i: int) -> frozenset[int]:
-    """The axes of a row as axes of the stack of all rows."""
-    return frozenset([axis + 1 for axis in _ragged(function).get(i, ())])
-
-
-def _ragged(function: Any) -> dict[int, frozenset[int]]:
-    found: dict[int, frozenset[int]] = getattr(function, "ragged", {})
-    return found
-
-
-def _hollow(function: Any) -> frozenset[int]:
-    found: frozenset[int] = getattr(function, "hollow", frozenset())
-    return found

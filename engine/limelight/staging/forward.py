@@ -20,8 +20,7 @@ from limelight.staging.branch_gradient import branches_of, cond_forward, switch_
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call, call_forward
-from limelight.staging.invariants import Place
-from limelight.staging.loop_gradient import Record, while_forward
+from limelight.staging.loop_gradient import while_forward
 from limelight.staging.loop_op import while_op
 from limelight.staging.py_func import PythonCall, again_call, py_func_backward, py_func_forward, py_func_op
 from limelight.staging.switch import switch_op
@@ -177,42 +176,15 @@ def _push_while(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[A
 
 def _push_while_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     """The stacks that the loop leaves behind have tangents, too: stacks of the tangents of each iteration."""
-    _, body, n, limit, record = attrs
+    _, body, n, limit, _ = attrs
     loop = _pushed_loop(inputs, tangents, attrs)
     wider = n + len(loop.moving)
-    places = _Places(n, len(body.graph.outputs), loop.moving, loop.body.moving)
-    kept = [places.of_value(place) for place in record.places]
-    extra = [places.of_tangent(place) for place in record.places]
-    observed = (*kept, *present(extra))
-    params = (loop.condition, loop.body.function, wider, limit, Record(record.pair, observed, ()))
+    params = (loop.condition, loop.body.function, wider, limit, None)
     results = dispatch.apply(while_forward, loop.operands, params)
     values, moved = parted(results[:wider], n, loop.moving)
-    stacks = results[wider + 1 :]
-    feed = iter(stacks[len(kept) :])
-    of_stacks = [None if place is None else next(feed) for place in extra]
-    return (*values, results[wider], *stacks[: len(kept)]), [*moved, None, *of_stacks]
-
-
-class _Places(NamedTuple):
-    """Where the values of a loop's body, and their tangents, are in the pushed body."""
-
-    n: int
-    n_outputs: int
-    variables: tuple[int, ...]  # those that move
-    outputs: tuple[int, ...]  # of the body, those that move
-
-    def of_value(self, place: Place) -> Place:
-        where, i = place
-        return place if where == "input" or i < self.n else (where, i + len(self.variables))
-
-    def of_tangent(self, place: Place) -> Place | None:
-        where, i = place
-        if i < self.n:
-            return (where, self.n + self.variables.index(i)) if i in self.variables else None
-        if i not in self.outputs:
-            return None
-        others = [k for k in self.outputs if k >= self.n]
-        return where, self.n_outputs + len(self.variables) + others.index(i)
+    of_rows = [i - n for i in loop.body.moving if i >= n]
+    stacks, of_stacks = parted(results[wider + 1 :], len(body.graph.outputs) - n, of_rows)
+    return (*values, results[wider], *stacks), [*moved, None, *of_stacks]
 
 
 # Python functions run under an accumulator

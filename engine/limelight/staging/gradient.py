@@ -171,11 +171,11 @@ def infer_outputs(graph: Graph, specs: Sequence[Spec]) -> tuple[Spec, ...]:
     found: dict[Value, Any] = dict(zip(graph.inputs, specs, strict=True))
     for node in graph.nodes:
         result = inferred(node.op, [found[value] for value in node.inputs], node.params)
-        found.update(zip(node.outputs, map(_sharper, result, node.outputs), strict=True))
+        found.update(zip(node.outputs, map(sharper, result, node.outputs), strict=True))
     return tuple(found[value] for value in graph.outputs)
 
 
-def _sharper(found: Spec, value: Value) -> Spec:
+def sharper(found: Spec, value: Value) -> Spec:
     """`found` with the sizes that it does not know and the graph does."""
     declared = value.spec
     if not isinstance(found, TensorSpec) or not isinstance(declared, TensorSpec) or None not in found.shape:

@@ -136,7 +136,7 @@ class Loop(NamedTuple):
 
 
 def _kept_specs(leaves: Sequence[Tensor], invariants: Any, names: Sequence[str]) -> list[TensorSpec]:
-    specs = [x.spec for x in leaves]
+    specs = [known(x.shape, x.dtype) for x in leaves]  # not what is known of the elements: these change
     if invariants is None:
         return specs
     if len(invariants) != len(specs):

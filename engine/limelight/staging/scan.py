@@ -107,7 +107,8 @@ class Scan(NamedTuple):
     def trace(self) -> Traced:
         """Traces the function once."""
         n, m = len(self.carry), len(self.xs)
-        specs = [x.spec for x in self.carry] + [known(x.shape[1:], x.dtype) for x in self.xs]
+        specs = [known(x.shape, x.dtype) for x in self.carry]  # not what is known of the elements: these change
+        specs += [known(x.shape[1:], x.dtype) for x in self.xs]
         names = self._names() + (nest.paths(self.of_xs, "x") if self.of_xs is not None else [])
         name = getattr(self.fn, "__name__", "body")
         return trace_branch(

@@ -16,6 +16,7 @@ from limelight.graph.ir import Graph, Value
 from limelight.registry import Op, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.gradient import infer_outputs
+from limelight.staging.uneven import uneven_results
 from limelight.tensor import Tensor, as_tensor
 
 
@@ -56,13 +57,9 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
     steps = _number(xs, length)
     if steps == 0:
-        return (*carry, *[_empty(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
-    hollow = getattr(body, "hollow", ())
-    ragged = getattr(body, "ragged", {})
-    columns = [
-        _Column(xp, v.spec, steps, i in hollow, ragged.get(i, frozenset()))
-        for i, v in enumerate(body.graph.outputs[n:], n)
-    ]
+        return (*carry, *[empty_stack(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
+    uneven = uneven_results(body.graph)
+    columns = [_Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
     run = body.run
     for k in range(steps - 1, -1, -1) if reverse else range(steps):
         outputs = run(*carry, *[x[k] for x in xs], *captures)
@@ -72,7 +69,7 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     return (*carry, *[column.result() for column in columns])
 
 
-def _empty(xp: Any, graph: Graph, n: int, carry: Sequence[Any], value: Value) -> Any:
+def empty_stack(xp: Any, graph: Graph, n: int, carry: Sequence[Any], value: Value) -> Any:
     """A stack of no rows. Where a row is a carry its sizes are known, other sizes that are not count as 0."""
     if not isinstance(value.spec, TensorSpec):
         return []
@@ -92,75 +89,63 @@ def _number(xs: Sequence[Any], length: int | None) -> int:
 class _Column:
     """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
 
-    __slots__ = ("_hollow", "_ragged", "_rows", "_spec", "_steps", "_xp", "array")
+    __slots__ = ("_rows", "_spec", "_steps", "_uneven", "_xp", "array")
 
-    def __init__(self, xp: Any, spec: Any, steps: int, hollow: bool, ragged: frozenset[int]) -> None:
-        self._hollow = hollow  # whether a row may be empty, standing for what another branch would have left
-        self._ragged = ragged  # the axes along which rows may be shorter: iterations of a loop inside
+    def __init__(self, xp: Any, spec: Any, steps: int, uneven: bool) -> None:
+        self._uneven = uneven  # whether rows may have other sizes, and are filled up
         self._xp = xp
         self._spec = spec
         self._steps = steps
         self.array: Any = None
-        self._rows: list[Any] | None = None
+        self._rows: dict[int, Any] = {}  # those that are not in the array
 
     def put(self, k: int, row: Any) -> None:
-        if self.array is not None and row.shape == self.array.shape[1:]:
+        if self.array is not None:
+            if row.shape == self.array.shape[1:]:
+                self.array[k] = row
+            elif self._uneven:
+                self._rows[k] = row
+            else:
+                raise _varying("scan", self.array.shape[1:], row.shape, k)
+        elif not self._rows and isinstance(row, (np.ndarray, np.generic)):
+            self.array = np.empty((self._steps, *row.shape), row.dtype)
             self.array[k] = row
-        elif self._rows is None and not self._ragged and isinstance(row, (np.ndarray, np.generic)):
-            self._make_room(k, row)
         else:
-            if self._rows is None:
-                self._rows = [None] * self._steps
             self._rows[k] = row
 
-    def _make_room(self, k: int, row: Any) -> None:
-        """For the first row, and for the first one that is not empty."""
-        if self._hollow and self.array is not None and not row.size:
-            self.array[k] = 0
-        elif self.array is None or (self._hollow and not self.array.size):
-            make = np.zeros if self._hollow else np.empty
-            self.array = make((self._steps, *row.shape), row.dtype)
-            self.array[k] = row
-        else:
-            raise _uneven(self.array.shape[1:], row.shape, k)
-
     def result(self) -> Any:
-        if self.array is not None:
+        if not self._rows:
             return self.array
-        rows = self._rows or []
-        if not isinstance(self._spec, TensorSpec):
-            return rows
-        rows = filled_up(self._xp, rows, self._hollow, self._ragged)
-        k = next((k for k, row in enumerate(rows) if row.shape != rows[0].shape), None)
-        if k is not None:
-            raise _uneven(rows[0].shape, rows[k].shape, k)
-        return self._xp.stack(rows)
+        if self.array is not None:
+            self._rows = dict(enumerate(self.array)) | self._rows
+        rows = [self._rows[k] for k in range(self._steps)]
+        return stacked("scan", self._xp, rows, self._spec, self._uneven)
 
 
-def _uneven(shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
+def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> Any:
+    """The rows of all steps, at least one; those of different sizes are filled up with zeros if they are `uneven`."""
+    if not isinstance(spec, TensorSpec):
+        return list(rows)
+    shape = rows[0].shape
+    k = next((k for k, row in enumerate(rows) if row.shape != shape), None)
+    if k is None:
+        return xp.stack(rows)
+    if not uneven:
+        raise _varying(op, shape, rows[k].shape, k)
+    largest = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
+    if xp is not np:
+        return xp.stack([xp.pad(row, [(0, n - m) for n, m in zip(largest, row.shape, strict=True)]) for row in rows])
+    found = np.zeros((len(rows), *largest), rows[0].dtype)
+    for place, row in zip(found, rows, strict=True):
+        place[tuple([slice(m) for m in row.shape])] = row
+    return found
+
+
+def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
     return ControlFlowError(
-        f"scan: a value of shape {shape} has shape {other} at step {k}; what a scan returns at each step, or keeps for "
-        "its gradient, must have one shape (pad it)"
+        f"{op}: a value of shape {shape} has shape {other} at step {k}; what a loop returns at each step must have one "
+        "shape (pad it)"
     )
-
-
-def filled_up(xp: Any, rows: list[Any], hollow: bool, ragged: frozenset[int]) -> list[Any]:
-    """Rows of one shape, where that can be had: zeros stand for what is not there and is never read.
-
-    `hollow`: an empty row stands for another branch's. `ragged`: the axes along which rows end early, since a loop
-    inside had fewer iterations.
-    """
-    if not (hollow or ragged) or len({row.shape for row in rows}) < 2:
-        return rows
-    shape = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
-    return [_grown(xp, row, shape, hollow, ragged) for row in rows]
-
-
-def _grown(xp: Any, row: Any, shape: tuple[int, ...], hollow: bool, ragged: frozenset[int]) -> Any:
-    short = [axis for axis, (size, wanted) in enumerate(zip(row.shape, shape, strict=True)) if size < wanted]
-    if not short or not (ragged.issuperset(short) or (hollow and not row.size)):
-        return row
-    return xp.pad(row, [(0, wanted - size) for size, wanted in zip(row.shape, shape, strict=True)])
 
 
 def positions(count: Any) -> Tensor:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from limelight import dispatch
 from limelight.devices import CPU0, Device
 from limelight.dtypes import DType
+from limelight.registry import get
 from limelight.spec import TensorSpec, known
 from limelight.staging.gradient import watched_mask
 from limelight.tape import zeros
@@ -29,6 +30,17 @@ def zeros_on(sizes: Any, dtype: DType, device: Device) -> Tensor:
         return zeros(sizes, dtype)
     with dispatch.device(device):
         return zeros(sizes, dtype)
+
+
+def look_up(kinds: Iterable[tuple[Any, DType, Device] | None]) -> None:
+    """Reads sizes known only at run time, whether or not this backward pass needs them.
+
+    Another one, of fewer gradients, may need zeros where this one has a gradient. What a forward half keeps is what the
+    backward pass of all gradients reads.
+    """
+    for kind in kinds:
+        if kind is not None and isinstance(kind[0], Tensor):
+            dispatch.apply(get("identity"), (kind[0],))
 
 
 def alike(like: Any) -> TensorSpec:

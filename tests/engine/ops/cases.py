@@ -9,6 +9,7 @@ import cases_elementwise
 import cases_fourier
 import cases_linalg
 import cases_linalg_equations
+import cases_loops
 import cases_networks
 import cases_padding
 import cases_random
@@ -36,6 +37,7 @@ CASES: list[Case] = [
     *cases_padding.CASES,
     *cases_scattering.CASES,
     *cases_windows.CASES,
+    *cases_loops.CASES,
     *cases_networks.CASES,
     *cases_linalg.CASES,
     *cases_linalg_equations.CASES,
