@@ -77,8 +77,9 @@ class Place(NamedTuple):
 class Origin:
     """Where numbers that are not finite came from, and where they went on.
 
-    `operands` and `result` are the figures there, `calls` the nodes that led into the function, outermost first, `way`
-    the ops that handed the numbers on, and `became_nan` the first of these that made NaN of infinities.
+    `of` is the op whose gradient it is. `operands` and `result` are the figures there, `calls` the nodes that led into
+    the function, outermost first, `way` the ops that handed the numbers on, and `became_nan` the first of these that
+    made NaN of infinities.
     """
 
     place: Place
@@ -86,6 +87,7 @@ class Origin:
     operands: tuple[Figures | None, ...]
     result: Figures
     calls: tuple[str, ...] = ()
+    of: str = ""
     became_nan: Place | None = None
     way: list[Place] = field(default_factory=list)
 
@@ -156,7 +158,8 @@ class Hunter:
         result = figures(made)
         assert result is not None
         backward = node.scope.startswith("gradient/") or any(f.startswith("backward_") for f in self._functions)
-        return Origin(place, backward, tuple(map(figures, operands)), result, tuple(self._calls))
+        of = getattr(place.line, "of", "") if backward else ""
+        return Origin(place, backward, tuple(map(figures, operands)), result, tuple(self._calls), of)
 
     def _add(self, origin: Origin, payloads: Sequence[Any]) -> None:
         self.origins.append(origin)

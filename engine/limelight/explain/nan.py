@@ -13,6 +13,7 @@ from limelight import dispatch, source
 from limelight.errors import ArgumentError
 from limelight.executors import step
 from limelight.explain.hunting import Figures, Hunter, Origin, Place, is_bad
+from limelight.explain.remedies import remedy
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops._draws import Source as Draws
@@ -29,10 +30,11 @@ class Nan:
     """The first op that made a number which is not finite, and the way from there.
 
     `op` is empty when all numbers are finite; it is "argument `x`" or the like when NaN came from outside. `function`
-    is the function that the op is in, `line` the user's line, `backward` whether it happened in a gradient. `operands`
-    and `result` are figures (None for what has no floating numbers). `calls` lead into the function, `way` goes on from
-    the op, `became_nan` is where infinities turned to NaN. `reaches`: whether a result of the function is concerned.
-    `str()` is all of it in sentences.
+    is the function that the op is in, `line` the user's line, `backward` whether it happened in a gradient, and then
+    `of` the op whose gradient it is (the line is that op's). `operands` and `result` are figures (None for what has no
+    floating numbers). `calls` lead into the function, `way` goes on from the op, `became_nan` is where infinities
+    turned to NaN. `reaches`: whether a result of the function is concerned. `hint` says why such ops make such numbers,
+    `fix` what the line should be, where that is known. `str()` is all of it in sentences.
     """
 
     name: str
@@ -46,6 +48,9 @@ class Nan:
     way: tuple[Place, ...] = ()
     became_nan: Place | None = None
     reaches: bool = False
+    of: str = ""
+    hint: str = ""
+    fix: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.op)
@@ -63,13 +68,16 @@ class Nan:
             lines.append(f"  goes on through {_by_line(self.way)}")
         if not self.reaches:
             lines.append("  no result of the function is concerned")
+        lines += [f"  {self.hint}"] if self.hint else []
+        lines += ["Fix: " + self.fix.replace("\n", "\n     ")] if self.fix else []
         return "\n".join(lines)
 
     def _head(self) -> str:
         if self.line is None and not self.function:
             return f"`{self.name}` is given {self.op}, which has NaN already: {self.result}"
         when = "going back, " if self.backward else ""
-        where = f" in `{self.function}`" if self.function != self.name else ""
+        where = f", in the gradient of {self.of}" if self.of else ""
+        where += f" in `{self.function}`" if self.function != self.name else ""
         return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}" + (
             f"{source.at(self.line)}: {self.result}"
         )
@@ -161,7 +169,7 @@ def _hunt(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
     bad = [x for x in (*outputs, *written) if is_bad(x)]
     origins = [found for x in bad if (found := hunter.origin_of([x])) is not None]
     origin = min(origins, key=hunter.origins.index) if origins else next(iter(hunter.origins), None)
-    return Nan(name) if origin is None else _told(name, origin, bool(origins))
+    return Nan(name) if origin is None else _told(name, origin, bool(origins), graph)
 
 
 def _by_line(way: Sequence[Place]) -> str:
@@ -175,7 +183,7 @@ def _described(graph: Graph, index: int) -> str:
     return f"{kind} `{graph.input_names[index]}`"
 
 
-def _told(name: str, origin: Origin, reaches: bool) -> Nan:
+def _told(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
     op, function, line = origin.place
     given = not origin.operands and line is None and " `" in op
     return Nan(
@@ -190,6 +198,8 @@ def _told(name: str, origin: Origin, reaches: bool) -> Nan:
         tuple(origin.way),
         origin.became_nan,
         reaches,
+        origin.of,
+        *("", "") if given else remedy(origin.of or op, line, graph, origin.backward),
     )
 
 

@@ -91,7 +91,8 @@ def _walk(
         if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
             line = source_of(entry)
             scope = line.scope if isinstance(line, source.ScopedSource) else ""
-            with source.pretend((line, *caller) if line is not None else caller), dispatch.in_gradient(scope):
+            place = () if line is None else (source.of_gradient(line, entry[0].op.name),)
+            with source.pretend((*place, *caller)), dispatch.in_gradient(scope):
                 _pull_one(entry, grads, masks[index], wanted)
         else:
             _pull_one(entry, grads, masks[index], wanted)
