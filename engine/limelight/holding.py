@@ -110,7 +110,7 @@ def _names_in(frame: FrameType, held: Any, suffix: str, state: str) -> list[Hold
         return []
     code = frame.f_code
     where = f"a local name of {code.co_name}, {code.co_filename} line {frame.f_lineno}, {state}"
-    return [Holder(f"{name}{suffix}", where) for name, value in frame.f_locals.items() if value is held]
+    return [Holder(f"{name}{suffix}", where) for name, value in source.locals_of(frame).items() if value is held]
 
 
 def _step(holder: Any, held: Any) -> str | None:
@@ -143,7 +143,7 @@ def _step_of_generator(holder: Any, held: Any) -> str | None:
     kind = "gi_frame" if isinstance(holder, GeneratorType) else "cr_frame"
     frame = getattr(holder, kind)
     inside = held.cell_contents if isinstance(held, CellType) else held
-    names = [] if frame is None else [name for name, value in frame.f_locals.items() if value is inside]
+    names = [] if frame is None else [name for name, value in source.locals_of(frame).items() if value is inside]
     return f".{kind}.f_locals[{names[0]!r}]" if names else None
 
 

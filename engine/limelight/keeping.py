@@ -44,7 +44,7 @@ def _roots() -> Iterator[tuple[dict[str, Any], str]]:
         if frame.f_locals is frame.f_globals:  # code that `exec` runs in a namespace of its own
             yield frame.f_globals, "a global name"
         else:
-            yield dict(frame.f_locals), f"a local name of {frame.f_code.co_name}, line {frame.f_lineno}"
+            yield source.locals_of(frame), f"a local name of {frame.f_code.co_name}, line {frame.f_lineno}"
 
 
 def _is_foreign(file: str) -> bool:
@@ -95,7 +95,7 @@ def _parts(value: Any) -> Iterator[tuple[Any, str]]:
         case GeneratorType() | CoroutineType():
             kind = "gi_frame" if isinstance(value, GeneratorType) else "cr_frame"
             frame = getattr(value, kind)
-            names = {} if frame is None else dict(frame.f_locals)
+            names = {} if frame is None else source.locals_of(frame)
             yield from [(item, f".{kind}.f_locals[{name!r}]") for name, item in names.items()]
         case CellType():
             yield from _contents(value)

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 CellNamer = Callable[[str], str | None]
 
@@ -198,6 +198,9 @@ def user_stack(limit: int = 8) -> tuple[Source, ...]:
     return _frames(sys._getframe(1), limit)[0]
 
 
+_NO_FRAME: Final = object()
+
+
 class Walker:
     """`user_stack` for whoever asks at every op: what called the function at hand is looked up once.
 
@@ -213,7 +216,7 @@ class Walker:
 
     def forget(self) -> None:
         """Keeps no frame alive."""
-        self._outer: object = self  # no frame at all
+        self._outer: object = _NO_FRAME
         self._at = -1
         self._callers: tuple[Source, ...] = ()
         self._stacks: dict[Source, tuple[Source, ...]] = {}
@@ -255,7 +258,7 @@ class Walker:
     def _find_callers(self, outer: FrameType | None) -> None:
         self._callers, still = _frames(outer, 7)
         self._stacks = {}
-        self._outer = outer if still else self
+        self._outer = outer if still else _NO_FRAME
         self._at = outer.f_lasti if outer is not None else -1
 
 
@@ -275,6 +278,23 @@ def _frames(frame: FrameType | None, limit: int) -> tuple[tuple[Source, ...], bo
 
 
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+_UNASKED: Final = 3
+"""References to the dictionary of a frame's local names that nobody else holds: ours, the frame's, and the count's."""
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The local names of `frame`, in a dictionary of its own.
+
+    Before Python 3.13 a function's frame keeps the dictionary that it makes of them, and so what is in it, until the
+    function ends; or for ever, where that holds an error whose traceback holds the frame. So it is emptied.
+    """
+    names = frame.f_locals
+    found = dict(names)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(names) is dict and sys.getrefcount(names) <= _UNASKED:
+        names.clear()
+    return found
 
 
 def user_line() -> Source | None:

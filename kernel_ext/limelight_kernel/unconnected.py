@@ -68,5 +68,6 @@ def _scope(line: str) -> Mapping[str, Any]:
     frame = sys._getframe(1)
     while frame.f_back is not None and source.is_library(frame.f_code):
         frame = frame.f_back
-    names = {**frame.f_locals, **{name: x for name, x in frame.f_globals.items() if name not in frame.f_locals}}
+    own = source.locals_of(frame)
+    names = {**own, **{name: x for name, x in frame.f_globals.items() if name not in own}}
     return {**{name: names[name] for name in re.findall(r"\w+", line) if name in names}, **names}

@@ -20,7 +20,7 @@ from limelight.executors.memory import Peak, peak
 from limelight.executors.place import place
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph, Node
-from limelight.source import GENERATED_PREFIX
+from limelight.source import GENERATED_PREFIX, locals_of
 
 _numbers: Final = itertools.count(1)
 _MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
@@ -98,7 +98,7 @@ class _Blame:
             return
         frame, entry = found
         node, words = entry
-        scope = {**frame.f_globals, **frame.f_locals}
+        scope = {**frame.f_globals, **locals_of(frame)}
         better = explain(self._graph, node, [scope[word] for word in words], error)
         if better is not error:
             raise better from error

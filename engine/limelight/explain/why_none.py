@@ -11,7 +11,7 @@ from limelight import source
 from limelight.errors import ArgumentError
 from limelight.explain import fixes, history
 from limelight.explain.paths import Cut, Found, Reach, backwards, forwards
-from limelight.source import Source
+from limelight.source import Source, locals_of
 from limelight.tape import INEXACT, GradientTape
 from limelight.tensor import Tensor
 from limelight.variables import Resource
@@ -79,7 +79,7 @@ def why_none(tape: GradientTape, target: Any, source: Any, *, scope: Mapping[str
         if not isinstance(x, (Tensor, Resource)):
             raise ArgumentError(f"explain.why_none: the {what} must be a tensor or a variable, got {type(x).__name__}")
     frame = sys._getframe(1)
-    scopes = (frame.f_locals, frame.f_globals) if scope is None else (scope,)
+    scopes = (locals_of(frame), frame.f_globals) if scope is None else (scope,)
     return _Question(tape, target, source, scopes).answer()
 
 
