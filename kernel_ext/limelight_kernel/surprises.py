@@ -64,7 +64,7 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
     ]
     # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.
     found += [
-        Surprise(_line(staged, one.line), "baked in", for_cell(_placed(str(one), staged, one.line)), one.changed)
+        Surprise(_line(staged, one.line), "baked in", _placed(_baked(one), staged, one.line), one.changed)
         for one in explain.baked(staged).records
         if one.trace == entry.index + 1 and one.where in ("attribute", "item") and one.kind == "constant"
     ]
@@ -73,6 +73,19 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
 
 def _place(one: Surprise) -> tuple[bool, int]:
     return one.line == 0, one.line
+
+
+def _baked(value: Any) -> str:
+    """A value that was baked in, with what to write instead: `--strict` refuses it before it is out of date."""
+    fix = for_cell(value.fix)
+    if value.name.startswith(("self.", "cls.")):  # no name of the notebook; the cell may hand it on
+        _, variable, rest = value.fix.partition("make it a variable, ")
+        argument = value.name.rpartition(".")[2]
+        fix = variable + rest if variable else f"give the method an argument, `{argument}`, that the cell hands it"
+    if value.changed:
+        return str(value).replace(value.fix, fix)
+    said = f"`{value.name}` ({value.where}) is {value.then}, and a constant of the trace{source.at(value.line)}"
+    return f"{said}. Fix: {fix}"
 
 
 def _line(staged: StagedCell, where: source.Source) -> int:
