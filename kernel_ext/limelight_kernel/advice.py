@@ -66,11 +66,14 @@ def budget_error(
 
 def for_cell(text: str) -> str:
     """What is said of a function's arguments, for a cell: it takes none, but every name that it reads is an input."""
-    return re.sub(
-        r"pass it as an argument, \S+\(\.\.\.,\s(?:ll\.constant\((?=\w+\)\)))?(\w+)\)+",
-        r"give it a name in a cell above, `\1 = ...`, and read `\1` here",
-        text,
-    )
+    return re.sub(r"pass it as an argument, \S+\(\.\.\.,\s(?:ll\.constant\()?([\w.\[\]\"]+)\)+", _named, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    """For `config.rate` a name of its own: `rate = config.rate`."""
+    name = [word for word in re.findall(r"\w+", found[1]) if word.isidentifier()][-1]
+    value = "..." if name == found[1] else found[1]
+    return f"give it a name in a cell above, `{name} = {value}`, and read `{name}` here"
 
 
 def for_line(text: str, options: Options) -> str:

@@ -50,7 +50,7 @@ def test_a_value_baked_in_is_told_when_it_has_changed(notebook):
     text = flat(ran.text)
     assert "cache hit" in text
     assert "⚠ baked in: `config.rate` (attribute) was 0.5 when trace #1 was made and is 0.25 now" in text
-    assert "Fix: give it a name in a cell above, `rate = ...`, and read `rate` here" in text
+    assert "Fix: give it a name in a cell above, `rate = config.rate`, and read `rate` here" in text
 
 
 def test_what_another_trace_has_baked_in_is_no_matter_of_this_one(notebook):

@@ -14,6 +14,7 @@ from limelight.source import Source
 from limelight.staging import baked as snapshots
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.function import Function
+from limelight.staging.uses import obstacle
 
 _SPELLED: Final = 4
 _GONE: Final = "no longer found"
@@ -129,19 +130,33 @@ def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
     return values
 
 
-def _call(function: Function, value: snapshots.Baked, argument: str) -> str:
-    """A call of `function` with one argument more."""
+def _call(function: Function, value: snapshots.Baked) -> str:
+    """A call of `function` with one argument more, in the words of whoever calls it as far as they are known."""
+    names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
+    argument = names[-1] if value.root == "local" else value.name.replace("'", '"')  # of `self.rate` the last name
     parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
     given = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
     is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
     return f"{function.name}({given}, {f'll.constant({argument})' if is_inexact else argument})"
 
 
+def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
+    """Whether a variable would do in its place: an array would, a number that decides or counts something would not."""
+    if value.is_fixed:
+        return False
+    if value.token[0] == "array":
+        return True
+    if value.token[0] not in (int, float, complex):
+        return False
+    found = obstacle(F.python_function, value.name, bool(F._options["autograph"]))
+    own = getattr(F.python_function, "__code__", None)
+    is_own = own is not None and value.line.function == own.co_name  # else a helper's, whose source is not at hand
+    return found is None if is_own else value.token[0] is not int
+
+
 def _fix(F: Function, value: snapshots.Baked) -> str:
     function = F.name
-    names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
-    argument = names[-1]  # of `self.rate`, `options['rate']` and `rates[0]` the last name in it
-    passed = f"pass it as an argument, {_call(F, value, argument)}"
+    passed = f"pass it as an argument, {_call(F, value)}"
     if value.kind == "function":
         return f"{function}.clear_cache(), or {passed}"
     if value.kind == "tensor":
@@ -150,9 +165,9 @@ def _fix(F: Function, value: snapshots.Baked) -> str:
         return f"{passed}; or {function}.clear_cache()"
     if value.token[0] in (float, complex):
         passed = f"{passed} (a plain number makes a trace for each value)"
-    if value.token[0] in (bool, int, float, complex, "array"):
+    if _may_be_variable(F, value):
         return f"{passed}; or make it a variable, `{value.name} = ll.Variable({_literal(value)})`, and assign to that"
-    return f"{passed}: another value then makes another trace"
+    return passed if value.is_number else f"{passed}: another value then makes another trace"
 
 
 def _literal(value: snapshots.Baked) -> str:

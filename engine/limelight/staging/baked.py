@@ -6,13 +6,14 @@ A snapshot is taken when a trace is made and compared when somebody asks. It hol
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import re
 import reprlib
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,9 +27,13 @@ from limelight.variables import Resource
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 _MOST: Final = 200
-_LARGE: Final = 1 << 16
+_LARGE: Final = 1 << 22
 _ITEMS: Final = 32
 _DEEPEST: Final = 3
+_NOT_VALUES: Final = (
+    *(ModuleType, type, BuiltinFunctionType, np.ufunc),
+    *(property, functools.cached_property, staticmethod, classmethod),
+)
 _LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
 """Methods of containers that tell of all their contents."""
 
@@ -46,6 +51,8 @@ class Baked(NamedTuple):
     token: Any
     text: str
     line: Source
+    root: str  # of its chain: "local" where the name has no meaning outside the code that reads it
+    is_fixed: bool = False  # whether it is part of something that takes no assignments
 
     @property
     def is_number(self) -> bool:
@@ -126,10 +133,18 @@ def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs:
             continue
         key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
         if key not in found:
-            printed = fingerprint(value)
+            printed = _printed(value)
             if printed is not None:
-                found[key] = Baked(str(chain), _where(chain), *printed, read.line)
+                found[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
     return found
+
+
+def _printed(value: Any) -> tuple[str, Any, str] | None:
+    """`fingerprint`, and None for a value whose `__repr__` or `__eq__` fails: the others are told all the same."""
+    try:
+        return fingerprint(value)
+    except Exception:  # noqa: BLE001  # the user's code
+        return None
 
 
 def _is_foreign(read: Read) -> bool:
@@ -152,10 +167,16 @@ def _whole(read: Read) -> tuple[Chain, Any]:
     return chain, read.value
 
 
+def _is_fixed(base: Any) -> bool:
+    """Whether `base` is a tuple or a frozen dataclass."""
+    frozen = getattr(vars(type(base)).get("__dataclass_params__"), "frozen", False)
+    return isinstance(base, tuple) or bool(frozen)
+
+
 def _where(chain: Chain) -> str:
     if chain.steps:
         return "attribute" if chain.steps[-1][0] == "." else "item"
-    return "global" if chain.root == "global" else "closure"
+    return {"global": "global", "bound": "given by partial", "default": "default"}.get(chain.root, "closure")
 
 
 # Values
@@ -163,16 +184,17 @@ def _where(chain: Chain) -> str:
 
 def fingerprint(value: Any) -> tuple[str, Any, str] | None:
     """Kind, token and text of a value; None for what is not worth telling, such as modules and classes."""
-    if isinstance(value, (ModuleType, type, BuiltinFunctionType, np.ufunc, property, staticmethod, classmethod)):
+    if isinstance(value, _NOT_VALUES):
         return None
     if isinstance(value, Tensor):
         return _of_tensor(value)
     if isinstance(value, Resource):
         return ("variable", ("variable", value._uid), f"variable {getattr(value, 'name', '')!r} {value.spec}")
     if isinstance(value, FunctionType):
-        if not is_users(value.__code__.co_filename) or value.__module__.partition(".")[0] == "limelight":
+        if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
             return None
-        return ("function", value.__code__, f"function {value.__name__}, line {value.__code__.co_firstlineno}")
+        given = f" {_text(_defaults(value))}" if _defaults(value) else ""
+        return ("function", _token_of_function(value), f"function {value.__name__}{given}, line {_line(value)}")
     token = token_of(value)
     if token is not None:
         return ("constant", token, _text(value))
@@ -203,7 +225,38 @@ def token_of(value: Any, depth: int = 0) -> Any:
         return ("spec", str(value))
     if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
         return _of_container(value, depth)
-    return None
+    return _of_part(value) if depth else None
+
+
+def _of_part(value: Any) -> Any:
+    """What stands for something in a container that is no plain value: code, or which object it is."""
+    if isinstance(value, FunctionType):
+        return _token_of_function(value)
+    if isinstance(value, MethodType):
+        return (_token_of_function(value.__func__), _of_part(value.__self__))
+    if isinstance(value, (Tensor, Resource)):
+        value._uid = value._uid or new_uid()
+        return (type(value).__name__, value._uid)
+    try:
+        return _Weak(value)
+    except TypeError:
+        return None
+
+
+def _token_of_function(value: Any) -> Any:
+    """Code, and the values of its defaults, with which the same code does something else."""
+    code = getattr(value, "__code__", None)
+    return (code, token_of(_defaults(value), 1)) if code is not None else id(value)
+
+
+def _defaults(value: FunctionType) -> dict[str, Any]:
+    code, given = value.__code__, value.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
+    return dict(zip(names, given, strict=False)) | (value.__kwdefaults__ or {})
+
+
+def _line(value: FunctionType) -> int:
+    return value.__code__.co_firstlineno
 
 
 def _of_container(value: Any, depth: int) -> Any:
@@ -244,4 +297,17 @@ def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         small = f" {np.array2string(value, threshold=8, edgeitems=2)}" if value.size <= 8 else ""
         return " ".join(f"array {value.dtype}{list(value.shape)}{small}".split())
-    return reprlib.repr(value)
+    return _short.repr(value)
+
+
+class _Short(reprlib.Repr):
+    """Functions are shown by their names, other objects by their types: addresses tell nobody anything."""
+
+    def repr_function(self, value: Any, level: int) -> str:
+        return f"function {value.__name__}"
+
+    def repr_instance(self, value: Any, level: int) -> str:
+        return super().repr_instance(value, level) if token_of(value) is not None else f"a {type(value).__name__}"
+
+
+_short: Final = _Short()

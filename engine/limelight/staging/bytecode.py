@@ -24,12 +24,15 @@ _LONGEST: Final = 20_000
 class Chain(NamedTuple):
     """A name and the way on from it: `steps` are attribute names (".rate") and constant keys (["first"])."""
 
-    root: str  # "global", "free" (a closure's) or "local"
+    root: str  # "global", "free" (a closure's), "local", "import" (within the code), or "bound" by a partial function
     name: str
     steps: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
         return self.name + "".join([f".{step}" if kind == "." else f"[{step!r}]" for kind, step in self.steps])
+
+
+_GETATTR: Final = Chain("global", "getattr")
 
 
 class Use(NamedTuple):
@@ -241,11 +244,25 @@ class _Walk:
 
     # Calls and the rest
 
+    def import_name(self, instruction: dis.Instruction) -> None:
+        given, _ = self._pop()
+        self._pop()
+        name = str(instruction.argval)
+        named = isinstance(given, _Constant) and given.value  # from a.b import c; else `import a.b` binds a
+        self._load(Chain("import", name if named else name.partition(".")[0]))
+
+    def import_from(self, instruction: dis.Instruction) -> None:
+        module = self._stack[-1] if self._stack else (None, -1)
+        self._extended((module[0], -1), (".", str(instruction.argval)))
+
     def call(self, instruction: dis.Instruction) -> None:
         count = (instruction.arg or 0) + (instruction.opname == "CALL_KW")
         operands = [self._pop() for _ in range(count + 2)]
         for found, _ in reversed(operands[count:]):
             if isinstance(found, Chain):
+                if found == _GETATTR and count >= 2 and isinstance(operands[count - 2][0], _Constant):
+                    self._extended(operands[count - 1], (".", str(operands[count - 2][0].value)))
+                    return
                 self._note("call", found)
                 if (found.steps[-1][1] if found.steps else found.name) in _ESCAPES:
                     self._escape(operands[:count])
@@ -326,6 +343,8 @@ _HANDLERS: Final[dict[str, Any]] = {
     "STORE_SUBSCR": _Walk.store_item,
     "DELETE_SUBSCR": _Walk.store_item,
     "STORE_SLICE": _Walk.store_item,
+    "IMPORT_NAME": _Walk.import_name,
+    "IMPORT_FROM": _Walk.import_from,
     "CALL": _Walk.call,
     "CALL_KW": _Walk.call,
     "MAKE_FUNCTION": _Walk.make_function,

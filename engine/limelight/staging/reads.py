@@ -7,16 +7,23 @@ are looked up in dictionaries, slots and classes, and the getter of a property i
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from limelight import source
 from limelight.staging.bytecode import Chain, Use, uses_of
 
+_FIELD: Final = type(vars(collections.namedtuple("_Pair", "first"))["first"])
+"""What finds a field of a named tuple."""
+_MUTABLE: Final = (list, dict, set, np.ndarray)
 _MOST_CODES: Final = 64
 _MOST_ITEMS: Final = 16
 MISSING: Final = object()
@@ -47,6 +54,7 @@ class _Frame(NamedTuple):
     code: CodeType
     globals: Mapping[str, Any]
     names: Mapping[str, Any]  # of its closure and its parameters
+    bound: Mapping[str, str] = {}  # its parameters that `functools.partial` ("bound") or a mutable "default" has given
 
 
 def is_users(file: str) -> bool:
@@ -89,7 +97,7 @@ def _frames(value: Any, arguments: Mapping[str, Any] | None = None, owner: Any =
     if isinstance(value, MethodType):
         return _frames(value.__func__, arguments, value.__self__)
     if isinstance(value, functools.partial):
-        return _frames(value.func)
+        return _frames_of_partial(value, arguments)
     if not isinstance(value, FunctionType):
         return _within(value, arguments)
     instance = getattr(value, "__limelight_instance__", None)
@@ -98,12 +106,36 @@ def _frames(value: Any, arguments: Mapping[str, Any] | None = None, owner: Any =
     code = value.__code__
     if source.is_library(code) or not is_users(code.co_filename):
         return _frames(vars(value)["__wrapped__"], arguments) if "__wrapped__" in vars(value) else []
-    names = dict(arguments or {})
+    names = _lasting_defaults(value) if arguments is None else dict(arguments)
+    bound = dict.fromkeys(names, "default") if arguments is None else {}
     for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
         names[name] = _contents(cell)
     if owner is not MISSING and code.co_argcount:
         names[_first(code)] = owner
-    return [_Frame(code, value.__globals__, names)]
+    return [_Frame(code, value.__globals__, names, bound)]
+
+
+def _lasting_defaults(function: FunctionType) -> dict[str, Any]:
+    """The defaults of a helper that may change from call to call, as no number can."""
+    code, given = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
+    found = dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
+    return {name: value for name, value in found.items() if isinstance(value, _MUTABLE)}
+
+
+def _frames_of_partial(value: functools.partial[Any], arguments: Mapping[str, Any] | None) -> list[_Frame]:
+    """With the arguments that it gives. The keywords of a staged one are defaults, which are part of its key."""
+    given = dict(value.keywords) if arguments is None else {}
+    frames = _frames(value.func, arguments)
+    if not frames:
+        return []
+    first = frames[0]
+    owned = isinstance(value.func, MethodType) or not isinstance(value.func, (FunctionType, functools.partial))
+    names = first.code.co_varnames[owned : first.code.co_argcount]
+    free = [name for name in names if first.bound.get(name) != "bound"]
+    given |= dict(zip(free, value.args, strict=False))
+    bound = {**first.bound, **dict.fromkeys(given, "bound")}
+    return [first._replace(names={**first.names, **given}, bound=bound), *frames[1:]]
 
 
 def _within(value: Any, arguments: Mapping[str, Any] | None) -> list[_Frame]:
@@ -119,8 +151,8 @@ def _within(value: Any, arguments: Mapping[str, Any] | None) -> list[_Frame]:
 
 def _called(value: Any, base: Any) -> list[_Frame]:
     """The code that may run because `value` was looked up on `base`, or is called or gone through."""
-    if isinstance(value, property):
-        return _frames(value.fget, None, base)
+    if isinstance(value, (property, functools.cached_property)):
+        return _frames(value.fget if isinstance(value, property) else value.func, None, base)
     if isinstance(value, (staticmethod, classmethod)):
         return _frames(value.__func__, None, MISSING if isinstance(value, staticmethod) else type(base))
     if isinstance(value, FunctionType) and not isinstance(base, (ModuleType, type)) and base is not MISSING:
@@ -142,6 +174,9 @@ def _contents(cell: types.CellType) -> Any:
 
 def _resolved(use: Use, frame: _Frame) -> Read:
     chain = use.chain
+    if chain.root == "local" and chain.name in frame.bound:
+        chain = chain._replace(root=frame.bound[chain.name])
+        use = use._replace(chain=chain)
     base, value = MISSING, _root(chain, frame)
     module = value.__name__ if isinstance(value, ModuleType) else ""
     for i, step in enumerate(chain.steps):
@@ -154,6 +189,8 @@ def _resolved(use: Use, frame: _Frame) -> Read:
 
 
 def _root(chain: Chain, frame: _Frame) -> Any:
+    if chain.root == "import":
+        return sys.modules.get(chain.name, MISSING)
     if chain.root != "global":
         return frame.names.get(chain.name, MISSING)
     found = frame.globals.get(chain.name, MISSING)
@@ -166,7 +203,9 @@ def _step(value: Any, kind: str, key: Any) -> Any:
     if kind == ".":
         return lookup(value, key)
     try:
-        return value[key] if type(value) in (dict, list, tuple) else MISSING
+        if isinstance(value, dict):
+            return dict.get(value, key, MISSING)  # no default is made by looking
+        return value[key] if type(value) in (list, tuple) else MISSING
     except (LookupError, TypeError):
         return MISSING
 
@@ -180,7 +219,7 @@ def lookup(value: Any, name: str) -> Any:
     for kind in kinds:
         if name in kind.__dict__:
             found = kind.__dict__[name]
-            if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType, _FIELD)):
                 return _slot(found, value)
             return found
     return MISSING

@@ -53,9 +53,9 @@ def test_a_fix_names_an_argument() -> None:
     rates[0], options["from"], options["decay"] = 5.0, 6.0, 7.0
     passed = {value.name: value.fix.partition(") (")[0] for value in ll.explain.baked(f).changed}
     assert [fix.rpartition(", ")[2] for fix in passed.values()] == [
-        "ll.constant(rates)",
-        "ll.constant(options)",
-        "ll.constant(decay)",
+        "ll.constant(rates[0])",
+        'll.constant(options["from"])',
+        'll.constant(options["decay"])',
     ]
 
 
