@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import linecache
 import os
 import sys
@@ -301,6 +302,28 @@ def user_line() -> Source | None:
     """The innermost frame of the user's, or None when there is none (a library thread)."""
     stack = user_stack(limit=1)
     return stack[0] if stack else None
+
+
+def segment(code: CodeType, instruction: int) -> str | None:
+    """The source of the expression or statement that an instruction of `code` belongs to."""
+    position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    if position is None or None in position:
+        return None
+    first, last, begin, end = position
+    assert first is not None
+    assert last is not None
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    if not all(lines):
+        return None
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][begin:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def user_segment() -> str | None:
+    """What the innermost frame of the user's evaluates; None where it is not that which brought us here."""
+    code, instruction = position(sys._getframe(1))
+    return None if code is None or _pretence.stack is not None else segment(code, instruction)
 
 
 def at(source: Source | None) -> str:

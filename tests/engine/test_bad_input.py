@@ -76,7 +76,7 @@ DTYPES = [
         lambda a, i: a + i,
         (v3[:2], i2),
         DTypeError,
-        r"add: f32\[2\] and i32\[2\] do not mix.*ll\.astype\(x, ll\.float32",
+        r"add: f32\[2\] and i32\[2\] do not mix.*ll\.astype\(i, ll\.float32\), as `i` is the i32\[2\]",
     ),
     Mistake(lambda i: i * 0.5, (i2,), DTypeError, r"multiply: i32\[2\] and 0\.5 do not mix"),
     Mistake(lambda i: (i > 0) + i, (i2,), DTypeError, r"add: bool\[2\] and i32\[2\] do not mix.*ll\.int32"),

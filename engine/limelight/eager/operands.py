@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from limelight import dtypes
 from limelight.dtypes import KINDS, DType
+from limelight.eager import naming
 from limelight.eager.running import SCALARS
 from limelight.errors import DTypeError
 from limelight.registry import Op
@@ -87,7 +88,8 @@ def _common(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTy
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
-        raise DTypeError(_refused(op, op.accepts_word, target))
+        wrong = [i for i in uniform if type(handles[i]) not in SCALARS]
+        raise DTypeError(_refused(op, op.accepts_word, target, wrong))
     return target
 
 
@@ -104,25 +106,33 @@ def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any,
 
 
 def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
-    for x in handles:
+    for i, x in enumerate(handles):
         if type(x) not in SCALARS and dtypes.kind(x.dtype) not in KINDS[accepts]:
-            raise DTypeError(_refused(op, accepts, x.dtype))
+            raise DTypeError(_refused(op, accepts, x.dtype, [i]))
 
 
 def _mixed(op: Op, handles: list[Any], found: list[DType]) -> str:
     operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
     widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
     target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
-    others = [x for x in handles if type(x) not in SCALARS and x.dtype != target]
-    which = f", the {others[0].spec}" if len(others) == 1 else ""
-    return (
-        f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; "
-        f"write ll.astype(x, ll.{target.name}) on the operand that should change{which}"
-    )
+    others = [i for i, x in enumerate(handles) if type(x) not in SCALARS and x.dtype != target]
+    name = _written(op, others)
+    which = f", the {handles[others[0]].spec}" if len(others) == 1 else ""
+    remedy = f"ll.astype(x, ll.{target.name}) on the operand that should change{which}"
+    if name is not None:
+        remedy = f"ll.astype({name}, ll.{target.name}), as `{name}` is the {handles[others[0]].spec}"
+    return f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; write {remedy}"
 
 
-def _refused(op: Op, accepts: str, got: DType) -> str:
+def _written(op: Op, wrong: list[int]) -> str | None:
+    """How the user wrote the one operand that is wrong, if it is one of an operator's."""
+    written = naming.operands(op.name) if len(wrong) == 1 else None
+    return None if written is None or wrong[0] > 1 else written[wrong[0]]
+
+
+def _refused(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
     target = "bool_" if accepts == "bool" else target
-    return f"{op} needs {kinds} operands, got {got.name}; write ll.astype(x, ll.{target}) first"
+    x = _written(op, wrong) or "x"
+    return f"{op} needs {kinds} operands, got {got.name}; write ll.astype({x}, ll.{target}) first"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-import linecache
 import sys
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -73,7 +72,7 @@ def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite
         frame = frame.f_back
     if frame is None:
         return None
-    text = _segment(frame.f_code, frame.f_lasti)
+    text = source.segment(frame.f_code, frame.f_lasti)
     if text is None:
         return None
     try:
@@ -98,22 +97,6 @@ def _without_attribute(text: str, node: ast.Attribute) -> str:
     assert named is not None
     assert owner is not None
     return text.replace(named, owner, 1)
-
-
-def _segment(code: CodeType, instruction: int) -> str | None:
-    """The source of the expression that is being evaluated."""
-    position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
-    if position is None or None in position:
-        return None
-    first, last, begin, end = position
-    assert first is not None
-    assert last is not None
-    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
-    if not all(lines):
-        return None
-    lines[-1] = lines[-1][:end]
-    lines[0] = lines[0][begin:]
-    return b"".join(lines).decode(errors="replace")
 
 
 def _names(node: ast.expr, names: frozenset[str], function: Any, frame: FrameType) -> bool:

@@ -236,12 +236,13 @@ class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # 
 # Positions: noted on every node of the user's before the passes, put back on every node after them
 
 _Position = tuple[int, int, int, int]
-"""First line, last line, first column, last column; no columns for what takes several lines."""
+"""First line, last line, first column, last column; of statements that take several lines the first line alone."""
 
 
 def _position(node: Any) -> _Position:
-    whole = node.end_lineno == node.lineno
-    return (node.lineno, node.lineno, *((node.col_offset, node.end_col_offset) if whole else (0, 0)))
+    if node.end_lineno == node.lineno or isinstance(node, ast.BinOp | ast.Compare | ast.Call):
+        return (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+    return (node.lineno, node.lineno, 0, 0)
 
 
 def _note_positions(node: ast.AST) -> None:
