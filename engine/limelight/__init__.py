@@ -53,9 +53,9 @@ from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
 from limelight.staging.conditional import cond as cond
 from limelight.staging.custom import custom_gradient as custom_gradient
+from limelight.staging.decorator import function as function
 from limelight.staging.deferred import deferred as deferred
 from limelight.staging.escape import init_scope as init_scope
-from limelight.staging.function import function as function
 from limelight.staging.loop import while_loop as while_loop
 from limelight.staging.map_fn import map_fn as map_fn
 from limelight.staging.py_func import py_func as py_func

@@ -8,7 +8,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from limelight import events, frames, source
 from limelight.dispatch import active, outer_scope
@@ -20,8 +20,8 @@ from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
 from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
-from limelight.staging.methods import endless, name_of, weakly_bound
-from limelight.staging.options import check_bounds, check_names, refuse_unavailable
+from limelight.staging.methods import endless, name_of, too_deep, weakly_bound
+from limelight.staging.options import check_bounds, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
@@ -81,6 +81,7 @@ class Function:
         self._created_state = False
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
         self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_turns`
+        self._levels = 0  # how many these were at most, while the outermost of them was traced
         functools.update_wrapper(self, python_function, updated=())
         _alive.add(self)
 
@@ -177,6 +178,21 @@ class Function:
         for _, bound in list(self._instances.values()):
             bound.clear_cache()
 
+    def clone(self, python_function: Callable[..., Any] | None = None) -> Function:
+        """A new function with the options of this one and no traces yet: of the same body, or of `python_function`.
+
+        Raises what `ll.function` raises for a body that the options do not fit.
+
+        >>> import limelight as ll
+        >>> @ll.function(reduce_retracing=True)
+        ... def double(x):
+        ...     return x + x
+        >>> triple = double.clone(lambda x: x + x + x)
+        >>> [triple(ll.ones((n,))).shape for n in (2, 3, 4)], triple.trace_count
+        ([(2,), (3,), (4,)], 2)
+        """
+        return Function(python_function or self.python_function, **self._options)  # type: ignore[arg-type]  # as `_of`
+
     @property
     def instances(self) -> tuple[Function, ...]:
         """For a method: the functions of its living instances, each with a cache of its own."""
@@ -229,12 +245,19 @@ class Function:
         with _turns.take(self.name):
             found: ConcreteFunction | None = self._find(call.key)
             if found is not None:
+                if run:
+                    self._note_hit(found)
                 return found
             if self._in_progress.count(call.key) >= _DEEPEST:
                 raise RecursionError(endless(self.name))
             self._in_progress.append(call.key)
+            self._levels = max(self._levels, len(self._in_progress)) if len(self._in_progress) > 1 else 1
             try:
                 return self._trace(self._relax(call), call.key, run)
+            except RecursionError as error:
+                if len(self._in_progress) == 1 and self._levels > _DEEPEST:  # Python's own, here where there is room
+                    raise RecursionError(too_deep(self.name, self._levels)) from error
+                raise
             finally:
                 self._in_progress.pop()
 
@@ -348,56 +371,3 @@ def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Fu
 def alive() -> list[Function]:
     """The functions that exist and have been traced, oldest first."""
     return sorted((f for f in _alive if len(f.trace_cache)), key=lambda f: f.id)
-
-
-@overload
-def function(fn: Callable[..., Any], /) -> Function: ...
-@overload
-def function(
-    fn: None = None,
-    /,
-    *,
-    input_signature: Sequence[Any] | None = None,
-    reduce_retracing: bool = False,
-    jit_compile: bool | None = None,
-    autograph: bool | None = False,
-    name: str | None = None,
-    run_eagerly: bool = False,
-    max_traces: int | None = None,
-    cache_size: int | None = None,
-) -> Callable[[Callable[..., Any]], Function]: ...
-def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
-
-    Use as a decorator. Each new signature of arguments (tensors by dtype and shape, plain Python values by type and
-    value, other objects by identity) is traced once; Python side effects happen then and only then.
-
-    `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
-    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `run_eagerly`: run the Python code on every
-    call instead, for `print` and the debugger (`ll.config.run_functions_eagerly` does so for all functions).
-    `cache_size`: keep so many traces, of which the one not called for longest gives way (methods: for each instance).
-    `max_traces`: a call that would trace once more raises TraceBudgetError, with the reason, before anything is traced;
-    `F.clear_cache()` starts the count again. `autograph`: Python's `if`, `while`, `for`, `and`, `or`, `not` and
-    `assert` on tensors are staged as well, from the source of the function and of your functions that it calls; what
-    Python knows while tracing stays as it is. Without it a tensor in an `if` is an error that says what to write.
-    `jit_compile`: not available yet, so that only None and False are accepted. Raises SignatureError for arguments that
-    cannot be keyed, StateCreationError for variables made on a later call, ControlFlowError for what `autograph` cannot
-    stage, ArgumentError for options that it cannot fulfil.
-
-    >>> import limelight as ll
-    >>> @ll.function
-    ... def area(r):
-    ...     return 3.14159 * r * r
-    >>> round(area(ll.constant(2.0)).item(), 4), area.trace_count
-    (12.5664, 1)
-    >>> @ll.function(autograph=True)
-    ... def halvings(x):
-    ...     n = 0
-    ...     while x > 1:
-    ...         x, n = x / 2, n + 1
-    ...     return n
-    >>> halvings(ll.constant(40.0)).item()
-    6
-    """
-    check_names(Function, options)
-    return Function(fn, **options) if fn is not None else functools.partial(Function, **options)

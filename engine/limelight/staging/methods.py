@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from limelight import source
+from limelight.errors import ArgumentError
 
 
 def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
-    """`function` bound to `instance` without keeping it alive."""
-    reference = weakref.ref(instance)
+    """`function` bound to `instance` without keeping it alive. Raises ArgumentError where that is not possible."""
+    try:
+        reference = weakref.ref(instance)
+    except TypeError:
+        raise ArgumentError(
+            f"{name_of(function)} is a staged method of {type(instance).__name__}, whose instances cannot be referred to "
+            'weakly; add "__weakref__" to its `__slots__`'
+        ) from None
 
     @functools.wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -38,4 +46,13 @@ def endless(name: str) -> str:
         f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
         f"{source.at(source.user_line())}. A recursion ends while tracing only if a plain Python argument, or a shape, "
         "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
+    )
+
+
+def too_deep(name: str, levels: int) -> str:
+    """The message for a recursion that would end, and that Python's stack cannot hold."""
+    return (
+        f"{name} called itself {levels:,} levels deep while it was traced, each level a graph of its own, and Python's "
+        f"stack was full ({sys.getrecursionlimit():,} frames){source.at(source.user_line())}. Write the repetition as "
+        "a loop: ll.while_loop, ll.scan, or Python's `for`; or sys.setrecursionlimit(...) for a little more"
     )
