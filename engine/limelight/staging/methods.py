@@ -19,7 +19,7 @@ def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., A
         reference = weakref.ref(instance)
     except TypeError:
         raise ArgumentError(
-            f"{name_of(function)} is a staged method of {type(instance).__name__}, whose instances cannot be referred to "
+            f"{name_of(function)} is a staged method of {type(instance).__name__}, whose objects cannot be referred to "
             'weakly; add "__weakref__" to its `__slots__`'
         ) from None
 
