@@ -59,6 +59,8 @@ def dtype(like: DTypeLike) -> DType:
         found = _FROM_SHORT[like] if isinstance(like, str) and like in _FROM_SHORT else np.dtype(like)
     except TypeError:
         found = None
+    if found is not None and not found.isnative:  # of a file, mostly: the same numbers, once they are in memory
+        found = found.newbyteorder("=")
     if isinstance(like, type) and like in _PYTHON:
         found = _PYTHON[like]
     if found not in _SHORT:

@@ -9,14 +9,17 @@ from typing import Any, Final
 
 from limelight import nest
 from limelight.errors import SignatureError
+from limelight.staging.plain import is_words
 from limelight.staging.signature import Key, Signature, describe_part
 
 
 class _Missing:
-    """Stands for a tensor that has not been given."""
+    """Stands for what has not been given."""
 
 
 _MISSING: Final = _Missing()
+_BOUND: Final = _Missing()
+"""Stands for a plain value that has not been given, so it is the one that the trace is bound to."""
 _KINDS: Final = {
     inspect.Parameter.POSITIONAL_ONLY: "positional only",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
@@ -70,7 +73,7 @@ def tensors_of(
     for leaf, part, bound, path in zip(leaves, parts, key.parts, paths, strict=True):
         if leaf is _MISSING:
             raise SignatureError(f"{name}: argument `{path}` ({describe_part(bound)}) is missing")
-        if bound[0] not in ("tensor", "variable") and part != bound:
+        if bound[0] not in ("tensor", "variable") and part != bound and leaf is not _BOUND:
             raise SignatureError(
                 f"{name}: argument `{path}`: expected {describe_part(bound)}, which this trace is bound to, got "
                 f"{describe_part(part)}; leave it out, or call the staged function, which has a trace for each value"
@@ -103,7 +106,7 @@ def _value(part: tuple[Any, ...]) -> Any:
         return _MISSING
     if part[0] == "object":
         return part[1].target()
-    return part[1](part[2]) if part[1] in (float, complex) else part[2]
+    return _BOUND if is_words(part) else part[2]
 
 
 def in_full(entry: Any, signature: Signature) -> str:

@@ -6,7 +6,7 @@ first item says how the leaf was keyed, so that a 1, a 1.0 and a True differ alt
     ("tensor", dtype, shape[, device])      a tensor or array: any values
     ("variable", VariableSpec, n[, device]) the n-th distinct variable among the arguments; with an Identity at the end
                                             where the function closes over that variable as well
-    ("value", type, repr or value)          a plain Python value, by type and value
+    ("value", type, words or value)         a plain Python value, by type and value, or by what it says (`plain`)
     ("object", Identity)                    anything else, by weak identity
 """
 
@@ -28,6 +28,7 @@ from limelight.nest import Structure
 from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec, VariableSpec
 from limelight.staging import refused
+from limelight.staging.plain import BY_REPR, is_words, words_for
 from limelight.tensor import Tensor, wrap
 from limelight.variables import Variable
 
@@ -192,7 +193,7 @@ class Signature:
         flat = not self.takes_keywords and all(child.kind is None for child in structure.children)
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])
-        leaves = [wrap(np.array(x)) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
+        leaves = [_copied(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
         return Call(leaves, Key(parts, None if flat else structure, dispatch.requested_device()))
 
     def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int], abstract: bool) -> tuple[Any, ...]:
@@ -230,6 +231,11 @@ class Signature:
             return tuple(leaves), {}
         tree = nest.unflatten(structure, leaves)
         return tree if self.takes_keywords else (tree, {})
+
+
+def _copied(x: Any) -> Any:
+    """An array or number of NumPy's as a tensor; its strings are plain values."""
+    return x if isinstance(x, (np.str_, np.bytes_)) else wrap(np.array(x, dtypes.dtype(x.dtype)))
 
 
 def refuse_spec(x: Any) -> None:
@@ -291,6 +297,8 @@ def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
         return ("tensor", x.dtype, x.shape, *where)
     if isinstance(x, TensorSpec):
         return ("tensor", x.dtype, x.shape)
+    if isinstance(x, (np.str_, np.bytes_)):
+        return ("value", type(x), x)
     if isinstance(x, (np.ndarray, np.generic)):
         return ("tensor", dtypes.dtype(x.dtype), x.shape)
     if isinstance(x, Variable):
@@ -301,9 +309,10 @@ def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
     kind = type(x)
     if kind in _BY_VALUE or isinstance(x, (enum.Enum, np.dtype, type)):
         return ("value", kind, x)
-    if kind is float or kind is complex or kind is slice:
+    if kind in BY_REPR:
         return ("value", kind, repr(x))  # repr tells 0.0 from -0.0 and finds NaN equal to itself
-    return _by_identity(x)
+    words = words_for(x)
+    return _by_identity(x) if words is None else ("value", kind, words)
 
 
 def _by_identity(x: Any) -> tuple[Any, ...]:
@@ -349,7 +358,7 @@ def describe_part(part: tuple[Any, ...]) -> str:
         where = "".join([f" on {x.short}" for x in part[3:] if isinstance(x, Device)])
         return f"{part[1]} #{part[2]}{where}" + (" (this very one)" if isinstance(part[-1], Identity) else "")
     if kind == "value":
-        return str(part[2]) if part[1] in (float, complex, slice) else _said(part[2])
+        return str(part[2]) if is_words(part) else _said(part[2])
     return repr(part[1])
 
 
