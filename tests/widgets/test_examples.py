@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from limelight.graph.ir import Graph, Group
 from limelight_widgets.figures.frames import draw
 from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import GraphFold
@@ -66,12 +67,31 @@ def layered_network(make):
     return maker.graph(x)
 
 
+def fused(make):
+    """A fusion group in a scope, out of which one of its ops falls."""
+    maker = make("fused")
+    x = maker.input("x")
+    a = maker.node("multiply", x, x, scope="dense/")
+    b = maker.node("add", a, x, scope="dense/")
+    c = maker.node("tanh", b)
+    d = maker.node("exp", maker.node("sum", c))
+    return Graph(
+        "fused",
+        maker.inputs,
+        maker.nodes,
+        [d],
+        input_names=["x"],
+        groups=[Group("elementwise", tuple(maker.nodes[:3]))],
+    )
+
+
 def test_javascript_is_compared_with_what_python_does_now(make, fake_function, network):
     found = [
         example("network", network),
         example("open call", network, ["n4"]),
         example("branches", branching(make, fake_function), ["n1"]),
         example("recursion", recursive(make, fake_function), ["n0"]),
+        example("fused", fused(make)),
         example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),
     ]
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):

@@ -201,13 +201,17 @@ def test_the_graph_as_text(figures):
     assert figures["graph"].text.splitlines() == [
         "Graph of step: optimised, trace #2 of 2, 5 ops, 3 inputs, 1 output",
         "",
-        "value  op         of      gives     line",
-        "─────  ─────────  ──────  ────────  ─────────",
-        "%3     matmul     x, w    f32[2,3]  cell.py:5",
-        "%4     tanh       %3      f32[2,3]  cell.py:6",
-        "%5     constant   2.0     f32[2,3]",
-        "%6     multiply   %4, %5  f32[2,3]  cell.py:7",
-        "%7     call loss  %6, y   f32[2,3]  cell.py:8",
+        "value  op         of              gives     line",
+        "─────  ─────────  ──────────────  ────────  ─────────",
+        "%3     matmul     x, w            f32[2,3]  cell.py:5",
+        "%4     tanh       %3              f32[2,3]  cell.py:6",
+        "%5     constant   2.0             f32[2,3]",
+        "%6     multiply   %4, %5          f32[2,3]  cell.py:7",
+        "%7     call loss  %6, y           f32[2,3]  cell.py:8",
+        "       in loss:",
+        "%2     subtract   logits, labels  f32[2,3]  cell.py:2",
+        "%3     multiply   %2, %2          f32[2,3]  cell.py:3",
+        "%4     mean       %3              f32[2,3]  cell.py:3",
     ]
 
 

@@ -233,8 +233,9 @@ def test_traced_and_optimised_nodes_lead_to_each_other():
     function(ll.ones((3,)))
     state = limelight_widgets.graph(function).state()
     before, after = (state["graphs"][variant["graph"]]["nodes"] for variant in state["variants"])
-    words, standing = before[1]["became"]
+    words, standing, mark = before[1]["became"]
     assert words.startswith("shared with line ") or words.startswith("shared with an earlier exp")
+    assert mark == "shared"
     (kept,) = standing
     assert after[kept]["op"] == "exp"
     assert after[kept]["was"] == [0, 1]

@@ -25,6 +25,13 @@ export function button(label, action, properties = {}, ...children) {
   return h("button", { type: "button", title: label, "aria-label": label, onclick: action, ...properties }, ...content);
 }
 
+/** Puts other buttons into `parent`; where one of the old ones had the focus, the pressed one gets it. @param {HTMLElement} parent @param {...HTMLElement} children */
+export function replaceKeepingFocus(parent, ...children) {
+  const had = parent.contains(document.activeElement);
+  parent.replaceChildren(...children);
+  if (had) /** @type {HTMLElement | null} */ (parent.querySelector('[aria-pressed="true"]'))?.focus();
+}
+
 /**
  * @template {HTMLElement | SVGElement} T
  * @param {T} element @param {Properties} properties @param {Child[]} children @returns {T}

@@ -3,10 +3,14 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { draw } from "../src/graph/frames.js";
-import { fitted } from "../src/graph/camera.js";
+import { hidden } from "../src/graph/beyond.js";
+import { fitted, settled } from "../src/graph/camera.js";
+import { lineCounts, sentence, short } from "../src/graph/counts.js";
 import { fromViz, toViz } from "../src/graph/graphviz.js";
 import { layered } from "../src/graph/layers.js";
 import { Layouts } from "../src/graph/layout.js";
+import { openable } from "../src/graph/opening.js";
+import { across, around, places } from "../src/graph/paths.js";
 import { find, matcher } from "../src/graph/search.js";
 import { visible } from "../src/graph/visible.js";
 import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/words.js";
@@ -191,12 +195,84 @@ test("a box knows its lines, those of what is inside included", () => {
 test("words of boxes", () => {
   const state = example("network");
   const words = (kind, index) => wordsOf(state, { name: "", kind, graph: 0, index, parent: "" });
-  assert.deepEqual(words("node", 0), { title: "matmul", detail: "f32[2,3]", kind: "op" });
-  assert.deepEqual(words("node", 2), { title: "2.0", detail: "f32[2,3]", kind: "constant" });
-  assert.deepEqual(words("node", 4), { title: "call loss", detail: "f32[2,3]", kind: "call" });
-  assert.deepEqual(words("input", 2), { title: "w", detail: "captured f32[2,3]", kind: "input" });
-  assert.deepEqual(words("output", 0), { title: "output", detail: "f32[2,3]", kind: "output" });
-  assert.deepEqual(words("group", 0), { title: "dense", detail: "2 ops", kind: "group" });
+  assert.deepEqual(words("node", 0), { title: "matmul", detail: "f32[2,3]", kind: "op", full: "matmul, f32[2,3]" });
+  assert.deepEqual(words("node", 2), { title: "2.0", detail: "f32[2,3]", kind: "constant", full: "2.0, f32[2,3]" });
+  assert.deepEqual(words("node", 4), { title: "call loss", detail: "f32[2,3]", kind: "call", full: "call loss, f32[2,3]" });
+  assert.deepEqual(words("input", 2), { title: "w", detail: "captured f32[2,3]", kind: "input", full: "w, captured f32[2,3]" });
+  assert.deepEqual(words("output", 0), { title: "output", detail: "f32[2,3]", kind: "output", full: "output, f32[2,3]" });
+  assert.deepEqual(words("group", 0), { title: "dense", detail: "2 ops", kind: "group", full: "dense, 2 ops" });
   assert.deepEqual(valuesOf(state.graphs[0])[7], { name: "%7", spec: "f32[2,3]", node: 4 });
   assert.ok(sizeOf({ title: "x".repeat(20), detail: "", kind: "op" })[0] > sizeOf({ title: "x", detail: "", kind: "op" })[0]);
+});
+
+const view = { width: 700, height: 460 };
+const seen = ({ x, y, scale }, place) =>
+  x + place.x * scale >= 0 && y + place.y * scale >= 0 &&
+  x + (place.x + place.width) * scale <= view.width && y + (place.y + place.height) * scale <= view.height;
+
+test("what is opened moves nothing if all of it is in sight, and else everything into sight", () => {
+  const now = { x: 100, y: 20, scale: 1 };
+  const opened = { x: 0, y: 100, width: 200, height: 150 };
+  assert.deepEqual(settled(now, view, { width: 500, height: 400 }, opened), now);
+  const moved = settled({ x: 300, y: 20, scale: 1 }, view, { width: 500, height: 400 }, opened);
+  assert.equal(moved.scale, 1);
+  for (const [width, height] of [[500, 400], [900, 600], [300, 780]]) {
+    assert.ok(seen(settled(now, view, { width, height }, opened), { x: 0, y: 0, width, height }), `${width} by ${height}`);
+  }
+});
+
+test("what is opened is in sight where the whole could not be read", () => {
+  const opened = { x: 900, y: 2000, width: 300, height: 600 };
+  const after = settled({ x: 0, y: 0, scale: 1 }, view, { width: 2000, height: 5000 }, opened);
+  assert.ok(seen(after, opened));
+  assert.ok(after.scale >= 0.55);
+});
+
+test("what is closed gives its room back", () => {
+  assert.ok(settled({ x: 0, y: 0, scale: 0.55 }, view, { width: 500, height: 400 }, null).scale > 0.9);
+});
+
+test("boxes out of sight are counted on each side", () => {
+  const boxes = [[0, -50], [0, 100], [0, 900], [-400, 100], [1000, 100]].map(([x, y]) => ({ x, y, width: 10, height: 10 }));
+  assert.deepEqual(hidden(boxes, { x: 0, y: 0, scale: 1 }, view), { above: 1, below: 1, left: 1, right: 1 });
+});
+
+test("everything opens: groups, calls, branches, and what is in them, as long as there is room", () => {
+  const { graphs } = example("branches");
+  assert.deepEqual(openable(graphs, 0), { names: ["n1"], complete: true });
+  const scopes = example("scopes").graphs;
+  const all = openable(scopes, 0);
+  assert.equal(all.complete, true);
+  assert.equal(visible(scopes, 0, (name) => all.names.includes(name)).boxes.length, 152);
+  const some = openable(scopes, 0, 90);
+  assert.equal(some.complete, false);
+  assert.ok(visible(scopes, 0, (name) => some.names.includes(name)).boxes.length <= 90);
+  assert.deepEqual(openable(example("recursion").graphs, 0).names, []);
+});
+
+test("paths lead into calls, and to the other version of a graph", () => {
+  const call = (op, calls, more) => ({ op, kind: "call", names: [], calls, ...more });
+  const inner = { inputs: [], groups: [], nodes: [{ op: "exp", kind: "op", names: [], became: ["kept", [1], ""] }] };
+  const outer = { inputs: [], groups: [{ parent: -1 }], nodes: [call("call", [[1, "f"]], { group: 0, became: ["kept", [3], ""] })] };
+  const state = { graphs: [outer, inner], variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 0 }] };
+  assert.deepEqual(around(state.graphs, 0, "n0.0/n0").sort(), ["g0", "n0"]);
+  assert.deepEqual([...places(state.graphs, 0)], [[0, ""], [1, "n0.0/"]]);
+  assert.deepEqual(across(state, "traced", "n0.0/n0", [1]), ["n3.0/n1"]);
+});
+
+test("each op counts once at a line, those of called functions for themselves", () => {
+  const at = (...lines) => ({ op: "exp", kind: "op", names: [], stack: lines.map((line) => [0, line, "f"]) });
+  const call = { ...at(2), calls: [[2, "g"]] };
+  const graph = (...nodes) => ({ inputs: [], groups: [], nodes });
+  const state = {
+    graphs: [graph(at(5, 2), at(2), call), graph(at(2), call), graph(at(2), at(9))],
+    variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }],
+  };
+  const count = (variant, line) => lineCounts(state, variant).get(`0:${line}`);
+  assert.deepEqual([short(count("traced", 2), "own"), short(count("traced", 2), "inside")], ["2", "1"]);
+  assert.equal(sentence(count("traced", 2)), "2 ops; 1 op in functions that the graph calls");
+  assert.equal(short(count("traced", 5), "own"), "1", "the innermost line of a file has it");
+  assert.equal(sentence(count("optimised", 5)), "1 op as traced, 0 as they run");
+  assert.equal(short(count("optimised", 2), "own"), "2");
+  assert.equal(sentence(count("optimised", 9)), "1 op in functions that the graph calls");
 });

@@ -47,7 +47,9 @@ def words(state: State, box: Box) -> Words:
         return _words("", group["label"], counted(group["size"], "op"), "group", "")
     node = graph["nodes"][box.index]
     names, specs = " ".join(node.get("names", ())), ", ".join(node.get("out", ()))
-    return _words(names, _title(node), specs, node["kind"], at(state, node), node.get("device", ""))
+    added = [node["device"]] if "device" in node else []
+    added += [node["became"][2]] if "became" in node and node["became"][2] else []
+    return _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
 
 
 def at(state: State, node: State) -> str:
@@ -78,7 +80,7 @@ def _output_title(graph: State, index: int) -> str:
     return "output" if len(graph["outputs"]) == 1 else f"output {index}"
 
 
-def _words(name: str, title: str, detail: str, kind: str, line: str, device: str = "") -> Words:
-    place = " · " * bool(detail and device) + device  # however long the rest is, it is not cut off
-    detail = shortened(detail, DETAIL_WIDTH - len(place)) + place
+def _words(name: str, title: str, detail: str, kind: str, line: str, added: str = "") -> Words:
+    added = " · " * bool(detail and added) + added  # however long the rest is, it is not cut off
+    detail = shortened(detail, DETAIL_WIDTH - len(added)) + added
     return Words(name, shortened(title, TITLE_WIDTH), detail, kind, line)

@@ -93,7 +93,7 @@ class _Plan:
             layout = layered([self.sizes[name] for name in members], [(number[a], number[b]) for a, b in between])
             self.layouts[frame] = layout
             if frame:
-                width = max(layout.width, CHARACTER * len(self.label[frame])) + 2 * PADDING
+                width = max(layout.width, CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
                 self.sizes[frame] = (width, layout.height + 2 * PADDING + TITLE_HEIGHT)
 
     def drawing(self) -> Drawing:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.boxes import Words, at, values, words
+from limelight_widgets.figures.boxes import Words, words
 from limelight_widgets.figures.frames import Rectangle, draw
 from limelight_widgets.figures.layers import Point
-from limelight_widgets.figures.static import Figure, Table, figure
-from limelight_widgets.figures.visible import Picture, call_label, visible
+from limelight_widgets.figures.listing import listing
+from limelight_widgets.figures.static import Figure, figure
+from limelight_widgets.figures.visible import Frame, Picture, visible
 from limelight_widgets.folds.fold import State
 from limelight_widgets.units import counted, shortened
 
 MARGIN = 16.0
 HEAD = 30.0
-MOST_ROWS = 200
-GREATEST_WIDTH = 4000.0
 
 
 def graph_figure(state: State, which: str) -> Figure:
@@ -28,7 +25,7 @@ def graph_figure(state: State, which: str) -> Figure:
     heading = f"Graph of {shortened(state['title'], 60)}"
     summary = _summary(state, graph, chosen["key"])
     picture = visible(state, chosen["graph"])
-    return figure(heading, summary, _svg(state, picture, heading, summary), _table(state, graph))
+    return figure(heading, summary, _svg(state, picture, heading, summary), listing(state, chosen))
 
 
 def _summary(state: State, graph: State, key: str) -> str:
@@ -37,19 +34,6 @@ def _summary(state: State, graph: State, key: str) -> str:
         parts = [f"{parts[0]}, trace #{state['trace'] + 1} of {state['traces']}"]
     parts += [counted(len(graph["nodes"]), "op"), counted(len(graph["inputs"]), "input")]
     return ", ".join([*parts, counted(len(graph["outputs"]), "output")])
-
-
-def _table(state: State, graph: State) -> Table:
-    rows: list[Sequence[str]] = []
-    names = [name for name, _ in values(graph)]
-    for node in graph["nodes"][:MOST_ROWS]:
-        inputs = ", ".join(names[number] for number in node.get("in", ())[:8])
-        op = shortened(call_label(node), 30) if node["kind"] == "call" else node["op"]
-        if node["kind"] == "constant":
-            inputs = shortened(", ".join(node.get("attrs", {}).values()), 24)
-        rows.append([" ".join(node.get("names", ())), op, inputs, ", ".join(node.get("out", ())), at(state, node)])
-    hidden = len(graph["nodes"]) - len(rows)
-    return Table(("value", "op", "of", "gives", "line"), rows, note=f"and {hidden:,} more ops" if hidden else "")
 
 
 def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
@@ -61,7 +45,7 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
-        *(_frame(frame.label, drawing.frames[frame.name]) for frame in picture.frames if frame.name in drawing.frames),
+        *(_frame(frame, drawing.frames[frame.name]) for frame in _outside_in(picture) if frame.name in drawing.frames),
         *(_edge(points, picture.edges[edge]) for edge, points in drawing.edges.items()),
         *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
         "</g>",
@@ -70,11 +54,21 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
     return svg.document(width, drawing.height + 2 * MARGIN + HEAD - 8, heading, described, body)
 
 
-def _frame(title: str, place: Rectangle) -> str:
+def _outside_in(picture: Picture) -> list[Frame]:
+    """Frames so that what is drawn later lies within what is drawn earlier."""
+    depth = {"": 0}
+    for frame in picture.frames:  # a frame comes after the one around it
+        depth[frame.name] = depth[frame.parent] + 1
+    return sorted(picture.frames, key=lambda frame: depth[frame.name])
+
+
+def _frame(frame: Frame, place: Rectangle) -> str:
+    fill, dashes = (svg.FILL["fused"], None) if frame.fused else ("#f4f1f8", "5 3")
     outline = svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height, rx=8,
-        fill="#f4f1f8", fill_opacity=0.6, stroke=svg.RULE, stroke_dasharray="5 3",
+        fill=fill, fill_opacity=0.6, stroke=svg.RULE, stroke_dasharray=dashes,
     )  # fmt: skip
+    title = f"{svg.GLYPH['fused']} {frame.label}" if frame.fused else frame.label
     return outline + svg.label(shortened(title, 60), place.x + 10, place.y + 16, 11, fill=svg.QUIET)
 
 

@@ -21,13 +21,15 @@ TEXT_ROWS = 40
 HTML_WIDTH = 900
 MOST_BYTES = 200_000
 CELL_WIDTH = 160
+MOST_LINES = 8  # of a cell that goes on
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out.
 
-    `sentences` are what plain text says of each row below the table: they would not fit into a column.
+    `sentences` are what is said below the table: they would not fit into a column. In plain text, cells of the columns
+    in `wrapped` go on in further lines where they are too long, instead of being cut.
     """
 
     columns: Sequence[str]
@@ -35,6 +37,7 @@ class Table:
     numbers: frozenset[str] = frozenset()
     note: str = ""
     sentences: Sequence[str] = ()
+    wrapped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,9 @@ def _size(drawn: str, table: Table) -> int:
 def _text(heading: str, summary: str, table: Table | None) -> str:
     parts = [_wrapped(f"{heading}: {summary}")]
     if table is not None and table.rows:
-        parts += [text_table(table), *(_wrapped(sentence) for sentence in table.sentences[:TEXT_ROWS])]
+        said = [_wrapped(sentence) for sentence in table.sentences[:TEXT_ROWS]]
+        between = "\n\n" if any("\n" in one for one in said) else "\n"
+        parts += [text_table(table), *([between.join(said)] if said else [])]
     return "\n\n".join(parts)
 
 
@@ -95,7 +100,7 @@ def text_table(table: Table) -> str:
     while sum(widths) + 2 * (len(widths) - 1) > TEXT_WIDTH and max(widths) > 4:
         widths[widths.index(max(widths))] -= 1
     lines = [_text_row(table.columns, table, widths), "  ".join("─" * width for width in widths)]
-    lines += [_text_row(row, table, widths) for row in shown]
+    lines += [line for row in shown for line in _text_rows(row, table, widths)]
     hidden = len(table.rows) - len(shown)
     notes = [f"… {hidden:,} more rows"] if hidden else []
     return "\n".join([*lines, *notes, *([table.note] if table.note else [])])
@@ -107,6 +112,17 @@ def _text_row(row: Sequence[str], table: Table, widths: Sequence[int]) -> str:
         for cell, width, name in zip(row, widths, table.columns, strict=True)
     ]
     return "  ".join(cells).rstrip()
+
+
+def _text_rows(row: Sequence[str], table: Table, widths: Sequence[int]) -> list[str]:
+    """A row, in several lines where a cell may go on."""
+    parts = [
+        (textwrap.wrap(cell, width) if name in table.wrapped else [cell]) or [""]
+        for cell, width, name in zip(row, widths, table.columns, strict=True)
+    ]
+    height = min(max(map(len, parts)), MOST_LINES)
+    kept = [[*part[: height - 1], " ".join(part[height - 1 :])] for part in parts]
+    return [_text_row([part[i] if i < len(part) else "" for part in kept], table, widths) for i in range(height)]
 
 
 def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
@@ -131,7 +147,7 @@ def html_table(table: Table) -> str:
         + "</tr>"
         for row in table.rows
     )
-    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    note = "".join(f"<p>{escape(said)}</p>" for said in (table.note, *table.sentences) if said)
     return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
 
 

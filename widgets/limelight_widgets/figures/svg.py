@@ -27,6 +27,7 @@ FILL = {
     "random": "#f7dcea",
     "effect": "#f7dcea",
     "op": "#ffffff",
+    "fused": "#f7f2c4",
 }
 """Pale tints of the Okabe-Ito colours, on which `INK` has a contrast above 12 to 1; each also has a glyph."""
 
@@ -40,6 +41,7 @@ GLYPH = {
     "random": "⚂",
     "effect": "↯",
     "op": "",
+    "fused": "◉",
 }
 
 

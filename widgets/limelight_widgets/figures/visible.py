@@ -3,12 +3,15 @@
 The live view does the same in `js/src/graph/visible.js`; the tests hold both to the same examples.
 
 Boxes have names that stay the same whatever is open: `i2` is input 2, `n7` node 7, `g1` group 1, `o0` output 0. Inside
-an open call they are prefixed by the path to it: `n7.0/i2` is input 2 of the first function that node 7 calls.
+an open call they are prefixed by the path to it: `n7.0/i2` is input 2 of the first function that node 7 calls. Fusion
+groups are frames too, `f1`: around those of their nodes that are visible in one place, so a group of which some nodes
+are in an open scope has another frame there, `f1@g0`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from limelight_widgets.folds.fold import State
@@ -30,11 +33,12 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """An open group or call: drawn around what is in it."""
+    """An open group or call, or a fusion group (`fused` is its number): drawn around what is in it."""
 
     name: str
     label: str
     parent: str
+    fused: int = 0
 
 
 @dataclass(slots=True)
@@ -97,6 +101,7 @@ class _Builder:
         for k in range(len(graph["inputs"])):
             self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
             instance.producers.append((-1, k))
+        hulls = self._hulls(instance, graph, frames, closed)
         entered: list[_Instance] = []
         seen: set[int] = set()
         for index, node in enumerate(graph["nodes"]):
@@ -118,9 +123,27 @@ class _Builder:
             inside = self._open_call(instance, index, node, name, frames[group])
             instance.boxes.append("" if inside else name)
             if not inside:
-                self.picture.boxes.append(Box(name, "node", instance.graph, index, frames[group]))
+                parent = hulls.get((node.get("fused", 0), group), frames[group])
+                self.picture.boxes.append(Box(name, "node", instance.graph, index, parent))
             entered += inside
         return entered
+
+    def _hulls(
+        self, instance: _Instance, graph: State, frames: Mapping[int, str], closed: Mapping[int, int]
+    ) -> dict[tuple[int, int], str]:
+        """Frames around the visible nodes of each fusion group, by its number and the group that these nodes are in."""
+        shown = Counter(
+            (node["fused"], node.get("group", -1))
+            for node in graph["nodes"]
+            if node.get("fused") and closed.get(node.get("group", -1), -1) < 0
+        )
+        names = {}
+        for (number, group), count in shown.items():
+            name = f"{instance.path}f{number}" + (f"@g{group}" if group >= 0 else "")
+            label = fusion_label(number, len(graph["fusions"][number - 1]["nodes"]), count)
+            names[number, group] = name
+            self.picture.frames.append(Frame(name, label, frames[group], number))
+        return names
 
     def _groups(self, instance: _Instance, graph: State) -> tuple[dict[int, str], dict[int, int]]:
         """For each group the frame that it is drawn as, and the outermost closed group that hides its members."""
@@ -199,6 +222,15 @@ class _Builder:
                     if output < len(outputs):
                         waiting.append((callee, outputs[output]))
         return found
+
+
+def fusion_label(number: int, ops: int, shown: int) -> str:
+    """What is written on the frame around a fusion group of which `shown` ops are in that frame.
+
+    >>> fusion_label(1, 4, 4), fusion_label(2, 4, 3)
+    ('fused 1: 4 ops in one go', 'fused 2: 3 of 4 ops')
+    """
+    return f"fused {number}: {shown} ops in one go" if shown == ops else f"fused {number}: {shown} of {ops} ops"
 
 
 def call_label(node: State) -> str:

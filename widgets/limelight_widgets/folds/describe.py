@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from limelight.graph.text import nested
 from limelight.source import Source
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.groups import Hierarchy
@@ -30,15 +31,20 @@ class Describer:
     """
 
     def __init__(self) -> None:
+        self._form: Callable[[Any], Any] = _as_traced
         self._excerpts = Excerpts()
         self._rules: dict[str, str] = {}
         self._graphs: list[State] = []
-        self._index: dict[int, int] = {}
+        self._index: dict[tuple[int, bool], int] = {}
         self._waiting: list[tuple[int, Any]] = []
         self._alive: list[Any] = []  # keeps ids unique while describing
 
-    def graph(self, graph: Any, output_names: Sequence[str] = ()) -> int:
-        """Describes `graph` and all that it calls; returns its index. Names its outputs, if there is one for each."""
+    def graph(self, graph: Any, output_names: Sequence[str] = (), *, optimised: bool = False) -> int:
+        """Describes `graph` and all that it calls; returns its index. Names its outputs, if there is one for each.
+
+        `optimised`: functions that it calls are described as they run, not as they were traced.
+        """
+        self._form = as_it_runs if optimised else _as_traced
         index = self._place(graph)
         while self._waiting:
             self._describe(*self._waiting.pop())
@@ -50,10 +56,16 @@ class Describer:
         """Everything that was described."""
         return {"graphs": self._graphs, "sources": self._excerpts.state(), "rules": self._rules}
 
+    def described(self, graph: Any, *, optimised: bool = False) -> State | None:
+        """The description of a graph, None where there is none."""
+        index = self._index.get((id(graph), optimised), self._index.get((id(graph), False)))
+        return None if index is None else self._graphs[index]
+
     def _place(self, graph: Any) -> int:
-        known = self._index.get(id(graph))
+        key = (id(graph), self._form is as_it_runs and _runs_otherwise(graph))
+        known = self._index.get(key)
         if known is None:
-            known = self._index[id(graph)] = len(self._graphs)
+            known = self._index[key] = len(self._graphs)
             self._alive.append(graph)
             self._graphs.append({})
             self._waiting.append((known, graph))
@@ -74,6 +86,7 @@ class Describer:
         for described, innermost in zip(nodes, hierarchy.of, strict=True):
             if innermost >= 0:
                 described["group"] = innermost
+        fusions = _fusions(graph, nodes)
         self._graphs[index] = {
             "name": shortened(graph.name, NAME_WIDTH),
             "inputs": _inputs(graph),
@@ -85,7 +98,7 @@ class Describer:
                 for group in hierarchy.groups
             ],
             "open": hierarchy.initially_open(),
-        }
+        } | ({"fusions": fusions} if fusions else {})
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
         op = str(node.op)
@@ -108,7 +121,7 @@ class Describer:
             "attrs": {name: attribute_text(value) for name, value in attributes},
             "device": short_device(str(node.device)) if node.device else "",
             "stack": outer[::-1] or self._bare(node.source),
-            "calls": [[self._place(function.graph), function.name] for function in called],
+            "calls": [[self._place(self._form(function)), function.name] for function in called],
         }
         return {key: value for key, value in full.items() if value not in ("", [], {}, None)}
 
@@ -119,6 +132,32 @@ class Describer:
     def _line(self, node: State) -> str:
         stack = node.get("stack")
         return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+
+
+def _as_traced(function: Any) -> Any:
+    return function.graph
+
+
+def as_it_runs(function: Any) -> Any:
+    """The optimised graph of a function that a graph calls; that which was traced where there is no other."""
+    optimised = getattr(function, "optimised", None)
+    return function.graph if optimised is None else optimised.graph
+
+
+def _runs_otherwise(graph: Any) -> bool:
+    """Whether a function that a graph calls, or one that this calls, runs another graph than was traced."""
+    return any(as_it_runs(function) is not function.graph for function in nested(graph))
+
+
+def _fusions(graph: Any, nodes: Sequence[State]) -> list[State]:
+    """The fusion groups of a graph; notes on each of their nodes its group's number, from 1."""
+    groups = getattr(graph, "groups", ())
+    place = {node: index for index, node in enumerate(graph.nodes)} if groups else {}
+    found = [{"kind": group.kind, "nodes": [place[node] for node in group.nodes]} for group in groups]
+    for number, fusion in enumerate(found, start=1):
+        for index in fusion["nodes"]:
+            nodes[index]["fused"] = number
+    return found
 
 
 def _write_constants(nodes: list[State], inputs: int, outputs: list[int]) -> None:

@@ -8,15 +8,23 @@ from typing import Any, NamedTuple
 MOST_NODES = 20_000  # of a graph whose nodes are followed: beyond that nobody reads it
 _LISTED = 4  # ops of a group that are named
 _GROUPS = 12  # groups that are listed
+_MARKS = {
+    "prune": "pruned", "fold": "folded", "share": "shared", "simplify": "simplified", "stack": "stacked",
+    "spread": "spread", "hoist": "hoisted",
+}  # fmt: skip
 
 
 class Step(NamedTuple):
-    """One change that a pass made to a node: `said` is a clause, "shared with line 3"; `line` is the user's, or 0."""
+    """One change that a pass made to a node: `said` is a clause, "shared with line 3"; `line` is the user's, or 0.
+
+    `run` is the number, from 0, of the record that tells of it: passes run more than once.
+    """
 
     made_by: str
     rule: str
     said: str
     line: int = 0
+    run: int = -1
 
 
 class Fate(NamedTuple):
@@ -36,6 +44,11 @@ class Fate(NamedTuple):
         fused = [f"fused into group {number}" for number in self.groups]
         return "; ".join(dict.fromkeys([*said, *fused]))
 
+    @property
+    def mark(self) -> str:
+        """The last change in a word, "shared"; "" for a node that was kept."""
+        return _MARKS.get(self.steps[-1].made_by, self.steps[-1].made_by) if self.steps else ""
+
 
 def fates(traced: Any, optimised: Any, records: Sequence[Any]) -> dict[Any, Fate]:
     """The fate of every node of `traced`, of which `records` tell how it came to `optimised`; empty for huge graphs."""
@@ -43,18 +56,30 @@ def fates(traced: Any, optimised: Any, records: Sequence[Any]) -> dict[Any, Fate
         return {}
     now: dict[Any, list[Any]] = {node: [node] for node in traced.nodes}
     steps: dict[Any, list[Step]] = {node: [] for node in traced.nodes}
-    for record in records:
+    for run, record in enumerate(records):
         changed = {old: change for change in record.changes for old in change.old}
         if not changed and not record.rewired:
             continue
         for node, standing in now.items():
             for one in standing:
-                if one in changed and (step := _step(record.name, changed[one], one)) not in steps[node]:
+                if one in changed and (step := _step(run, record.name, changed[one], one)) not in steps[node]:
                     steps[node].append(step)
             now[node] = list(dict.fromkeys(_moved(standing, changed, record.rewired)))
     there = set(optimised.nodes)
     number = group_numbers(optimised)
     return {node: _fate(steps[node], [one for one in now[node] if one in there], number) for node in traced.nodes}
+
+
+def arrivals(optimised: Any, records: Sequence[Any]) -> dict[Any, str]:
+    """Why the nodes are there that stand for no traced one: "hoist: ...", for those that came out of a loop."""
+    found: dict[Any, str] = {}
+    for record in records:
+        found = {record.rewired.get(node, node): said for node, said in found.items()}
+        if record.added:
+            new = [(node, change) for change in record.changes if not change.old for node in change.new]
+            found |= {node: f"{record.name}: {change.reason}" for node, change in new}
+    there = set(optimised.nodes) if found else set()
+    return {node: said for node, said in found.items() if node in there}
 
 
 def group_numbers(graph: Any) -> dict[Any, int]:
@@ -86,7 +111,11 @@ def _fate(steps: Sequence[Step], after: Sequence[Any], number: Mapping[Any, int]
     return Fate(tuple(steps), tuple(after), tuple(groups))
 
 
-def _step(made_by: str, change: Any, old: Any) -> Step:
+def _step(run: int, made_by: str, change: Any, old: Any) -> Step:
+    return _told(made_by, change, old)._replace(run=run)
+
+
+def _told(made_by: str, change: Any, old: Any) -> Step:
     new = change.new[0] if change.new else None
     line = _line(new) if new is not None else 0
     if made_by == "prune":

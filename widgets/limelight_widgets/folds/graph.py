@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from limelight import events
 from limelight.graph.build import collector_paused
 from limelight_widgets.folds.describe import Describer
-from limelight_widgets.folds.fates import Fate, fates, group_numbers
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.links import link
 
 Which = Literal["traced", "optimised"]
 
@@ -106,27 +106,11 @@ def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
     with collector_paused():
         variants = [
             {"key": "traced", "graph": describer.graph(entry.graph, output_names)},
-            {"key": "optimised", "graph": describer.graph(optimised, output_names)},
+            {"key": "optimised", "graph": describer.graph(optimised, output_names, optimised=True)},
         ]
-        state = describer.state()
-        if optimised is not entry.graph:
-            _link(state, variants, fates(entry.graph, optimised, records), entry.graph, optimised)
-    return {"variants": variants, "passes": [_pass(record) for record in records]} | state
-
-
-def _link(state: State, variants: Sequence[State], known: Mapping[Any, Fate], traced: Any, optimised: Any) -> None:
-    """Tells each node of the traced graph what `became` of it, and each optimised one what it `was`."""
-    before, after = (state["graphs"][variant["graph"]]["nodes"] for variant in variants)
-    place = {node: index for index, node in enumerate(optimised.nodes)}
-    for index, node in enumerate(traced.nodes):
-        if node in known:
-            standing = [place[one] for one in known[node].after]
-            before[index]["became"] = [known[node].words, standing]
-            for one in standing:
-                after[one].setdefault("was", []).append(index)
-    for node, number in group_numbers(optimised).items():
-        if node in place:
-            after[place[node]]["fused"] = number
+        changed = link(describer, entry.graph, optimised, records)
+        passes = [_pass(record) | ({"changed": changed[i]} if i in changed else {}) for i, record in enumerate(records)]
+    return {"variants": variants, "passes": passes} | describer.state()
 
 
 def _optimised(entry: Any) -> tuple[Any, Sequence[Any]]:

@@ -21,6 +21,34 @@ export function fitted(view, { width, height }, all) {
   return { x, y: Math.max((view.height - height * scale) / 2, MARGIN), scale };
 }
 
+/**
+ * How a drawing is to be shown after something in it was opened or closed: where it is if all of it is in sight, moved if
+ * that is enough, smaller if it can still be read; else so that what was opened is in sight.
+ * @param {{x: number, y: number, scale: number}} now @param {{width: number, height: number}} view
+ * @param {{width: number, height: number}} drawing @param {Rectangle | null} opened
+ */
+export function settled(now, view, drawing, opened) {
+  const whole = { x: 0, y: 0, ...drawing };
+  const inSight = (/** @type {number} */ scale, /** @type {{width: number, height: number}} */ { width, height }) =>
+    width * scale <= view.width - 2 * MARGIN + 1 && height * scale <= view.height - 2 * MARGIN + 1;
+  const grows = inSight(now.scale / 0.9, whole) && now.scale < 1; // it was made smaller for what is closed now
+  if (!grows && inSight(now.scale, whole)) return moved(now, view, whole);
+  const all = fitted(view, drawing, true);
+  if (all.scale >= READABLE || !opened) return all.scale >= READABLE ? all : moved(now, view, whole);
+  const scale = Math.min(now.scale, Math.max(fitted(view, opened, true).scale, READABLE));
+  const kept = { x: now.x + opened.x * (now.scale - scale), y: now.y + opened.y * (now.scale - scale), scale };
+  return moved(kept, view, opened);
+}
+
+/** As little as is needed for a place to be in sight. @param {{x: number, y: number, scale: number}} now
+ * @param {{width: number, height: number}} view @param {Rectangle} place
+ */
+function moved({ x, y, scale }, view, place) {
+  const [left, top] = [x + place.x * scale, y + place.y * scale];
+  const byX = shift(left, left + place.width * scale, view.width);
+  return { x: x + byX, y: y + shift(top, top + place.height * scale, view.height), scale };
+}
+
 export class Camera {
   /** @param {SVGElement} svg @param {SVGElement} stage what is moved @param {AbortSignal} signal */
   constructor(svg, stage, signal) {
@@ -30,10 +58,12 @@ export class Camera {
     this.y = 0;
     this.scale = 1;
     this.dragged = false;
+    this.onMove = () => {};
     this.listen(signal);
   }
 
   apply() {
+    this.onMove();
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
 
@@ -62,11 +92,20 @@ export class Camera {
   }
 
   /** Moves as little as is needed to show a place of the picture. @param {Rectangle} place */
-  reveal({ x, y, width, height }) {
-    const { clientWidth, clientHeight } = this.svg;
-    const [left, top] = [this.x + x * this.scale, this.y + y * this.scale];
-    const [right, bottom] = [left + width * this.scale, top + height * this.scale];
-    this.pan(shift(left, right, clientWidth), shift(top, bottom, clientHeight));
+  reveal(place) {
+    Object.assign(this, moved(this, this.view(), place));
+    this.apply();
+  }
+
+  /** After something was opened or closed. @param {{width: number, height: number}} drawing @param {Rectangle | null} opened */
+  settle(drawing, opened) {
+    if (!this.svg.clientWidth || !drawing.width) return;
+    Object.assign(this, settled(this, this.view(), drawing, opened));
+    this.apply();
+  }
+
+  view() {
+    return { width: this.svg.clientWidth, height: this.svg.clientHeight };
   }
 
   /** Moves so that a place which was at `before` does not move on the screen. @param {Rectangle} before @param {Rectangle} now */

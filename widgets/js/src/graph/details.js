@@ -2,6 +2,7 @@
 
 import { button, h } from "../dom.js";
 import { counted } from "../format.js";
+import { across, stepsTo } from "./paths.js";
 import { lineKey } from "./source.js";
 import { KINDS, placeOf, titleOf, valuesOf } from "./words.js";
 
@@ -12,12 +13,22 @@ import { KINDS, placeOf, titleOf, valuesOf } from "./words.js";
  *
  * @typedef {object} Links
  * @property {(key: string) => void} chooseLine @property {(name: string) => void} toggle
- * @property {(variant: string, node: number) => void} goTo shows a node of another version of the graph
+ * @property {(variant: string, name: string) => void} goTo shows a node of a version of the graph
+ * @property {(box: Box) => string} fusedFrame the frame of the fusion group that a box is in, "" where none is drawn
+ * @property {(name: string) => void} choose
  */
 
-/** @param {GraphState} state @param {Box | null} box @param {Links} links @returns {HTMLElement[]} */
-export function details(state, box, links) {
-  if (!box) return overview(state);
+const FUSION = /** @type {Record<string, string>} */ ({
+  elementwise: "elementwise ops of one shape", product: "a product and the elementwise ops after it",
+});
+const MOST_CHANGES = 100;
+
+/**
+ * @param {GraphState} state @param {string} variant the version that is shown @param {Box | null} box @param {Links} links
+ * @returns {HTMLElement[]}
+ */
+export function details(state, variant, box, links) {
+  if (!box) return overview(state, links);
   const graph = state.graphs[box.graph];
   if (box.kind === "input") {
     const { name, spec, captured } = graph.inputs[box.index];
@@ -26,18 +37,39 @@ export function details(state, box, links) {
   }
   if (box.kind === "output") {
     const { name, spec } = valuesOf(graph)[graph.outputs[box.index]];
-    return [heading("output", "output"), list([["value", `${name}  ${spec}`]])];
+    return [heading(graph.output_names?.[box.index] ?? "output", "output"), list([["value", `${name}  ${spec}`]])];
   }
   if (box.kind === "group") {
     const { label, size, kind } = graph.groups[box.index];
     const what = { scope: "name scope", line: "ops of one line", block: "consecutive ops" }[kind] ?? kind;
     return [heading(label, "group"), list([["holds", `${counted(size, "op")} (${what})`]]), opener(box, links)];
   }
-  return nodeDetails(state, box, links);
+  return nodeDetails(state, variant, box, links);
 }
 
-/** @param {GraphState} state @param {Box} box @param {Links} links */
-function nodeDetails(state, box, links) {
+/**
+ * All that is known about a fusion group.
+ * @param {GraphState} state @param {string} variant @param {import("./visible.js").Frame} frame @param {Links} links
+ * @returns {HTMLElement[]}
+ */
+export function fusionDetails(state, variant, { fused }, links) {
+  if (!fused) return [];
+  const { nodes } = state.graphs[fused.graph];
+  const group = state.graphs[fused.graph].fusions?.[fused.number - 1] ?? { kind: "", nodes: [] };
+  const ops = group.nodes.map((index) => nodeLink(state, fused.graph, index, variant, `${fused.path}n${index}`, links));
+  const was = group.nodes.flatMap((index) => nodes[index].was ?? []);
+  return [
+    heading(`fused ${fused.number}`, `${counted(group.nodes.length, "op")} in one go`),
+    list([
+      ["ops", spread(ops)],
+      ["why", `${FUSION[group.kind] ?? group.kind}: only the last result is used elsewhere`],
+      ...(was.length > nodes.length ? [/** @type {[string, string]} */ (["traced as", counted(was.length, "op")])] : []),
+    ]),
+  ];
+}
+
+/** @param {GraphState} state @param {string} variant @param {Box} box @param {Links} links */
+function nodeDetails(state, variant, box, links) {
   const graph = state.graphs[box.graph];
   const node = graph.nodes[box.index];
   const values = valuesOf(graph);
@@ -49,9 +81,10 @@ function nodeDetails(state, box, links) {
   ];
   for (const [name, text] of Object.entries(node.attrs ?? {})) facts.push([name, text]);
   if (node.stack?.length) facts.push(["line", breadcrumb(state, node.stack, links)]);
-  if (node.became) facts.push(["optimised", fate(state, "optimised", node.became[1], node.became[0], links)]);
-  if (node.was) facts.push(["traced as", fate(state, "traced", node.was, "", links)]);
-  if (node.fused) facts.push(["fused", `in group ${node.fused}`]);
+  if (node.became) facts.push(["optimised", fate(state, [variant, "optimised"], box.name, node.became[1], node.became[0], links)]);
+  if (node.was) facts.push(["traced as", fate(state, [variant, "traced"], box.name, node.was, "", links)]);
+  if (node.came) facts.push(["comes from", node.came]);
+  if (node.fused) facts.push(["fused", fusionLink(graph, node.fused, links.fusedFrame(box), links)]);
   const rule = state.rules[node.op];
   if (rule) facts.push(["gradient", h("code", { class: "ll-rule" }, rule)]);
   return [heading(titleOf(node), node.kind), list(facts), ...(box.opens ? [opener(box, links)] : [])];
@@ -67,17 +100,36 @@ function breadcrumb(state, stack, links) {
   return h("span", {}, ...places);
 }
 
-/** What happened to a node, with links to those that stand for it in another version of the graph.
- * @param {GraphState} state @param {string} variant @param {number[]} nodes @param {string} text @param {Links} links
+/**
+ * What happened to a node, with links to those that stand for it in another version of the graph.
+ * @param {GraphState} state @param {[string, string]} variants that which is shown, and the other
+ * @param {string} name @param {number[]} nodes @param {string} text @param {Links} links
  */
-function fate(state, variant, nodes, text, links) {
-  const graph = state.graphs[state.variants.find(({ key }) => key === variant)?.graph ?? 0];
-  const targets = nodes.flatMap((index) => {
-    const node = graph.nodes[index];
-    const name = `${node.names[0] ?? ""} ${titleOf(node)}`.trim();
-    return [" ", button(`Show ${name} in the ${variant} graph`, () => links.goTo(variant, index), { class: "ll-link" }, name)];
-  });
-  return h("span", {}, text, targets.length && text ? " →" : "", ...targets);
+function fate(state, [shown, other], name, nodes, text, links) {
+  const names = across(state, shown, name, nodes);
+  const root = state.variants.find(({ key }) => key === other)?.graph ?? 0;
+  const graph = names.length ? stepsTo(state.graphs, root, names[0]).graph : -1;
+  const targets = names.map((target, i) => nodeLink(state, graph, nodes[i], other, target, links));
+  return h("span", {}, text, targets.length && text ? " → " : "", spread(targets));
+}
+
+/** @param {GraphState} state @param {number} graph @param {number} index @param {string} variant @param {string} name @param {Links} links */
+function nodeLink(state, graph, index, variant, name, links) {
+  const node = state.graphs[graph].nodes[index];
+  const text = `${node.names[0] ?? ""} ${titleOf(node)}`.trim();
+  return button(`Show ${text} in the ${variant} graph`, () => links.goTo(variant, name), { class: "ll-link" }, text);
+}
+
+/** @param {import("./visible.js").Graph} graph @param {number} number @param {string} frame @param {Links} links */
+function fusionLink(graph, number, frame, links) {
+  const size = graph.fusions?.[number - 1].nodes.length ?? 0;
+  const text = `in group ${number}: ${counted(size, "op")} in one go`;
+  return frame ? button(`Show fusion group ${number}`, () => links.choose(frame), { class: "ll-link" }, text) : text;
+}
+
+/** @param {HTMLElement[]} parts */
+function spread(parts) {
+  return h("span", {}, ...parts.flatMap((part, i) => (i ? [", ", part] : [part])));
 }
 
 /** @param {Box} box @param {Links} links */
@@ -85,14 +137,33 @@ function opener({ name }, links) {
   return button("Open", () => links.toggle(name), { class: "ll-button" }, "⊞ Open");
 }
 
-/** What is shown while nothing is chosen: what the optimiser did, and a hint. @param {GraphState} state */
-function overview(state) {
+/** What is shown while nothing is chosen: what the optimiser did, and a hint. @param {GraphState} state @param {Links} links */
+function overview(state, links) {
   const hint = h("p", { class: "ll-quiet" }, "Choose a box or a line of code to see what belongs to it.");
-  if (!state.passes?.length) return [hint];
-  const rows = state.passes.map(({ name, before, removed, added, after }) =>
-    h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, `${before} − ${removed} + ${added} = ${after}`)),
+  const passes = state.passes ?? [];
+  if (!passes.length) return [hint];
+  const busy = passes.filter(({ removed, added, changed }) => removed || added || changed);
+  const fusions = state.graphs[state.variants.find(({ key }) => key === "optimised")?.graph ?? 0].fusions?.length ?? 0;
+  const idle = [...new Set(passes.filter((one) => !busy.includes(one)).map(({ name }) => name))];
+  const others = idle.filter((name) => !busy.some((one) => one.name === name) && !(name === "fuse" && fusions));
+  return [
+    h("h4", {}, "What the optimiser did"),
+    h("div", { class: "ll-passes" }, ...busy.map((one) => passRow(state, one, links))),
+    ...(fusions ? [h("div", { class: "ll-pass" }, h("code", {}, "fuse"), ` ${counted(fusions, "group")}`)] : []),
+    ...(others.length ? [h("p", { class: "ll-quiet" }, `nothing to do for ${others.join(", ")}`)] : []),
+    hint,
+  ];
+}
+
+/** A pass: its arithmetic, which unfolds to what it changed. @param {GraphState} state @param {import("./words.js").Pass} pass @param {Links} links */
+function passRow(state, { name, before, removed, added, after, changed = [] }, links) {
+  const root = state.variants.find(({ key }) => key === "traced")?.graph ?? 0;
+  const sum = [h("code", {}, name), ` ${before} − ${removed} + ${added} = ${after}`];
+  if (!changed.length) return h("div", { class: "ll-pass" }, ...sum);
+  const rows = changed.slice(0, MOST_CHANGES).map(([index, said]) =>
+    h("li", {}, nodeLink(state, root, index, "traced", `n${index}`, links), `: ${said}`),
   );
-  return [h("table", { class: "ll-passes" }, h("caption", {}, "What the optimiser did"), h("tbody", {}, ...rows)), hint];
+  return h("details", { class: "ll-pass" }, h("summary", {}, ...sum), h("ul", {}, ...rows));
 }
 
 /** @param {string} title @param {string} kind */

@@ -84,7 +84,7 @@ class Plan {
       const layout = layered(sizes, edges);
       this.layouts.set(frame, layout);
       if (frame) {
-        const width = Math.max(layout.width, CHARACTER * (this.label.get(frame) ?? "").length) + 2 * PADDING;
+        const width = Math.max(layout.width, CHARACTER * ((this.label.get(frame) ?? "").length + 2)) + 2 * PADDING;
         this.sizes.set(frame, [width, layout.height + 2 * PADDING + TITLE_HEIGHT]);
       }
     }

@@ -17,7 +17,7 @@ export function toViz(picture, sizes) {
   /** @type {Map<string, any>} */
   const clusters = new Map([["", { nodes: [], subgraphs: [] }]]);
   picture.frames.forEach(({ name, label }, i) => {
-    const attributes = { label: "x".repeat(Math.min(label.length, 60)), fontsize: 11, margin: 10, labeljust: "l" };
+    const attributes = { label: "x".repeat(Math.min(label.length, 60) + 2), fontname: "Courier", fontsize: 11, margin: 10, labeljust: "l" };
     clusters.set(name, { name: `cluster_${i}`, graphAttributes: attributes, nodes: [], subgraphs: [] });
   });
   for (const { name, parent } of picture.frames) clusters.get(parent).subgraphs.push(clusters.get(name));

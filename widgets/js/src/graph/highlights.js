@@ -6,7 +6,7 @@ export class Highlights {
     this.stage = stage;
   }
 
-  /** @param {string | null} chosen @param {string[]} lit @param {string[]} found */
+  /** @param {string | null} chosen a box, or the frame of a fusion group @param {string[]} lit @param {string[]} found */
   set(chosen, lit, found) {
     const [isLit, isFound] = [new Set(lit), new Set(found)];
     const boxes = this.boxes();
@@ -18,6 +18,9 @@ export class Highlights {
       box.classList.toggle("ll-found", isFound.has(name));
       box.setAttribute("tabindex", name === stop ? "0" : "-1");
       box.setAttribute("aria-pressed", String(name === chosen));
+    }
+    for (const frame of this.stage.querySelectorAll(".ll-frame")) {
+      frame.classList.toggle("ll-chosen", /** @type {SVGElement} */ (frame).dataset.frame === chosen);
     }
     this.stage.classList.toggle("ll-dimmed", isLit.size > 0 || isFound.size > 0);
     for (const edge of this.stage.querySelectorAll(".ll-edge")) {

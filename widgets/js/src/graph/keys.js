@@ -10,6 +10,7 @@ const HELP = [
   ["Enter", "open a group or a nested function; show the line of an op"],
   ["Esc", "close what is around; then leave"],
   ["/  n  N", "find; next match; previous match"],
+  ["l", "show the listing of the ops, or the code"],
   ["+  −  f", "zoom in; zoom out; fit"],
   ["drag, Ctrl and wheel", "pan; zoom"],
 ];
@@ -27,12 +28,13 @@ const KEYS = {
   ArrowRight: (view) => move(view, beside(view, 1)),
   Enter: enter,
   " ": enter,
-  "/": (view) => view.search?.focus(),
+  "/": (view) => view.bar?.search.focus(),
   n: (view) => view.next(1),
   N: (view) => view.next(-1),
   i: (view) => move(view, follow(view, -1)),
   o: (view) => move(view, follow(view, 1)),
   f: (view) => view.fit(),
+  l: (view) => view.side?.turn(),
   "+": (view) => view.camera?.zoom(1.25),
   "=": (view) => view.camera?.zoom(1.25),
   "-": (view) => view.camera?.zoom(1 / 1.25),
@@ -103,8 +105,9 @@ function enter(view) {
 
 /** Closes the frame around the current box; without one, gives the focus back to the notebook. @param {GraphView} view */
 function leave(view) {
-  const frame = view.box(current(view))?.parent.replace(/\.\d+$/, "");
-  if (frame) view.toggle(frame);
+  let frame = view.box(current(view))?.parent ?? "";
+  while (view.frame(frame)?.fused) frame = view.frame(frame)?.parent ?? ""; // fusion groups do not close
+  if (frame) view.toggle(frame.replace(/\.\d+$/, ""));
   else if (view.chosen || view.line) view.choose(null);
   else {
     const cell = /** @type {HTMLElement | null | undefined} */ (view.canvas?.closest(".jp-Notebook"));

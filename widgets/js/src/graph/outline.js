@@ -1,6 +1,7 @@
 // The picture as a tree of words, for screen readers and for those who prefer reading: the same boxes, the same choice.
 
 import { h } from "../dom.js";
+import { GLYPHS } from "./words.js";
 
 /**
  * @typedef {import("./visible.js").Picture} Picture
@@ -30,11 +31,11 @@ export class Outline {
     const placed = new Set();
     /** @param {string} name @param {string} parent @param {string} text @param {Node | null} inside @param {boolean} opens */
     const place = (name, parent, text, inside, opens) => {
-      const expanded = inside ? "true" : opens ? "false" : null;
+      const expanded = !opens ? null : inside ? "true" : "false";
       const item = h(
         "li",
         { role: "treeitem", tabindex: -1, "aria-expanded": expanded, "aria-selected": "false", dataset: { item: name } },
-        h("span", { onclick: () => this.actions.select(name) }, `${expanded === "true" ? "⊟ " : expanded ? "⊞ " : ""}${text}`),
+        h("span", { onclick: () => this.actions.select(name) }, `${!opens ? "" : expanded === "true" ? "⊟ " : "⊞ "}${text}`),
         inside,
       );
       this.items.set(name, item);
@@ -46,12 +47,11 @@ export class Outline {
       if (!frame || placed.has(name)) return;
       placed.add(name);
       placeFrames(frame.parent);
-      place(name, frame.parent, frame.label, children.get(name) ?? null, true);
+      place(name, frame.parent, frame.fused ? `${GLYPHS.fused} ${frame.label}` : frame.label, children.get(name) ?? null, !frame.fused);
     };
     for (const { name, parent, opens } of picture.boxes) {
       placeFrames(parent);
-      const { title, detail } = words.get(name) ?? { title: name, detail: "" };
-      place(name, parent, `${title}  ${detail}`, null, opens ?? false);
+      place(name, parent, words.get(name)?.full ?? name, null, opens ?? false);
     }
     const first = this.items.values().next().value;
     if (first) first.tabIndex = 0;

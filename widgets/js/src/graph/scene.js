@@ -9,10 +9,11 @@ import { GLYPHS, KINDS } from "./words.js";
  * @typedef {import("./frames.js").Rectangle} Rectangle
  * @typedef {import("./visible.js").Picture} Picture
  * @typedef {import("./visible.js").Box} Box
+ * @typedef {import("./visible.js").Frame} Frame
  * @typedef {import("./words.js").Words} Words
  *
  * @typedef {object} Actions
- * @property {(name: string) => void} select @property {(name: string) => void} toggle
+ * @property {(name: string) => void} select chooses a box or the frame of a fusion group @property {(name: string) => void} toggle
  * @property {(box: Box) => string} where the line of code behind a box, "" if it is not known
  */
 
@@ -21,9 +22,9 @@ import { GLYPHS, KINDS } from "./words.js";
  * @param {string} arrow the id of the marker that edges end in
  */
 export function scene(picture, drawing, words, actions, arrow) {
-  const frames = picture.frames.flatMap(({ name, label }) => {
-    const place = drawing.frames.get(name);
-    return place ? [frameElement(name, label, place, actions)] : [];
+  const frames = outsideIn(picture.frames).flatMap((frame) => {
+    const place = drawing.frames.get(frame.name);
+    return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
   });
   const edges = [...picture.edges].flatMap(([key, { source, target, count }]) => {
     const path = drawing.edges.get(key);
@@ -33,19 +34,40 @@ export function scene(picture, drawing, words, actions, arrow) {
     const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
     return place && text ? [boxElement(box, text, place, actions)] : [];
   });
-  return s("g", {}, s("g", {}, ...frames), s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges), s("g", {}, ...boxes));
+  return s(
+    "g",
+    {},
+    s("g", {}, ...frames.map(({ outline }) => outline)),
+    s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
+    s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
+    s("g", {}, ...boxes),
+  );
 }
 
-/** @param {string} name @param {string} label @param {Rectangle} place @param {Actions} actions */
-function frameElement(name, label, { x, y, width, height }, actions) {
-  const close = s(
-    "g",
-    { class: "ll-close", role: "button", "aria-label": `Close ${label}`, onclick: () => actions.toggle(name) },
-    s("rect", { x, y, width: Math.min(width, 7 * label.length + 34), height: 20, rx: 6 }),
-    s("text", { x: x + 9, y: y + 14 }, `⊟ ${shortened(label, 48)}`),
-  );
+/** Frames so that what is drawn later lies within what is drawn earlier. @param {Frame[]} frames */
+function outsideIn(frames) {
+  const depth = new Map([["", 0]]);
+  for (const { name, parent } of frames) depth.set(name, (depth.get(parent) ?? 0) + 1);
+  return [...frames].sort((a, b) => (depth.get(a.name) ?? 0) - (depth.get(b.name) ?? 0));
+}
+
+/** @param {Frame} frame @param {Rectangle} place */
+function frameOutline({ name, fused }, { x, y, width, height }) {
   const outline = s("rect", { class: "ll-frame-outline", x, y, width, height, rx: 8 });
-  return s("g", { class: "ll-frame", dataset: { frame: name } }, outline, close);
+  return s("g", { class: fused ? "ll-frame ll-fused" : "ll-frame", dataset: { frame: name } }, outline);
+}
+
+/** The frame's title: closes a group or a call, chooses a fusion group. @param {Frame} frame @param {Rectangle} place @param {Actions} actions */
+function frameTitle({ name, label, fused }, { x, y, width }, actions) {
+  const text = `${fused ? GLYPHS.fused : "⊟"} ${shortened(label, 48)}`;
+  const act = fused ? () => actions.select(name) : () => actions.toggle(name);
+  return s(
+    "g",
+    { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
+    s("rect", { x, y, width: Math.min(width, 6.8 * text.length + 20), height: 20, rx: 6 }),
+    s("text", { x: x + 9, y: y + 14 }, text),
+    s("title", {}, fused ? label : `Close ${label}`),
+  );
 }
 
 /** @param {string} path @param {string} source @param {string} target @param {number} count */
@@ -56,20 +78,22 @@ function edgeElement(path, source, target, count) {
 }
 
 /** @param {Box} box @param {Words} words @param {Rectangle} place @param {Actions} actions */
-function boxElement(box, { title, detail, kind }, { x, y, width, height }, actions) {
+function boxElement(box, { title, detail, kind, full, mark }, { x, y, width, height }, actions) {
   const round = kind === "input" || kind === "output" || kind === "constant";
   const { opens } = box;
-  const label = [kind === "op" ? "" : KINDS[kind], title, detail, actions.where(box), opens ? "closed, Enter opens it" : ""];
+  const where = actions.where(box);
+  const label = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];
   const element = s(
     "g",
     {
-      class: `ll-box ll-${kind}`, role: "button", tabindex: -1, "aria-label": label.filter(Boolean).join(", "),
+      class: `ll-box ll-${kind}${mark ? ` ll-${mark === "pruned" ? "gone" : "changed"}` : ""}`, role: "button", tabindex: -1, "aria-label": label.filter(Boolean).join(", "),
       dataset: { box: box.name }, transform: `translate(${x},${y})`, onclick: () => actions.select(box.name),
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
-    s("text", { class: "ll-name", x: width / 2, y: detail ? 16 : 16 }, `${GLYPHS[kind]} ${title}`.trim()),
+    s("text", { class: "ll-name", x: width / 2, y: 16 }, `${GLYPHS[kind]} ${title}`.trim()),
     detail ? s("text", { class: "ll-detail", x: width / 2, y: 30 }, detail) : null,
+    s("title", {}, where ? `${full}\n${where}` : full),
   );
   if (opens) element.append(opener(box.name, width, actions));
   return element;

@@ -1,11 +1,12 @@
 // The lines of code that made the graph. Choosing one lights its boxes; a chosen box lights its lines.
 
 import { h } from "../dom.js";
-import { counted } from "../format.js";
+import { sentence, short } from "./counts.js";
 
 /**
  * @typedef {import("./words.js").GraphState} GraphState
  * @typedef {import("./words.js").Position} Position
+ * @typedef {import("./counts.js").LineCount} LineCount
  */
 
 /** @param {number} source @param {number} line */
@@ -26,7 +27,7 @@ export class SourcePane {
     this.lines = new Map();
   }
 
-  /** @param {GraphState} state @param {Map<string, number>} counts how many ops each line made, by `lineKey` */
+  /** @param {GraphState} state @param {Map<string, LineCount>} counts how many ops each line made, by `lineKey` */
   draw(state, counts) {
     this.lines.clear();
     const sections = state.sources.flatMap((source, index) => this.section(source, index, counts));
@@ -39,21 +40,22 @@ export class SourcePane {
     }
   }
 
-  /** @param {{label: string, first: number, text: string[]}} source @param {number} index @param {Map<string, number>} counts */
+  /** @param {{label: string, first: number, text: string[]}} source @param {number} index @param {Map<string, LineCount>} counts */
   section({ label, first, text }, index, counts) {
     if (!text.length) return [];
     const rows = text.map((code, i) => {
       const key = lineKey(index, first + i);
-      const count = counts.get(key) ?? 0;
+      const count = counts.get(key);
+      const said = count ? sentence(count) : "";
       const row = h(
         "div",
         { class: "ll-line", dataset: { line: key } },
         h("span", { class: "ll-mark", "aria-hidden": "true" }),
-        h("span", { class: "ll-ops", title: count ? `${counted(count, "op")} from this line` : null }, count ? h("span", { class: "ll-badge" }, count) : null),
+        h("span", { class: "ll-ops", title: said || null }, ...(count ? badges(count) : [])),
         h("span", { class: "ll-number" }, first + i),
         h("span", { class: "ll-code" }, code || " "),
       );
-      if (count) this.makeChoosable(row, key, `${label} line ${first + i}, ${counted(count, "op")}: ${code.trim()}`);
+      if (said) this.makeChoosable(row, key, `${label} line ${first + i}, ${said}: ${code.trim()}`);
       return row;
     });
     return [h("div", { class: "ll-file" }, label), h("div", { class: "ll-lines" }, ...rows)];
@@ -110,4 +112,13 @@ export class SourcePane {
       pane.scrollTop = Math.max(top - pane.clientHeight / 3, 0);
     }
   }
+}
+
+/** The ops of the graph itself, and behind a sign those in functions that it calls. @param {LineCount} count */
+function badges(count) {
+  const [own, inside] = [short(count, "own"), short(count, "inside")];
+  return [
+    own && h("span", { class: "ll-badge" }, own),
+    inside && h("span", { class: "ll-badge ll-inside" }, `ƒ ${inside}`),
+  ];
 }

@@ -1,16 +1,21 @@
 // The graph view: keeps what is open, chosen and sought, and draws it.
 
-import { button, h, s } from "../dom.js";
-import { counted } from "../format.js";
+import { button, h, replaceKeepingFocus, s } from "../dom.js";
+import { counted, number } from "../format.js";
+import { Beyond } from "./beyond.js";
 import { Camera } from "./camera.js";
-import { details } from "./details.js";
+import { details, fusionDetails } from "./details.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keys.js";
 import { Layouts } from "./layout.js";
+import { openable } from "./opening.js";
 import { Outline } from "./outline.js";
+import { around, places, stepsTo } from "./paths.js";
 import { arrowMarker, scene } from "./scene.js";
 import { deepMatcher, find } from "./search.js";
-import { lineKey, placeOfKey, SourcePane } from "./source.js";
+import { Side } from "./side.js";
+import { lineKey, placeOfKey } from "./source.js";
+import { toolbar } from "./toolbar.js";
 import { visible } from "./visible.js";
 import { membersOf, placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
 
@@ -25,6 +30,9 @@ import { membersOf, placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
  */
 
 let views = 0;
+
+const COMFORTABLE = 0.8; // the scale at which a picture is to be shown at first, if there is room
+const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Graphviz>} graphviz @param {AbortSignal} signal */
@@ -47,10 +55,10 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    /** the height that the view has given itself, "" for that of the style sheet */
+    this.height = "";
     /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
     this.onLines = () => {};
-    /** @type {import("./visible.js").Graph | null} the graph whose lines are shown */
-    this.sourceOf = null;
     this.build(root, signal);
   }
 
@@ -61,45 +69,27 @@ export class GraphView {
     this.canvas = h("div", { class: "ll-canvas" }, this.svg);
     this.camera = new Camera(this.svg, this.stage, signal);
     this.highlights = new Highlights(this.stage);
-    this.source = new SourcePane((key) => this.chooseLine(key));
-    this.details = h("div", { class: "ll-details", role: "region", "aria-label": "Details", "aria-live": "polite" });
+    this.beyond = new Beyond(this.camera);
+    this.camera.onMove = () => this.beyond?.update(() => this.drawing.boxes.values());
+    this.canvas.append(...this.beyond.signs.map(({ sign }) => sign));
+    this.side = new Side({
+      chooseLine: (key) => this.chooseLine(key),
+      chooseOp: (name) => this.goTo(this.variant, name),
+      turned: (shown) => {
+        this.highlight();
+        this.say(`the ${shown} is shown`);
+      },
+    });
     this.outline = new Outline({ select: (name) => this.choose(name), toggle: (name) => this.toggle(name) });
     this.help = keyHelp();
     this.message = h("p", { class: "ll-empty" });
-    this.body = h("div", { class: "ll-body" }, this.canvas, h("div", { class: "ll-side" }, this.source.element, this.details));
-    const bar = this.toolbar();
-    this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
-    root.append(bar, this.message, this.help, this.body, this.foot);
-    this.canvas.addEventListener("keydown", (event) => onKey(this, event));
-    new ResizeObserver(() => this.fitted || this.fit(false)).observe(this.canvas);
-  }
-
-  toolbar() {
-    this.title = h("span", { class: "ll-title" });
-    this.variants = h("span", { class: "ll-switch", role: "group", "aria-label": "Version of the graph" });
-    this.count = h("span", { class: "ll-quiet" });
-    this.search = /** @type {HTMLInputElement} */ (
-      h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find ops", size: 12, spellcheck: "false" })
-    );
-    this.search.addEventListener("input", () => this.seek());
-    this.search.addEventListener("keydown", (event) => this.onSearchKey(event));
+    this.body = h("div", { class: "ll-body" }, this.canvas, this.side.element);
     this.status = h("span", { class: "ll-quiet", role: "status" });
-    const help = button("Keys", () => this.showHelp(), { class: "ll-button" }, "?");
-    return h(
-      "div",
-      { class: "ll-bar" },
-      this.title,
-      this.variants,
-      this.count,
-      h("span", { class: "ll-spring" }),
-      this.search,
-      button("Open all groups", () => this.openAll(true), { class: "ll-button" }, "⊞"),
-      button("Close all groups", () => this.openAll(false), { class: "ll-button" }, "⊟"),
-      button("Zoom out", () => this.camera?.zoom(1 / 1.25), { class: "ll-button" }, "−"),
-      button("Zoom in", () => this.camera?.zoom(1.25), { class: "ll-button" }, "+"),
-      button("Fit", () => this.fit(), { class: "ll-button" }, "Fit"),
-      help,
-    );
+    this.bar = toolbar(this);
+    this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
+    root.append(this.bar.element, this.message, this.help, this.body, this.foot);
+    this.canvas.addEventListener("keydown", (event) => onKey(this, event));
+    new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.fit(false))).observe(this.canvas);
   }
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
@@ -138,6 +128,11 @@ export class GraphView {
     return this.picture.boxes.find((box) => box.name === name) ?? null;
   }
 
+  /** @param {string} name */
+  frame(name) {
+    return this.picture.frames.find((frame) => frame.name === name) ?? null;
+  }
+
   /** Draws what is visible now. @param {string} [anchor] a box or frame that shall not move on the screen */
   async redraw(anchor) {
     const { state, graph } = this;
@@ -147,7 +142,7 @@ export class GraphView {
     const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? byDefault);
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const key = [graph, ...picture.boxes.map(({ name }) => name)].join(" ");
+    const key = [graph, ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
     const drawing = await this.layouts.of(key, picture, sizes);
     if (!drawing || state !== this.state) return;
     const before = anchor ? this.placeOf(anchor) : null;
@@ -159,10 +154,13 @@ export class GraphView {
     };
     this.stage?.replaceChildren(scene(picture, drawing, words, actions, this.arrow));
     this.outline?.draw(picture, words);
-    this.drawSource(state, graph);
+    this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) this.fit(false);
+    if (!this.fitted) {
+      this.grow(COMFORTABLE);
+      this.fit(false);
+    }
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
@@ -172,10 +170,11 @@ export class GraphView {
   drawHead(state) {
     const trace = state.trace === undefined ? "" : `trace #${state.trace + 1} of ${state.traces}`;
     const signature = state.signature ?? "";
-    this.title?.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
-    this.title?.setAttribute("title", signature);
+    this.bar?.title.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
+    this.bar?.title.setAttribute("title", [state.title, trace, signature].filter(Boolean).join("\n"));
     const labels = /** @type {Record<string, string>} */ ({ traced: "Traced", optimised: "Optimised" });
-    this.variants?.replaceChildren(
+    if (this.bar) replaceKeepingFocus(
+      this.bar.variants,
       ...(state.variants.length < 2 ? [] : state.variants).map(({ key }) =>
         button(`Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
       ),
@@ -188,23 +187,11 @@ export class GraphView {
   /** @param {GraphState} state @param {number} graph */
   drawCount(state, graph) {
     const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
-    const ops = counted(state.graphs[graph].nodes.length, "op");
-    if (this.count) this.count.textContent = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
-  }
-
-  /** @param {GraphState} state @param {number} graph */
-  drawSource(state, graph) {
-    if (this.sourceOf === state.graphs[graph]) return;
-    this.sourceOf = state.graphs[graph];
-    const counts = new Map();
-    for (const [index, { inline }] of state.graphs[graph].nodes.entries()) {
-      if (inline) continue;
-      const box = /** @type {Box} */ ({ name: "", kind: "node", graph, index, parent: "" });
-      for (const [source, line] of positionsOf(state, box)) {
-        counts.set(lineKey(source, line), (counts.get(lineKey(source, line)) ?? 0) + 1);
-      }
-    }
-    this.source?.draw(state, counts);
+    const own = state.graphs[graph].nodes.length;
+    const all = [...places(state.graphs, graph).keys()].reduce((sum, one) => sum + state.graphs[one].nodes.length, 0);
+    const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
+    const text = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
+    if (this.bar) [this.bar.count.textContent, this.bar.count.title] = [text, text];
   }
 
   /** @param {string} name @returns {Rectangle | null} */
@@ -229,6 +216,9 @@ export class GraphView {
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
     if (place) this.camera?.reveal(place);
+    if (name && this.box(name)) return;
+    const fused = name ? this.frame(name) : null;
+    if (fused) this.say(fused.label);
   }
 
   /** Chooses a line of code, and lights the boxes that it made. @param {string} key */
@@ -247,36 +237,59 @@ export class GraphView {
     const box = this.chosen ? this.box(this.chosen) : null;
     const keys = box ? positionsOf(state, box).map(([source, line]) => lineKey(source, line)) : [];
     const strong = this.line ? [this.line] : box?.kind === "group" ? [...new Set(keys)] : keys.slice(0, 1);
-    const lit = this.line ? this.picture.boxes.filter((other) => this.isFrom(state, other, this.line)) : [];
-    highlights.set(box?.name ?? null, lit.map(({ name }) => name), this.foundBoxes());
-    this.outline?.choose(box?.name ?? null);
+    const frame = this.chosen && !box ? this.frame(this.chosen) : null;
+    const isLit = (/** @type {Box} */ other) => (frame ? other.parent === frame.name : this.isFrom(state, other, this.line));
+    const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
+    const chosen = box?.name ?? frame?.name ?? null;
+    highlights.set(chosen, lit.map(({ name }) => name), this.foundBoxes());
+    this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
       chooseLine: (/** @type {string} */ key) => this.chooseLine(key),
       toggle: (/** @type {string} */ name) => this.toggle(name),
-      goTo: (/** @type {string} */ variant, /** @type {number} */ node) => this.goTo(variant, node),
+      goTo: (/** @type {string} */ variant, /** @type {string} */ name) => this.goTo(variant, name),
+      choose: (/** @type {string} */ name) => this.choose(name),
+      fusedFrame: (/** @type {Box} */ { parent }) => (this.frame(parent)?.fused ? parent : ""),
     };
-    this.details?.replaceChildren(...details(state, box, links));
-    this.source?.light(strong, box?.kind === "node" ? keys.slice(1) : []);
+    const about = frame?.fused ? fusionDetails(state, this.variant, frame, links) : details(state, this.variant, box, links);
+    this.side?.light(about, box, strong, box?.kind === "node" ? keys.slice(1) : []);
     this.onLines(strong.map((key) => placeOfKey(state, key)));
   }
 
   /** Chooses a line by the name of its cell or file, as a list of lines beside the view knows it. @param {string} label @param {number} line */
   chooseSource(label, line) {
     const keys = (this.state?.sources ?? []).flatMap((one, index) => (one.label === label ? [lineKey(index, line)] : []));
-    const key = keys.find((one) => this.source?.lines.has(one)) ?? keys[0]; // a cell may be known under two file names
+    const key = keys.find((one) => this.side?.source.lines.has(one)) ?? keys[0]; // a cell may be known under two file names
     if (key) this.chooseLine(key);
   }
 
-  /** Shows a node of a version of the graph, wherever it is hidden. @param {string} variant @param {number} node */
-  async goTo(variant, node) {
+  /** Shows a node of a version of the graph, wherever it is hidden. @param {string} variant @param {string} name */
+  async goTo(variant, name) {
+    const { state } = this;
+    if (!state) return;
     if (variant !== this.variant) {
       this.variant = variant;
       this.forget();
     }
-    for (const group of this.groupsAround(node)) this.opened.set(`g${group}`, true);
+    const hidden = around(state.graphs, this.graph, name).filter((outer) => !this.drawing.frames.has(outer));
+    for (const outer of hidden) this.opened.set(outer, true);
     await this.redraw();
-    this.choose(this.box(`n${node}`)?.name ?? null);
+    if (hidden.length) {
+      this.grow();
+      this.camera?.settle(this.drawing, this.placeOf(hidden[hidden.length - 1]));
+    }
+    const reader = this.box(name) ? name : this.readerOf(name);
+    this.choose(reader);
+    if (!this.box(name) && reader) this.say("this constant is written on the ops that read it");
+  }
+
+  /** An op that a constant is written on, instead of having a box. @param {string} name */
+  readerOf(name) {
+    const { graphs } = /** @type {GraphState} */ (this.state);
+    const { graph, path } = stepsTo(graphs, this.graph, name);
+    const value = graphs[graph].inputs.length + countOutputs(graphs[graph], Number(name.slice(path.length + 1)));
+    const reader = graphs[graph].nodes.findIndex((node) => node.in?.includes(value));
+    return this.box(`${path}n${reader}`)?.name ?? null;
   }
 
   /** @param {GraphState} state @param {Box} box @param {string | null} key */
@@ -290,27 +303,49 @@ export class GraphView {
     this.opened.set(name, open);
     const focused = this.canvas?.contains(document.activeElement);
     await this.redraw(name);
+    this.grow();
+    this.camera?.settle(this.drawing, this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
-    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing moves
+    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing else moves
     if (focused) focusPicture(this);
   }
 
-  /** @param {boolean} open */
+  /**
+   * Makes the view as tall as the picture needs, within bounds; not where the reader has given it a height.
+   * @param {number} [scale] of the picture
+   */
+  grow(scale = this.camera?.scale ?? 1) {
+    const { body, svg, camera } = this;
+    if (!body || !svg || !camera || body.style.blockSize !== this.height || body.style.height !== this.height) return;
+    const around = body.clientHeight - svg.clientHeight;
+    const wanted = Math.ceil(this.drawing.height * scale + 24) + around;
+    const most = Math.min(TALLEST[0], TALLEST[1] * window.innerHeight);
+    if (wanted <= body.clientHeight || most <= body.clientHeight) return;
+    body.style.blockSize = `${Math.min(wanted, most)}px`;
+    this.height = body.style.blockSize;
+  }
+
+  /** Opens all groups and nested functions, or as many as can be drawn; or closes all. @param {boolean} open */
   async openAll(open) {
     const { state, graph } = this;
     if (!state || graph < 0) return;
-    for (const index of state.graphs[graph].groups.keys()) this.opened.set(`g${index}`, open);
-    if (!open) for (const name of this.opened.keys()) this.opened.set(name, false);
+    for (const name of this.opened.keys()) this.opened.set(name, false);
+    for (const index of state.graphs[graph].groups.keys()) this.opened.set(`g${index}`, false);
+    const { names, complete } = open ? openable(state.graphs, graph) : { names: [], complete: true };
+    for (const name of names) this.opened.set(name, true);
+    this.choose(null);
     this.fitted = false;
     await this.redraw();
+    const said = `${counted(names.length, "group or function", "groups and functions")} opened`;
+    if (open) this.say(complete ? said : `${said}, the others stay closed: there would be too many boxes`);
   }
 
   seek() {
-    const { state, search } = this;
-    const query = search?.value ?? "";
+    const { state } = this;
+    const query = this.bar?.search.value ?? "";
     const nodes = state && this.graph >= 0 ? find(state, this.graph, query) : [];
     this.found = { nodes, at: -1, test: state && deepMatcher(state, query) };
-    this.say(search?.value.trim() ? counted(nodes.length, "match", "matches") : "");
+    this.say(query.trim() ? counted(nodes.length, "match", "matches") : "");
     this.highlight();
   }
 
@@ -328,22 +363,15 @@ export class GraphView {
     return inside.some((index) => found.test?.(graph.nodes[index]));
   }
 
-  /** @param {number} node @returns {number[]} the groups around a node of the graph that is shown, from the inside out */
-  groupsAround(node) {
-    const { nodes, groups } = /** @type {GraphState} */ (this.state).graphs[this.graph];
-    const around = [];
-    for (let group = nodes[node].group ?? -1; group >= 0; group = groups[group].parent) around.push(group);
-    return around;
-  }
-
   /** Goes to the next match, opening what hides it. @param {number} step */
   async next(step) {
     const { nodes, at } = this.found;
     if (!nodes.length) return;
     this.found.at = at < 0 ? (step > 0 ? 0 : nodes.length - 1) : (at + step + nodes.length) % nodes.length;
     const node = nodes[this.found.at];
-    const hidden = this.groupsAround(node).filter((group) => !this.drawing.frames.has(`g${group}`));
-    for (const group of hidden) this.opened.set(`g${group}`, true);
+    const graphs = /** @type {GraphState} */ (this.state).graphs;
+    const hidden = around(graphs, this.graph, `n${node}`).filter((name) => !this.drawing.frames.has(name));
+    for (const name of hidden) this.opened.set(name, true);
     if (hidden.length) await this.redraw();
     const inside = this.picture.boxes.find((box) => box.name.startsWith(`n${node}.`) && this.holds(box));
     this.choose(this.box(`n${node}`)?.name ?? inside?.name ?? null);
@@ -354,7 +382,7 @@ export class GraphView {
   onSearchKey(event) {
     if (event.key === "Enter") this.next(event.shiftKey ? -1 : 1);
     else if (event.key === "Escape") {
-      if (this.search) this.search.value = "";
+      if (this.bar) this.bar.search.value = "";
       this.seek();
       focusPicture(this);
     } else return;
@@ -370,6 +398,11 @@ export class GraphView {
   say(text) {
     if (this.status) this.status.textContent = text;
   }
+}
+
+/** How many values the nodes before one give. @param {import("./visible.js").Graph} graph @param {number} before */
+function countOutputs({ nodes }, before) {
+  return nodes.slice(0, before).reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 }
 
 /** Puts the focus on the chosen box, or on the first. @param {GraphView} view */

@@ -8,8 +8,10 @@
  * @property {boolean} [inline] a constant that is written on the nodes that read it @property {string} [operands]
  * @property {string} [device] @property {[number, number, string][]} [stack]
  * @property {[number, string][]} [calls] @property {number} [group]
- * @property {[string, number[]]} [became] what passes did to a traced node, and the nodes that run in its place
+ * @property {[string, number[], string]} [became] what passes did to a traced node, the nodes that run in its place,
+ *   and the last change in a word
  * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
+ * @property {string} [came] why an optimised node is there that stands for none
  *
  * @typedef {object} Group
  * @property {string} label @property {string} kind @property {number} parent @property {number} size
@@ -18,14 +20,16 @@
  * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
  * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
  * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
+ * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
  *
  * @typedef {object} Box
  * @property {string} name @property {"input" | "output" | "node" | "group"} kind
  * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
  * @property {boolean} [opens] whether there is something inside to show
  *
- * @typedef {object} Frame an open group or call
+ * @typedef {object} Frame an open group or call, or a fusion group
  * @property {string} name @property {string} label @property {string} parent
+ * @property {{graph: number, number: number, path: string}} [fused] which fusion group of which graph, and where
  *
  * @typedef {object} Picture
  * @property {Box[]} boxes @property {Frame[]} frames
@@ -83,6 +87,7 @@ class Builder {
     const { path, frame } = instance;
     const graph = this.graphs[instance.graph];
     const { frames, closed } = this.groups(instance, graph);
+    const hulls = this.hulls(instance, graph, frames, closed);
     graph.inputs.forEach((_, k) => {
       this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
       instance.producers.push([-1, k]);
@@ -114,11 +119,36 @@ class Builder {
       instance.boxes.push(inside.length ? "" : name);
       if (!inside.length) {
         const opens = Boolean(node.calls?.length) && !recursive(instance, node);
-        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent, opens });
+        const around = hulls.get(`${node.fused ?? 0}@${group}`) ?? parent;
+        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens });
       }
       entered.push(...inside);
     });
     return entered;
+  }
+
+  /**
+   * Frames around the visible nodes of each fusion group, by its number and the group that these nodes are in.
+   * @param {Instance} instance @param {Graph} graph @param {Map<number, string>} frames @param {Map<number, number>} closed
+   */
+  hulls(instance, graph, frames, closed) {
+    /** @type {Map<string, [number, number, number]>} */
+    const shown = new Map();
+    for (const { fused, group = -1 } of graph.nodes) {
+      if (!fused || (closed.get(group) ?? -1) >= 0) continue;
+      const key = `${fused}@${group}`;
+      shown.set(key, [fused, group, (shown.get(key)?.[2] ?? 0) + 1]);
+    }
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const [key, [number, group, count]] of shown) {
+      const name = `${instance.path}f${number}${group >= 0 ? `@g${group}` : ""}`;
+      const label = fusionLabel(number, graph.fusions?.[number - 1].nodes.length ?? count, count);
+      names.set(key, name);
+      const fused = { graph: instance.graph, number, path: instance.path };
+      this.picture.frames.push({ name, label, parent: frames.get(group) ?? "", fused });
+    }
+    return names;
   }
 
   /**
@@ -227,6 +257,11 @@ class Builder {
 /** @param {string} path @param {number} graph @param {string} frame @param {number[]} chain @returns {Instance} */
 function newInstance(path, graph, frame, chain) {
   return { path, graph, frame, chain, boxes: [], calls: new Map(), producers: [] };
+}
+
+/** @param {number} number @param {number} ops @param {number} shown how many of them are in the frame with this label */
+export function fusionLabel(number, ops, shown) {
+  return shown === ops ? `fused ${number}: ${shown} ops in one go` : `fused ${number}: ${shown} of ${ops} ops`;
 }
 
 /** @param {GraphNode} node */

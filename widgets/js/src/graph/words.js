@@ -15,19 +15,25 @@ import { callLabel } from "./visible.js";
  * @property {{key: string, graph: number}[]} variants @property {Graph[]} graphs
  * @property {{label: string, first: number, text: string[]}[]} sources
  * @property {Record<string, string>} rules
- * @property {{name: string, before: number, removed: number, added: number, after: number}[]} [passes]
+ * @property {Pass[]} [passes]
+ *
+ * @typedef {object} Pass
+ * @property {string} name @property {number} before @property {number} removed @property {number} added
+ * @property {number} after @property {[number, string][]} [changed] nodes of the traced graph, and what was done to each
  *
  * @typedef {object} Words
  * @property {string} title @property {string} detail @property {string} kind
+ * @property {string} full title and detail, however long they are
+ * @property {string} [mark] what passes did to the op, in a word
  */
 
-const TITLE_WIDTH = 28;
+const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the details and the listing
 const DETAIL_WIDTH = 34;
 const TITLE_CHARACTER = 7.4;
 const DETAIL_CHARACTER = 6.1;
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
-  input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "",
+  input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
 });
 
 export const KINDS = /** @type {Record<string, string>} */ ({
@@ -51,7 +57,8 @@ export function wordsOf(state, box) {
     return words(label, counted(size, "op"), "group");
   }
   const node = graph.nodes[box.index];
-  return words(titleOf(node), (node.out ?? []).join(", "), node.kind, node.device);
+  const mark = node.became?.[2] ?? "";
+  return { ...words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]), ...(mark ? { mark } : {}) };
 }
 
 /** @param {Words} box @returns {[number, number]} width and height */
@@ -125,8 +132,10 @@ function deepPositions(state, graph, nodes) {
   return found;
 }
 
-/** @param {string} title @param {string} detail @param {string} kind @param {string} [device] @returns {Words} */
-function words(title, detail, kind, device = "") {
-  const place = (detail && device ? " · " : "") + device; // however long the rest is, it is not cut off
-  return { title: shortened(title, TITLE_WIDTH), detail: shortened(detail, DETAIL_WIDTH - place.length) + place, kind };
+/** @param {string} title @param {string} detail @param {string} kind @param {(string | undefined)[]} [more] @returns {Words} */
+function words(title, detail, kind, more = []) {
+  const added = more.filter(Boolean).join(" · ");
+  const end = (detail && added ? " · " : "") + added; // however long the rest is, it is not cut off
+  const full = [title, detail + end].filter(Boolean).join(", ");
+  return { title: shortened(title, TITLE_WIDTH), detail: shortened(detail, DETAIL_WIDTH - end.length) + end, kind, full };
 }

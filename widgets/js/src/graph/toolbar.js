@@ -1,0 +1,28 @@
+// The bar above a graph.
+
+import { button, h } from "../dom.js";
+
+/** @param {import("./view.js").GraphView} view */
+export function toolbar(view) {
+  const title = h("span", { class: "ll-title" });
+  const variants = h("span", { class: "ll-switch", role: "group", "aria-label": "Version of the graph" });
+  const count = h("span", { class: "ll-quiet ll-count" });
+  const search = /** @type {HTMLInputElement} */ (
+    h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find ops", size: 12, spellcheck: "false" })
+  );
+  search.addEventListener("input", () => view.seek());
+  search.addEventListener("keydown", (event) => view.onSearchKey(event));
+  const tool = (/** @type {string} */ label, /** @type {() => void} */ action, /** @type {string} */ sign) =>
+    button(label, action, { class: "ll-button" }, sign);
+  const tools = [
+    tool("Open all groups and functions", () => view.openAll(true), "⊞"),
+    tool("Close all groups and functions", () => view.openAll(false), "⊟"),
+    tool("Zoom out", () => view.camera?.zoom(1 / 1.25), "−"),
+    tool("Zoom in", () => view.camera?.zoom(1.25), "+"),
+    tool("Fit", () => view.fit(), "Fit"),
+    tool("Keys", () => view.showHelp(), "?"),
+  ];
+  const heading = h("span", { class: "ll-heading" }, title, variants, count);
+  const element = h("div", { class: "ll-bar" }, heading, h("span", { class: "ll-tools" }, search, ...tools));
+  return { element, title, variants, count, search };
+}
