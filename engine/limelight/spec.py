@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from limelight import dtypes, shapes
 from limelight.dtypes import DType, DTypeLike
+from limelight.errors import ShapeError
 from limelight.shapes import Shape
 
 
@@ -27,9 +28,14 @@ class TensorSpec:
     """Of a small vector of integers what is known of its elements (`Sizes`)."""
 
     def __init__(
-        self, shape: int | Iterable[int | None] | None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+        self, shape: int | Iterable[int | None], dtype: DTypeLike = dtypes.float32, name: str | None = None
     ) -> None:
-        self.shape = () if shape is None else shapes.as_shape(shape)
+        if shape is None:
+            raise ShapeError(
+                "TensorSpec: shape None: the number of axes must be known; write () for a scalar, and None for each size "
+                "that is not known, as in (None,) or (None, 3)"
+            )
+        self.shape = shapes.as_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.name = name
 

@@ -47,7 +47,11 @@ def call(
 
     Specs may stand for tensors in an `abstract` call, which will not be run.
     """
-    positional, keywords = signature.bind(args, kwargs)
+    try:
+        positional, keywords = signature.bind(args, kwargs)
+    except TypeError:
+        _check_complete(signature, len(declared), [*args, *kwargs.values()])
+        raise
     given, rest = positional[: len(declared)], positional[len(declared) :]
     _check_rest(signature, len(declared), rest, keywords)
     fitted: list[Any] = []
@@ -60,11 +64,30 @@ def call(
     return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.key)
 
 
+def _check_complete(signature: Signature, declared: int, given: Sequence[Any]) -> None:
+    """An argument with neither a spec nor a default can never be given, and never be left out."""
+    if len(given) > declared:
+        return
+    left = list(signature.inspected.parameters.values())[declared:]
+    for parameter in left:
+        if parameter.default is parameter.empty and parameter.kind not in _MANY:
+            raise SignatureError(_incomplete(signature.name, parameter.name))
+
+
+def _incomplete(name: str, argument: str) -> str:
+    return (
+        f"{name}: argument `{argument}` has neither a spec in the input_signature nor a default; add an ll.TensorSpec "
+        f"for it, or give it a default{source.at(source.user_line())}"
+    )
+
+
 def _check_rest(signature: Signature, declared: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Arguments without a spec must be left at their defaults: another value would need another graph."""
     unspecified = {signature.root(declared + i): value for i, value in enumerate(rest)} | keywords
     for name, value in unspecified.items():
         parameter = signature.inspected.parameters.get(name)
+        if parameter is not None and parameter.default is parameter.empty and parameter.kind not in _MANY:
+            raise SignatureError(_incomplete(signature.name, name))
         if parameter is None or parameter.kind in _MANY or not _is_default(value, parameter.default):
             raise SignatureError(
                 f"{signature.name}: argument `{name}` has no spec in the input_signature, so it must be left at its "
