@@ -26,7 +26,7 @@ def test_side_effects_of_tracing_stand_under_their_lines(notebook):
     text = flat(ran.text)
     assert "2 ○ trace-time only print('hello') ⚠ print: `print(...)` prints once for each trace" in text
     assert "⚠ host randomness: `np.random.normal(...)` draws once for each trace" in text
-    assert "Instead: `ll.random.normal(...)`, which draws anew at each call" in text
+    assert "Instead: `ll.random.normal()`, which draws anew at each call" in text
     assert "⚠ mutation: `seen.append(...)`" in text
     assert "(In[" not in text.partition("Graph of")[0], "a remark stands at its line and need not name it"
     assert max(map(len, ran.text.splitlines())) <= 80

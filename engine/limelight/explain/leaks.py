@@ -41,8 +41,10 @@ class Leaks:
         if not self.records:
             return "no symbolic tensor has outlived its trace"
         lines = [f"  {record}" for record in self.records]
-        advice = "They have no value. Return them from the function, or keep values in an ll.Variable."
-        return "\n".join([f"{len(self.records)} symbolic tensors have outlived their trace:", *lines, advice])
+        count = len(self.records)
+        said = "1 symbolic tensor has outlived its trace" if count == 1 else f"{count} symbolic tensors outlived theirs"
+        advice = "Such have no value. Return tensors from the function, or keep values in an ll.Variable."
+        return "\n".join([f"{said}:", *lines, advice])
 
     __repr__ = __str__
 
@@ -80,6 +82,4 @@ def leaks(F: Any = None) -> Leaks:
 
 
 def _leak(x: SymbolicTensor) -> Leak:
-    node = x._value.node
-    line = node.stack[0] if node is not None and node.stack else None
-    return Leak(x.name, str(x.spec), x._tracer.name, line, first_holder(x, _SECONDS))
+    return Leak(x.name, str(x.spec), x._tracer.name, x.line, first_holder(x, _SECONDS))

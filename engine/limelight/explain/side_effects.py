@@ -13,10 +13,12 @@ import numpy as np
 
 from limelight import source
 from limelight.explain.asked import staged_functions
-from limelight.explain.staged_calls import staged
+from limelight.explain.draws import staged_draw
+from limelight.explain.staged_calls import added, is_deletion, staged, staged_write
 from limelight.source import Source
 from limelight.staging.function import Function
 from limelight.staging.reads import MISSING, Read, reads
+from limelight.tensor import Tensor
 from limelight.variables import Resource
 
 _CONTAINERS: Final = (list, dict, set, bytearray, deque)
@@ -25,9 +27,13 @@ _MUTATORS: Final = frozenset([
     "discard", "appendleft", "extendleft", "popleft", "rotate", "difference_update", "intersection_update",
 ])  # fmt: skip
 _GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
-_PRINTING: Final = ("builtins.print", "pprint.", "logging.", "warnings.warn", "sys.stdout.", "sys.stderr.")
+_PRINTING: Final = (
+    *("builtins.print", "pprint.", "logging.", "warnings.warn", "sys.stdout.", "sys.stderr."),
+    *("IPython.core.display_functions.display", "matplotlib."),
+)
 _ASKING: Final = ("builtins.breakpoint", "pdb.", "ipdb.", "IPython.embed")
 _RANDOM: Final = ("numpy.random.", "random.", "secrets.", "uuid.uuid", "os.urandom")
+_SECRETS: Final = ("secrets.", "uuid.", "os.urandom")
 _CLOCKS: Final = ("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today")
 _FILES: Final = (
     "builtins.open", "builtins.input", "io.open", "_io.open", "os.", "shutil.", "json.dump", "json.load", "pickle.dump",
@@ -40,18 +46,17 @@ _HARMLESS: Final = (
 _PATH_METHODS: Final = frozenset([
     "open", "read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink", "rename",
 ])  # fmt: skip
-_DRAWS: Final[Mapping[str, str]] = {
-    "rand": "uniform", "random": "uniform", "random_sample": "uniform", "randn": "normal", "standard_normal": "normal",
-    "gauss": "normal", "normalvariate": "normal", "randint": "integers", "randrange": "integers", "choice": "integers",
-    "shuffle": "permutation", "seed": "seed",
-}  # fmt: skip
+_IN_PLACE: Final = frozenset(["fill", "sort", "partition", "put", "resize", "itemset"])
+"""Methods that change an array of NumPy's."""
+_QUEUES: Final = frozenset(["put", "get", "put_nowait", "get_nowait"])
 
 
 class SideEffect(NamedTuple):
     """Something that happens when a trace is made, and not when one is found.
 
-    `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file"
-    or "debugger"; `what` is the code that does it, `line` where; `instead` what to write so that it is staged.
+    `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file",
+    "iterator" or "debugger"; `what` is the code that does it, `line` where; `instead` what to write so that it is
+    staged.
     """
 
     kind: str
@@ -70,6 +75,7 @@ _SAID: Final[Mapping[str, str]] = {
     "global write": "`{what} = ...` sets a global once for each trace",
     "closure write": "`{what} = ...` sets an outer variable once for each trace",
     "host randomness": "`{what}` draws once for each trace: all calls that find it get the same numbers",
+    "iterator": "`{what}` takes an item once for each trace: all calls that find it get the same one",
     "time": "`{what}` is read once for each trace: all calls that find it get the same time",
     "file": "`{what}` does input or output once for each trace",
     "debugger": "`{what}` stops once for each trace, where tensors have no values",
@@ -140,27 +146,29 @@ def _of_function(function: Function) -> list[SideEffect]:
 
 def _effect(read: Read, plain: Collection[str]) -> SideEffect | None:
     if read.use.how == "write":
-        return _written(read)
+        return _written(read, plain)
     return _called(read, plain) if read.use.how == "call" else None
 
 
 # Writing
 
 
-def _written(read: Read) -> SideEffect | None:
+def _written(read: Read, plain: Collection[str]) -> SideEffect | None:
     chain, name = read.use.chain, str(read.use.chain).replace("[Ellipsis]", "[...]")
     if not chain.steps:
         if _is_state(read.value):
             return None  # state that the first call creates
         kind = "global write" if chain.root == "global" else "closure write"
-        return SideEffect(kind, name, read.line, f"return it; or {_variable(name)}")
+        return SideEffect(kind, name, read.line, f"return it{_variable(name, read)}")
     if read.base is MISSING or read.base is None:
         return None  # an argument, which a trace has for itself
     if chain.steps[-1][0] == ".":
         if _is_state(read.value):
             return None
-        return SideEffect("attribute write", name, read.line, f"return it and set it outside; or {_variable(name)}")
-    return SideEffect("mutation", f"{name} = ...", read.line, "return the value and store it outside; or ll.py_func")
+        return SideEffect("attribute write", name, read.line, f"return it and set it outside{_variable(name, read)}")
+    what = f"del {name}" if is_deletion(read) else f"{name} = ..."
+    instead = f"return the value and store it outside; or `{staged_write(read, plain)}` at each call"
+    return SideEffect("mutation", what, read.line, instead)
 
 
 def _is_state(value: Any) -> bool:
@@ -168,8 +176,14 @@ def _is_state(value: Any) -> bool:
     return isinstance(value, Resource) or hasattr(type(value), "named_variables")
 
 
-def _variable(name: str) -> str:
-    return f"keep it in a variable, `{name} = ll.Variable(...)` outside, and write `{name}.assign(...)`"
+def _variable(name: str, read: Read) -> str:
+    """A variable for what can be one: numbers, arrays and tensors."""
+    value = read.value
+    if value is not MISSING and value is not None and not isinstance(value, (int, float, complex, np.ndarray, Tensor)):
+        return ""
+    initial = repr(value) if type(value) in (bool, int, float, complex) else "..."
+    write = added(read) or "assign(...)"
+    return f"; or keep it in a variable, `{name} = ll.Variable({initial})` outside, and write `{name}.{write}`"
 
 
 # Calling
@@ -183,9 +197,11 @@ def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
     if isinstance(read.base, _CONTAINERS) and last in _MUTATORS:
         instead = f"return the value and store it outside; or `{staged(read, plain)}` at each call"
         return SideEffect("mutation", name, read.line, instead)
+    if _is_in_place(read.base, last):
+        return SideEffect("mutation", name, read.line, f"`{staged(read, plain)}` at each call")
     owner = getattr(read.value, "__self__", None)
     if isinstance(read.base, _GENERATORS) or isinstance(owner, _GENERATORS):
-        return SideEffect("host randomness", name, read.line, _draw(last))
+        return SideEffect("host randomness", name, read.line, _draw(read, last))
     if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
         return SideEffect("file", name, read.line, _FILE)
     return _named(read, _dotted(read), name, last, plain)
@@ -200,19 +216,41 @@ def _named(read: Read, dotted: str, name: str, last: str, plain: Collection[str]
         instead = "`with ll.config.run_functions_eagerly():` around the call, where it works on values"
         return SideEffect("debugger", name, read.line, instead)
     if dotted.startswith(_RANDOM):
-        return SideEffect("host randomness", name, read.line, _draw(last))
+        return SideEffect("host randomness", name, read.line, _draw(read, last))
     if dotted.startswith(_CLOCKS):
-        instead = f"pass the time as an argument; or `ll.py_func({read.use.chain}, [], ll.float64)` at each call"
-        return SideEffect("time", name, read.line, instead)
+        return SideEffect("time", name, read.line, f"pass the time as an argument; or `{_clock(read)}` at each call")
+    if dotted == "builtins.next":
+        return SideEffect("iterator", name, read.line, "take the item outside, and pass it as an argument")
     return SideEffect("file", name, read.line, _FILE) if dotted.startswith(_FILES) else None
 
 
 _FILE: Final = "do it outside, or in a function given to `ll.py_func`, which runs at each call"
 
 
-def _draw(last: str) -> str:
-    name = _DRAWS.get(last, last if last in ("uniform", "integers", "permutation", "exponential") else "normal")
-    return f"`ll.random.{name}(...)`, which draws anew at each call"
+def _is_in_place(base: Any, last: str) -> bool:
+    if isinstance(base, np.ndarray):
+        return last in _IN_PLACE
+    return last in _QUEUES and type(base).__module__ in ("queue", "multiprocessing.queues")
+
+
+def _clock(read: Read) -> str:
+    """A clock as seconds, a tensor, at each call."""
+    chain = read.use.chain
+    if not _dotted(read).startswith("datetime."):
+        return f"ll.py_func({chain}, [], ll.float64)"
+    module = str(chain._replace(steps=chain.steps[:-1]))
+    stamp = f"{chain}().timestamp()" if chain.steps[-1][1] != "today" else f"float({module}.today().toordinal())"
+    return f"ll.py_func(lambda: {stamp}, [], ll.float64)"
+
+
+def _draw(read: Read, last: str) -> str:
+    owners = (read.base, getattr(read.value, "__self__", None))
+    of_python = any(isinstance(one, random.Random) or one is random for one in owners)
+    if last == "seed":
+        return f"`{staged_draw(read, last, of_python)}`, outside the function"
+    if _dotted(read).startswith(_SECRETS):
+        return "draw it outside, and pass it as an argument"
+    return f"`{staged_draw(read, last, of_python)}`, which draws anew at each call"
 
 
 def _dotted(read: Read) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import linecache
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from limelight.staging.reads import Read
 from limelight.tensor import Tensor
@@ -23,28 +23,84 @@ def staged(read: Read, plain: Collection[str] = ()) -> str:
     Names that are `plain` stand for no tensors.
     """
     called = str(read.use.chain)
-    found = _call(read, called)
+    found = call_at(read, called)
     if found is None:
         return f"ll.py_func({called}, [...], None)"
     text, call = found
-    names = [name for name in _tensors(call, read) if name not in plain]
+    names = [name for name in _tensors([*call.args, *call.keywords], read) if name not in plain]
     if names and not call.keywords and all(isinstance(arg, ast.Name) and arg.id in names for arg in call.args):
         return f"ll.py_func({called}, [{', '.join(arg.id for arg in call.args if isinstance(arg, ast.Name))}], None)"
+    return _in_lambda(_written(text, call), names)
+
+
+def _in_lambda(code: str, names: list[str]) -> str:
     listed = ", ".join(names)
-    return f"ll.py_func(lambda{' ' * bool(names)}{listed}: {_written(text, call)}, [{listed}], None)"
+    return f"ll.py_func(lambda{' ' * bool(names)}{listed}: {code}, [{listed}], None)"
 
 
-def _call(read: Read, called: str) -> tuple[str, ast.Call] | None:
-    """The source text that holds the call, and the call in it."""
+def staged_write(read: Read, plain: Collection[str] = ()) -> str:
+    """An assignment to an item, or its deletion, as `ll.py_func(...)`; "ll.py_func" where it is not understood."""
     for text, first in _texts(read):
-        tree = _parsed(text)
-        for node in ast.walk(tree) if tree is not None else ():
-            if not isinstance(node, ast.Call):
-                continue
-            is_there = node.lineno <= read.line.line - first + 1 <= (node.end_lineno or node.lineno)
-            if is_there and ast.unparse(node.func) == called:
+        for node in _at(text, first, read, (ast.Assign, ast.AugAssign, ast.Delete)):
+            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+            if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice) and _is_of(target, read):
+                code, parts = _method(node, target)
+                return _in_lambda(code, [name for name in _tensors(parts, read) if name not in plain])
+    return "ll.py_func"
+
+
+def _is_of(target: ast.Subscript, read: Read) -> bool:
+    chain = read.use.chain
+    return ast.unparse(target.value) == str(chain._replace(steps=chain.steps[:-1]))
+
+
+def _method(node: Any, target: ast.Subscript) -> tuple[str, list[ast.expr]]:
+    """`x[k] = v` as the method that Python calls for it, and the expressions in that."""
+    owner, key = ast.unparse(target.value), ast.unparse(target.slice)
+    if isinstance(node, ast.Delete):
+        return f"{owner}.__delitem__({key})", [target.slice]
+    value = node.value
+    if isinstance(node, ast.AugAssign):
+        read = ast.Subscript(target.value, target.slice, ast.Load())
+        value = ast.BinOp(read, node.op, node.value)
+    return f"{owner}.__setitem__({key}, {ast.unparse(value)})", [target.slice, node.value]
+
+
+def is_deletion(read: Read) -> bool:
+    """Whether what is written to is deleted."""
+    return any(True for text, first in _texts(read) for _ in _at(text, first, read, ast.Delete))
+
+
+def added(read: Read) -> str:
+    """What `x += ...` or `x -= ...` adds, as the call of a variable's method: "assign_add(1)"; empty for all else."""
+    for text, first in _texts(read):
+        for node in _at(text, first, read, ast.AugAssign):
+            method = {ast.Add: "assign_add", ast.Sub: "assign_sub"}.get(type(node.op))
+            if method and ast.unparse(node.target) == str(read.use.chain):
+                return f"{method}({ast.unparse(node.value)})"
+    return ""
+
+
+def call_at(read: Read, called: str) -> tuple[str, ast.Call] | None:
+    """The source text that holds the call, and the call in it; where another name stands for it, the only one alike."""
+    for text, first in _texts(read):
+        calls = _at(text, first, read, ast.Call)
+        alike = [
+            node for node in calls if isinstance(node.func, ast.Attribute) and called.endswith(f".{node.func.attr}")
+        ]
+        for node in calls:
+            if ast.unparse(node.func) == called:
                 return text, node
+        if len(alike) == 1:
+            return text, alike[0]
     return None
+
+
+def _at(text: str, first: int, read: Read, kinds: Any) -> list[Any]:
+    """The nodes of some kinds at the line that is read; `text` begins at line `first`."""
+    tree, line = _parsed(text), read.line.line - first + 1
+    nodes: Any = ast.walk(tree) if tree is not None else ()
+    return [node for node in nodes if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)]
 
 
 def _texts(read: Read) -> Iterator[tuple[str, int]]:
@@ -64,9 +120,9 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _tensors(call: ast.Call, read: Read) -> list[str]:
-    """The names among the arguments that may stand for tensors of the trace, in order."""
-    inside = [node for arg in (*call.args, *call.keywords) for node in ast.walk(arg)]
+def _tensors(parts: Sequence[ast.AST], read: Read) -> list[str]:
+    """The names in some expressions that may stand for tensors of the trace, in order."""
+    inside = [node for part in parts for node in ast.walk(part)]
     bound = {node.id for node in inside if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     bound |= {node.arg for node in inside if isinstance(node, ast.arg)} | _INSTANCES
     names = dict.fromkeys(n.id for n in inside if isinstance(n, ast.Name) and n.id not in bound)

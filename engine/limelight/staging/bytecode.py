@@ -33,6 +33,7 @@ class Chain(NamedTuple):
 
 
 _GETATTR: Final = Chain("global", "getattr")
+_SETATTR: Final = Chain("global", "setattr")
 
 
 class Use(NamedTuple):
@@ -263,11 +264,17 @@ class _Walk:
                 if found == _GETATTR and count >= 2 and isinstance(operands[count - 2][0], _Constant):
                     self._extended(operands[count - 1], (".", str(operands[count - 2][0].value)))
                     return
+                if found == _SETATTR and count >= 3 and isinstance(operands[count - 2][0], _Constant):
+                    self._set_attribute(operands[count - 1], str(operands[count - 2][0].value))
                 self._note("call", found)
                 if (found.steps[-1][1] if found.steps else found.name) in _ESCAPES:
                     self._escape(operands[:count])
                 break
         self._push()
+
+    def _set_attribute(self, owner: tuple[Any, int], name: str) -> None:
+        if isinstance(owner[0], Chain):
+            self._note("write", owner[0]._replace(steps=(*owner[0].steps, (".", name))))
 
     def _escape(self, operands: list[tuple[Any, int]]) -> None:
         for found, use in operands:

@@ -137,8 +137,11 @@ def test_151_out_of_a_loop_body() -> None:
 
     f = ll.function(lambda n: ll.while_loop(lambda i: i < n, body, [ll.constant(0)]))
     f(ll.constant(3))
-    assert [leak.holder.path for leak in ll.explain.leaks(f).records if leak.holder] == ["CACHE[0]"]
-    with pytest.raises(LeakedTensorError, match=r"kept as CACHE\[0\]"):
+    found = ll.explain.leaks(f)
+    assert [leak.holder.path for leak in found.records if leak.holder] == ["CACHE[0]"]
+    assert found.records[0].line.text.startswith("f = ll.function(lambda n: ll.while_loop(")
+    assert str(found).startswith("1 symbolic tensor has outlived its trace:\n  the argument `loop_vars[0]`")
+    with pytest.raises(LeakedTensorError, match=r"\(test_leaked.py line \d+: f = ll.function.*kept as CACHE\[0\]"):
         CACHE[0] + 1
 
 

@@ -93,7 +93,8 @@ def test_one_switch_shows_them() -> None:
     try:
         assert len(library_frames(raised(lambda: wrong(ll.ones((2, 3)))))) > 3
     finally:
-        ll.config.show_library_frames(False)
+        said = repr(ll.config.show_library_frames(False))  # as a notebook shows it
+    assert said == "<tracebacks hide the frames of limelight>"
     assert library_frames(raised(lambda: wrong(ll.ones((2, 3))))) == []
 
 
