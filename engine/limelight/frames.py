@@ -58,6 +58,9 @@ class show_library_frames:  # noqa: N801  # used as a function
     def __init__(self, enabled: bool = True) -> None:
         self._before = _shown.set_globally(bool(enabled))
 
+    def __repr__(self) -> str:
+        return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
+
     def __enter__(self) -> show_library_frames:
         return self
 

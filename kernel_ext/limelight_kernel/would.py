@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from limelight_kernel.session import Session, is_function
 from limelight_kernel.staged import StagedCell
 
 _WOULD = "%trace_cache --would"
+_FILE = "<would>"
 
 
 def written_call(line: str, flag: str = "--would") -> str:
@@ -30,9 +32,31 @@ def would(session: Session, text: str, function: Any = None) -> Any:
     if function is not None and called is not function:
         raise UsageError(f"{_WOULD}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
     try:
-        return called.explain(*args, **kwargs)
+        return _as_written(session, text, called, args, kwargs)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
+
+
+def _as_written(session: Session, text: str, called: Any, args: Any, kwargs: Any) -> Any:
+    """`called.explain(*args, **kwargs)` as if it stood in a cell, in the words of `text`: its fix mends that call."""
+    written = text.strip()
+    function = ast.get_source_segment(written, _parsed(written, _WOULD).func) or ""
+    if not written.startswith(function) or "\n" in written:
+        return called.explain(*args, **kwargs)
+    written = f"{function}.explain{written[len(function) :]}"
+    tree = ast.parse(written, mode="eval")
+    call, given = tree.body, ast.parse("_explain(*_args, **_kwargs)", mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(given, ast.Call)
+    for node in ast.walk(given):
+        ast.copy_location(node, call)
+    linecache.cache[_FILE] = (len(written), None, [f"{written}\n"], _FILE)
+    space = {**session.shell.user_ns, "_explain": called.explain, "_args": args, "_kwargs": kwargs}
+    tree.body = given
+    try:
+        return eval(compile(ast.fix_missing_locations(tree), _FILE, "eval"), space)
+    finally:
+        del linecache.cache[_FILE]
 
 
 def ask(session: Session, text: str, question: Callable[..., Any], flag: str) -> Any:
@@ -74,7 +98,7 @@ def _arguments_only(call: ast.Call) -> ast.expr:
 
 
 def _evaluated(session: Session, node: ast.expr, text: str, where: str) -> Any:
-    code = compile(ast.fix_missing_locations(ast.Expression(node)), "<would>", "eval")
+    code = compile(ast.fix_missing_locations(ast.Expression(node)), _FILE, "eval")
     try:
         return eval(code, session.shell.user_global_ns, session.shell.user_ns)
     except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read

@@ -65,8 +65,15 @@ def test_015_branches_may_return_none_and_nests() -> None:
 
 def test_015_branches_must_agree() -> None:
     cases: list[tuple[Callable[[Any], Any], str]] = [
-        (lambda a: ll.cond(a > 0, lambda: a, lambda: 1), r"output 0 is f32\[\] from true_fn and i32\[\] from false_fn"),
-        (lambda a: ll.cond(a > 0, lambda: (a, a), lambda: (a, ll.ones((2,)))), r"output 1 is f32\[\].*f32\[2\]"),
+        (
+            lambda a: ll.cond(a > 0, lambda: a, lambda: 1),
+            r"the output is f32\[\] from true_fn and i32\[\] from false_fn",
+        ),
+        (lambda a: ll.cond(a > 0, lambda: (a, a), lambda: (a, ll.ones((2,)))), r"`output\[1\]` is f32\[\].*f32\[2\]"),
+        (
+            lambda a: ll.cond(a > 0, lambda: {"n": 1, "loss": [a, a]}, lambda: {"n": 1, "loss": [a, a > 0]}),
+            r'`output\["loss"\]\[1\]` is f32\[\] from true_fn and bool\[\].*ll.astype\(..., ll.float32\) in false_fn',
+        ),
         (lambda a: ll.cond(a > 0, lambda: (a, a), lambda: a), "different structures"),
         (lambda a: ll.cond(a > 0, lambda: None, lambda: a), "different structures"),
     ]

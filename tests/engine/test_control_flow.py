@@ -45,7 +45,7 @@ FLOW = [
         lambda a: ll.cond(a > 0, lambda: a, lambda: ll.astype(a, "int32")),
         (one,),
         ControlFlowError,
-        "output 0 is f32.*i32",
+        "the output is f32.*i32",
     ),
     Mistake(lambda a: ll.cond(a > 0, lambda: (a, a), lambda: a), (one,), ControlFlowError, "different structures"),
     Mistake(lambda a: ll.cond(a > 0, lambda: None, lambda: a), (one,), ControlFlowError, "different structures"),

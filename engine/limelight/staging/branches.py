@@ -81,15 +81,33 @@ def agreeing(op: str, branches: Sequence[Traced]) -> None:
         a, b = first.tracer.name, other.tracer.name
         if first.outputs != other.outputs:
             raise ControlFlowError(
-                f"{op}: the branches return different structures: {a} {first.outputs.structure} with "
-                f"{list(first.outputs.static)}, {b} {other.outputs.structure} with {list(other.outputs.static)}"
+                f"{op}: the branches return different structures: {_structured(first, other)}, "
+                f"{_structured(other, first)}; return the same keys, and as many values, from each"
             )
-        for i, (x, y) in enumerate(zip(first.specs, other.specs, strict=True)):
+        for path, x, y in zip(first.outputs.paths("output"), first.specs, other.specs, strict=True):
             if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and (x.dtype != y.dtype or x.rank != y.rank):
+                which = "the output" if first.outputs.bare else f"`{path}`"
                 raise ControlFlowError(
-                    f"{op}: output {i} is {x} from {a} and {y} from {b}; dtypes and ranks must agree, "
-                    "write ll.astype or ll.reshape in one branch"
+                    f"{op}: {which} is {x} from {a} and {y} from {b}; dtypes and ranks must agree, write "
+                    f"{_repair(x, y)} in {b}"
                 )
+
+
+def _structured(traced: Traced, other: Traced) -> str:
+    """What a branch returns; which leaves are None only where nothing else tells it from the other."""
+    name, outputs = traced.tracer.name, traced.outputs
+    if outputs.structure != other.outputs.structure:
+        return f"{name} {outputs.structure}"
+    return f"{name} {outputs.structure} with {list(outputs.static)}"
+
+
+def _repair(wanted: TensorSpec, given: TensorSpec) -> str:
+    text = "..."
+    if wanted.rank != given.rank:
+        if not shapes.is_static(wanted.shape) or given.rank > wanted.rank:
+            return "ll.astype or ll.reshape"
+        text = f"{'ll.reshape' if wanted.size == given.size else 'll.broadcast_to'}(..., {shapes.show(wanted.shape)})"
+    return text if wanted.dtype == given.dtype else f"ll.astype({text}, ll.{wanted.dtype.name})"
 
 
 def merge(a: Spec, b: Spec) -> Spec:

@@ -11,7 +11,7 @@ from typing import Any
 from limelight import dispatch, frames
 from limelight.batching import Batched
 from limelight.devices import CPU0
-from limelight.errors import DeadVariableError, SignatureError
+from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.spec import TensorSpec, VariableSpec
 from limelight.staging import baked, named_call
@@ -100,6 +100,11 @@ class ConcreteFunction:
         return self.signature if self.binding is None else named_call.in_full(self, self.binding)
 
     @property
+    def returns(self) -> str:
+        """What a call returns, with types for tensors: '(f32[], {"loss": f32[3]})'."""
+        return self._outputs.words([value.spec for value in self.graph.outputs])
+
+    @property
     def device(self) -> str | None:
         """The device asked for by the scope around the call, None when there was none."""
         return None if self.key.device is None else self.key.device.short
@@ -144,9 +149,11 @@ class ConcreteFunction:
     def _called(self, tensors: Sequence[Any]) -> Any:
         expected = self.graph.arguments
         if len(tensors) != len(expected):
-            raise SignatureError(f"{self.name} takes {len(expected)} tensors ({self.signature}), got {len(tensors)}")
+            count = f"{len(expected)} tensor{'s' if len(expected) != 1 else ''}"
+            raise SignatureError(f"{self.name} takes {count} ({self.signature}), got {len(tensors)}")
         wanted = [value.spec for value in expected]
-        inputs = [as_tensor(x) if isinstance(spec, TensorSpec) else x for x, spec in zip(tensors, wanted, strict=True)]
+        named = zip(tensors, wanted, self.graph.input_names, strict=False)
+        inputs = [self._fitted(*one) if isinstance(one[1], TensorSpec) else one[0] for one in named]
         for x, spec, name in zip(inputs, wanted, self.graph.input_names, strict=False):
             given = getattr(x, "spec", type(x).__name__)
             fits = (
@@ -156,6 +163,23 @@ class ConcreteFunction:
                 raise SignatureError(f"{self.name}: argument `{name}` must be {spec}, got {given}")
         self._check_aliases(inputs)
         return self._run(inputs)
+
+    def _fitted(self, x: Any, spec: TensorSpec, name: str) -> Tensor:
+        try:
+            return as_tensor(x)
+        except (DTypeError, ShapeError) as error:
+            raise SignatureError(
+                f"{self.name}: argument `{name}` must be {spec}, got {type(x).__name__}: {error.bare}"
+            ) from None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConcreteFunction:
+        return self  # it never changes
+
+    def __reduce__(self) -> Any:
+        raise ArgumentError(
+            f"{self!r} is a trace, which belongs to this process and cannot be pickled; pickle the staged function, which "
+            "goes by reference to its Python function and traces anew"
+        )
 
     def _check_aliases(self, inputs: list[Any]) -> None:
         """Which variables are one and the same is part of a trace: another pattern needs another one."""

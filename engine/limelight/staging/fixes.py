@@ -174,9 +174,47 @@ def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> F
 
 def _filled(template: str, expression: str) -> str:
     """`template` with an expression, in parentheses where what follows it would bind more tightly."""
+    template, expression = _undone(template, expression)
     bound = "{}." in template or "{}[" in template
     loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
     return template.format(f"({expression})" if loose else expression)
+
+
+def _undone(template: str, expression: str) -> tuple[str, str]:
+    """Both without what would undo each other at once: casts and reshapes that `expression` ends with.
+
+    A cast to integers, or of integers, stays: without it the numbers would be others.
+    """
+    wanted = {_called(node): node for node in ast.walk(ast.parse(template.format("x"))) if isinstance(node, ast.Call)}
+    cast = wanted.get("astype")
+    while isinstance(call := ast.parse(f"({expression}\n)", mode="eval").body, ast.Call):
+        name, is_method = _called(call), not _is_library(call)
+        floating = cast is not None and all("float" in ast.unparse(_last(one)) for one in (call, cast))
+        if name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
+            call.args, call.keywords = [call.args[0], _last(cast)], []
+            return "{}", ast.unparse(call).replace("'", '"')
+        if name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
+            break
+        inner = call.func.value if is_method and isinstance(call.func, ast.Attribute) else call.args[0]
+        expression = ast.unparse(inner)
+    return template, expression
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _last(call: ast.Call) -> ast.expr:
+    return _given(call)[-1] if _given(call) else ast.Constant(None)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _is_library(call: ast.Call) -> bool:
+    """Whether it is `ll.astype(x, ...)`, with two arguments, rather than `x.astype(...)`."""
+    return len(_given(call)) == 2 and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
 def _varies(expression: str) -> bool:

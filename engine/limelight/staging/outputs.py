@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight import nest, source
-from limelight.errors import SignatureError
+from limelight.errors import DTypeError, SignatureError
 from limelight.nest import Structure
 from limelight.tensor import Tensor, as_tensor
 
@@ -19,6 +19,16 @@ class Outputs(NamedTuple):
     structure: Structure
     static: tuple[Any, ...]  # for each leaf: _TENSOR, or None
     bare: bool  # whether the result is one tensor and nothing else
+
+    def paths(self, root: str) -> list[str]:
+        """How the user's code reaches each tensor from the result, `root`: 'output["loss"]'."""
+        found = zip(nest.paths(self.structure, root), self.static, strict=True)
+        return [path for path, leaf in found if leaf is _TENSOR]
+
+    def words(self, tensors: Sequence[Any]) -> str:
+        """The result as Python writes it, with words for `tensors`."""
+        feed = iter(tensors)
+        return nest.words(self.structure, [str(next(feed)) if leaf is _TENSOR else "None" for leaf in self.static])
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         if self.bare:
@@ -53,8 +63,11 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
 def _as_output(leaf: Any, name: str, path: str) -> Any:
     if isinstance(leaf, Tensor):
         return leaf
-    if isinstance(leaf, _NUMBERS) or hasattr(leaf, "__as_tensor__"):
-        return as_tensor(leaf)
+    if isinstance(leaf, _NUMBERS) or (hasattr(leaf, "__as_tensor__") and not isinstance(leaf, type)):
+        try:
+            return as_tensor(leaf)
+        except DTypeError as error:  # a number that no dtype holds
+            raise DTypeError(f"{name}: `{path}`: {error.bare}") from None
     raise SignatureError(
         f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None "
         f"and nests of these{source.at(source.user_line())}. Make it a tensor with ll.constant(...), "
