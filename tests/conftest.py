@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 
 import hypothesis
@@ -21,6 +22,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in marked:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many random programs ran, and of which kinds: tests note it, in whatever process they run."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
+    noted = [found for report in reports for name, found in report.user_properties if name == "random programs"]
+    total = sum(map(Counter, noted), Counter())
+    if total:
+        terminalreporter.write_line("Random programs: " + ", ".join(f"{n:,} {what}" for what, n in total.most_common()))
 
 
 def why_no_gpu() -> str | None:

@@ -1,8 +1,8 @@
-"""Random programs: how they are drawn, and how limelight and NumPy run them.
+"""Random programs, and how limelight and NumPy run them. How they are drawn stands in drawn.py.
 
 A program is data: blocks of instructions over a growing list of values, with branches, loops, calls and tapes that hold
 blocks of their own, which see all values around them. So one and the same program can run eagerly, staged, and as
-NumPy.
+NumPy. Effects are writes to variables, draws from a generator, and a log that a py_func writes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from hypothesis import strategies as st
 
 import limelight as ll
 
-FLOATS = ("float32", "float64")
-DTYPES = (*FLOATS, "int32")
+HALVES = ("float16", "bfloat16")
+FLOATS = ("float32", "float64", *HALVES)
 
 
 class Spec(NamedTuple):
@@ -28,6 +27,14 @@ class Spec(NamedTuple):
     @property
     def floating(self) -> bool:
         return self.dtype in FLOATS
+
+    @property
+    def kind(self) -> str:
+        """Of its dtype, as NumPy has it; "f" for all floats."""
+        return "f" if self.floating else np.dtype(self.dtype).kind
+
+    def row(self) -> Spec:
+        return Spec(self.shape[1:], self.dtype)
 
 
 @dataclass(frozen=True)
@@ -42,10 +49,11 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Block:
-    """Instructions, each of which adds one value, and the index of the value that the block is for."""
+    """Instructions, each of which adds one value, and the index of the value that it is for; a scan shows another."""
 
     body: tuple[Instruction, ...]
     result: int
+    shown: int = -1
 
 
 @dataclass
@@ -58,23 +66,55 @@ class Program:
 
     def differentiable(self) -> bool:
         """Whether gradients make sense: some input and some output are floating."""
-        return any(self.specs[i].floating for i in self.outputs) and any(x.dtype.kind == "f" for x in self.inputs)
+        return any(self.specs[i].floating for i in self.outputs) and any(x.dtype.name in FLOATS for x in self.inputs)
 
-    def holds(self, op: str) -> bool:
-        """Whether `op` is anywhere in it."""
+    def holds(self, *ops: str) -> bool:
+        """Whether one of `ops` is anywhere in it."""
+        return not ops_in(self.body).isdisjoint(ops)
 
-        def within(body: Sequence[Instruction]) -> bool:
-            return any(i.op == op or any(within(block.body) for block in i.blocks) for i in body)
+    def dtypes(self) -> set[str]:
+        """Of its values and variables, but for those inside of blocks."""
+        return {spec.dtype for spec in self.specs} | {x.dtype.name for x in self.variables}
 
-        return within(self.body)
+
+def ops_in(body: Sequence[Instruction]) -> set[str]:
+    """The ops of instructions and of their blocks."""
+    return {i.op for i in body}.union(*[ops_in(block.body) for i in body for block in i.blocks])
 
 
 # What the ops mean, once for limelight and once for NumPy: every function takes the library's values and parameters
 
 
-def _same(f: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function, with the result in the operand's dtype: limelight never widens."""
-    return lambda x, *rest: np.asarray(f(x, *rest)).astype(x.dtype)
+def _sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """NumPy's sum in the operand's dtype, as limelight has it, but for the smallest integers."""
+    dtype = "int32" if x.dtype == "int8" else x.dtype
+    return np.asarray(np.sum(x, axis=axis, keepdims=keepdims)).astype(dtype)
+
+
+def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function by way of float32 for dtypes that it does not know or adds up one by one."""
+
+    def run(x: Any, *rest: Any) -> Any:
+        if x.dtype.name not in HALVES:
+            return f(x, *rest)
+        return f(*[y.astype("float32") if isinstance(y, np.ndarray) else y for y in (x, *rest)]).astype(x.dtype)
+
+    return run
+
+
+def _total(x: Any) -> Any:
+    x = ll.real(x) if x.dtype.kind == "c" else x
+    return ll.sum(ll.astype(x, "float32") if x.dtype == "bool" else x)
+
+
+def _numpy_total(x: Any) -> Any:
+    return np.sum(x.real if x.dtype.kind == "c" else x, dtype=x.real.dtype if x.dtype != "bool" else "float32")
+
+
+def _plus_total(y: Any, x: Any) -> Any:
+    if y.dtype != x.dtype or y.dtype == "bool":
+        raise TypeError("limelight mixes no dtypes")
+    return y + _wide(_sum)(x)
 
 
 def _repeated(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -103,26 +143,40 @@ MEANING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "scaled": (lambda x, c: x * c, lambda x, c: x * x.dtype.type(c)),
     "shifted": (lambda x, c: c - x, lambda x, c: x.dtype.type(c) - x),
     "where": (lambda x, y: ll.where(x > y, x, y * 2), lambda x, y: np.where(x > y, x, y * x.dtype.type(2))),
-    "sum": (lambda x, a, k: ll.sum(x, axis=a, keepdims=k), _same(lambda x, a, k: np.sum(x, axis=a, keepdims=k))),
-    "max": (lambda x, a, k: ll.max(x, axis=a, keepdims=k), _same(lambda x, a, k: np.max(x, axis=a, keepdims=k))),
-    "matmul": (lambda x, y: x @ y, np.matmul),
+    "sum": (lambda x, a, k: ll.sum(x, axis=a, keepdims=k), _wide(_sum)),
+    "max": (lambda x, a, k: ll.max(x, axis=a, keepdims=k), lambda x, a, k: np.max(x, axis=a, keepdims=k)),
+    "matmul": (lambda x, y: x @ y, _wide(np.matmul)),
+    "total": (_total, _wide(_numpy_total)),
+    "plus_total": (lambda y, x: y + ll.sum(x), _plus_total),
+    "greater": (lambda x, y: x > y, np.greater),
+    "choose": (ll.where, np.where),
+    "and": (ll.logical_and, np.logical_and),
+    "or": (ll.logical_or, np.logical_or),
+    "not": (ll.logical_not, np.logical_not),
+    "real": (ll.real, np.real),
+    "conj": (ll.conj, np.conj),
     "transpose": (ll.transpose, np.transpose),
     "reshape": (ll.reshape, np.reshape),
     "expand": (ll.expand_dims, np.expand_dims),
     "slice": (lambda x, key: x[key], lambda x, key: x[key]),
-    "concat": (lambda x, a: ll.concat([x, x * 2], axis=a), lambda x, a: np.concatenate([x, x * x.dtype.type(2)], a)),
+    "concat": (lambda x, a: ll.concat([x, ll.flip(x)], axis=a), lambda x, a: np.concatenate([x, np.flip(x)], a)),
     "cast": (ll.astype, lambda x, d: x.astype(d)),
     "stop": (ll.stop_gradient, lambda x: x),
     "power": (lambda x, n: ll.pow(x, float(n)), lambda x, n: np.power(x, x.dtype.type(n))),
     "quarter": (lambda x: x / 4, lambda x: x / x.dtype.type(4)),
     "same": (lambda x: (x * 1 - 0) / 1, lambda x: x.copy()),
     "unrolled": (_repeated(lambda x, w: ll.tanh(x * w + w)), _repeated(lambda x, w: np.tanh(x * w + w))),
-    "network": (_repeated(lambda x, w: ll.tanh(x @ w)), _repeated(lambda x, w: np.tanh(np.matmul(x, w)))),
+    "network": (_repeated(lambda x, w: ll.tanh(x @ w)), _repeated(lambda x, w: np.tanh(_wide(np.matmul)(x, w)))),
 }
 UNARY_FLOAT = ("tanh", "sin", "root", "stop", "quarter", "same")
 BINARY_FLOAT = ("unrolled", "network")
 UNARY = ("negative", "absolute", "square")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "where")
+BY_KIND: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "b": (("not",), ("and", "or")),
+    "c": (("negative", "square", "conj", "real"), ("add", "subtract", "multiply", "matmul")),
+}
+"""Ops of one and of two operands for the dtypes that have others than numbers in general."""
 
 
 class Runner:
@@ -132,6 +186,10 @@ class Runner:
         self.variables = list(variables)
         self.column = column  # of MEANING
         self.staged = staged
+        self.log: list[Any] = []
+
+    def total(self, x: Any) -> Any:
+        return MEANING["total"][self.column](x)
 
     def body(self, body: Sequence[Instruction], values: Sequence[Any]) -> list[Any]:
         """All values after running `body`."""
@@ -165,8 +223,45 @@ class Numpy(Runner):
         return self.variables[v]
 
     def run_cond(self, instruction: Instruction, values: list[Any]) -> Any:
-        chosen = np.sum(values[instruction.operands[0]]) > instruction.params[0]
+        chosen = self.total(values[instruction.operands[0]]) > instruction.params[0]
         return self.block(instruction.blocks[0 if chosen else 1], values)
+
+    def run_switch(self, instruction: Instruction, values: list[Any]) -> Any:
+        total, n = self.total(values[instruction.operands[0]]), len(instruction.blocks)
+        return self.block(instruction.blocks[sum(bool(total > k - 1) for k in range(n - 1))], values)
+
+    def run_scan(self, instruction: Instruction, values: list[Any]) -> Any:
+        carry, xs = (values[i] for i in instruction.operands)
+        which, reverse = instruction.params
+        (block,) = instruction.blocks
+        rows: list[Any] = []
+        for x in xs[::-1] if reverse else xs:
+            inside = self.body(block.body, [*values, carry, x])
+            carry = inside[block.result]
+            rows.append(inside[block.shown])
+        stacked = np.stack(rows[::-1] if reverse else rows) if rows else self._none(block, [*values, carry, xs])
+        return scanned(self, which, carry, stacked)
+
+    def run_map(self, instruction: Instruction, values: list[Any]) -> Any:
+        xs, block = values[instruction.operands[0]], instruction.blocks[0]
+        rows = [self.block(block, [*values, x]) for x in xs]
+        return np.stack(rows) if rows else self._none(block, [*values, xs])
+
+    def _none(self, block: Block, values: list[Any]) -> Any:
+        """What no rows look like: the last value stands for the rows, and the block is run for its shape alone."""
+        *others, xs = values
+        trial = type(self)(self.variables)
+        row = trial.body(block.body, [*others, np.zeros(xs.shape[1:], xs.dtype)])[block.shown]
+        return np.zeros((0, *row.shape), row.dtype)
+
+    def run_say(self, instruction: Instruction, values: list[Any]) -> Any:
+        x = values[instruction.operands[0]]
+        self.log += [instruction.params[0], x]
+        return x
+
+    def run_random(self, instruction: Instruction, values: list[Any]) -> Any:
+        """NumPy has another stream: only the shape is right."""
+        return np.zeros(*instruction.params)
 
     def run_while(self, instruction: Instruction, values: list[Any]) -> Any:
         value = values[instruction.operands[0]]
@@ -187,6 +282,7 @@ class Limelight(Runner):
 
     def __init__(self, variables: Sequence[Any], staged: bool) -> None:
         super().__init__(variables, 0, staged)
+        self.generator = ll.random.Generator(7)
 
     def run_read(self, instruction: Instruction, values: list[Any]) -> Any:
         return self.variables[instruction.params[0]].read_value()
@@ -197,7 +293,40 @@ class Limelight(Runner):
 
     def run_cond(self, instruction: Instruction, values: list[Any]) -> Any:
         true, false = (functools.partial(self.block, block, values) for block in instruction.blocks)
-        return ll.identity(ll.cond(ll.sum(values[instruction.operands[0]]) > instruction.params[0], true, false))
+        return ll.identity(ll.cond(self.total(values[instruction.operands[0]]) > instruction.params[0], true, false))
+
+    def run_switch(self, instruction: Instruction, values: list[Any]) -> Any:
+        total, n = self.total(values[instruction.operands[0]]), len(instruction.blocks)
+        index = sum((ll.astype(total > k - 1, "int32") for k in range(n - 1)), ll.constant(0))
+        return ll.identity(ll.switch(index, [functools.partial(self.block, b, values) for b in instruction.blocks]))
+
+    def run_scan(self, instruction: Instruction, values: list[Any]) -> Any:
+        which, reverse = instruction.params
+        (block,) = instruction.blocks
+
+        def step(carry: Any, x: Any) -> tuple[Any, Any]:
+            inside = self.body(block.body, [*values, ll.identity(carry), ll.identity(x)])
+            return inside[block.result], inside[block.shown]
+
+        last, rows = ll.scan(step, *[ll.identity(values[i]) for i in instruction.operands], reverse=reverse)
+        return ll.identity(scanned(self, which, last, rows))
+
+    def run_map(self, instruction: Instruction, values: list[Any]) -> Any:
+        step = lambda x: self.block(instruction.blocks[0], [*values, ll.identity(x)])  # noqa: E731
+        return ll.identity(ll.map_fn(step, ll.identity(values[instruction.operands[0]])))
+
+    def run_say(self, instruction: Instruction, values: list[Any]) -> Any:
+        x = values[instruction.operands[0]]
+
+        def say(seen: Any) -> Any:
+            self.log.extend([instruction.params[0], np.array(seen)])
+            return seen
+
+        return ll.identity(ll.py_func(say, [x], [ll.TensorSpec(x.shape, x.dtype)])[0])
+
+    def run_random(self, instruction: Instruction, values: list[Any]) -> Any:
+        shape, dtype = instruction.params
+        return self.generator.normal(shape, dtype=dtype)
 
     def run_while(self, instruction: Instruction, values: list[Any]) -> Any:
         n = instruction.params[0]
@@ -220,157 +349,10 @@ class Limelight(Runner):
         return tape.gradient(target, source, unconnected_gradients="zero")
 
 
-# How programs are drawn. Shapes and dtypes are found by running NumPy on zeros
-
-
-class Drawer:
-    def __init__(self, draw: Any, variables: list[Spec], tapes: bool) -> None:
-        self.draw = draw
-        self.variables = variables
-        self.tapes = tapes
-
-    def one(self, things: Sequence[Any]) -> Any:
-        return self.draw(st.sampled_from(things))
-
-    def body(self, specs: list[Spec], size: int, depth: int) -> tuple[Instruction, ...]:
-        """Instructions for values of `specs`, which grow along."""
-        body = []
-        for _ in range(size):
-            instruction, spec = self.instruction(specs, depth)
-            body.append(instruction)
-            specs.append(spec)
-        return tuple(body)
-
-    def block(self, specs: Sequence[Spec], wanted: Callable[[Spec], bool], depth: int) -> Block | None:
-        inside = list(specs)
-        body = self.body(inside, self.draw(st.integers(1, 4)), depth - 1)
-        found = [i for i, spec in enumerate(inside) if wanted(spec)]
-        return Block(body, self.one(found[-6:])) if found else None
-
-    def instruction(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec]:
-        kinds = ["simple"] * 8 + ["read", "assign"] * bool(self.variables)
-        if depth:
-            kinds += ["cond", "while_", "call", "cond", "while_"] + ["tape"] * 3 * self.tapes
-        for _ in range(4):
-            made: tuple[Instruction, Spec] | None = getattr(self, self.one(kinds))(specs, depth)
-            if made is not None:
-                return made
-        return self.simple(specs, depth)
-
-    def simple(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec]:
-        for _ in range(4):
-            i = self.one(range(len(specs)))
-            instruction = self.one([self.unary, self.binary, self.binary, self.shaped])(specs, i)
-            spec = after(instruction, specs)
-            if spec is not None and np.prod(spec.shape) <= 64:
-                return instruction, spec
-        return Instruction("negative", (i,)), specs[i]
-
-    def unary(self, specs: list[Spec], i: int) -> Instruction:
-        more = (*UNARY_FLOAT, "power") if specs[i].floating else ()
-        op = self.one([*UNARY, *more, "scaled", "shifted"])
-        return Instruction(op, (i,), (self.one([2, -1, 3]),) if op in ("scaled", "shifted", "power") else ())
-
-    def binary(self, specs: list[Spec], i: int) -> Instruction:
-        alike = [j for j, spec in enumerate(specs) if spec.dtype == specs[i].dtype]
-        more = BINARY_FLOAT if specs[i].floating else ()
-        return Instruction(self.one([*BINARY, "matmul", *more]), (i, self.one(alike)))
-
-    def shaped(self, specs: list[Spec], i: int) -> Instruction:
-        shape, rank = specs[i].shape, len(specs[i].shape)
-        axis = self.one([None, *range(-rank, rank)])
-        made: list[tuple[str, tuple[Any, ...]]] = [
-            ("sum", (axis, self.draw(st.booleans()))),
-            ("transpose", (tuple(self.draw(st.permutations(range(rank)))),)),
-            ("reshape", (self.one([(-1,), shape[::-1], (1, *shape)]),)),
-            ("expand", (0,)),
-            ("cast", (self.one(DTYPES),)),
-        ]
-        if rank and 0 not in shape:
-            made += [("max", (axis, False)), ("concat", (0,))]
-            made += [("slice", (self.one([0, slice(1, None), slice(None, None, -1), (..., None, -1)]),))]
-        return Instruction(made[0][0] if len(made) == 1 else (chosen := self.one(made))[0], (i,), chosen[1])
-
-    def read(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec]:
-        v = self.one(range(len(self.variables)))
-        return Instruction("read", (), (v,)), self.variables[v]
-
-    def assign(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec] | None:
-        v = self.one(range(len(self.variables)))
-        fits = [i for i, spec in enumerate(specs) if spec == self.variables[v]]
-        how = self.one(["assign", "assign_add", "assign_sub"])
-        return (Instruction("assign", (self.one(fits),), (v, how)), self.variables[v]) if fits else None
-
-    def cond(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec] | None:
-        like = specs[self.one(range(len(specs)))]
-        blocks = [self.block(specs, lambda spec: spec == like, depth) for _ in range(2)]
-        deciding = self.one([i for i, spec in enumerate(specs)])
-        threshold = self.one([-1, 0, 1])
-        return Instruction("cond", (deciding,), (threshold,), tuple(b for b in blocks if b)), like
-
-    def while_(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec] | None:
-        i = self.one(range(len(specs)))
-        block = self.block([*specs, specs[i]], lambda spec: spec == specs[i], depth)
-        n = self.draw(st.integers(0, 3))
-        return (Instruction("while", (i,), (n,), (block,)), specs[i]) if block else None
-
-    def call(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec] | None:
-        given = tuple(self.draw(st.lists(st.sampled_from(range(len(specs))), max_size=2)))
-        inside = [*specs, *[specs[i] for i in given]]
-        block = self.block(inside, lambda spec: True, depth)
-        if block is None:
-            return None
-        instruction = Instruction("call", given, (), (block,))
-        spec = after(instruction, specs, self.variables)
-        return None if spec is None else (instruction, spec)
-
-    def tape(self, specs: list[Spec], depth: int) -> tuple[Instruction, Spec] | None:
-        floats = [i for i, spec in enumerate(specs) if spec.floating]
-        states = [v for v, spec in enumerate(self.variables) if spec.floating]
-        block = self.block(specs, lambda spec: spec.floating, depth)
-        if block is None or not floats:
-            return None
-        if states and self.draw(st.booleans()):
-            v = self.one(states)
-            return Instruction("tape", (), (None, v), (block,)), self.variables[v]
-        i = self.one(floats)
-        return Instruction("tape", (), (i, None), (block,)), specs[i]
-
-
-class _Shapes(Numpy):
-    """NumPy, with gradients that have the right shape and nothing else."""
-
-    def run_tape(self, instruction: Instruction, values: list[Any]) -> Any:
-        which, variable = instruction.params
-        return self.variables[variable] if variable is not None else values[which]
-
-
-def after(instruction: Instruction, specs: Sequence[Spec], variables: Sequence[Spec] = ()) -> Spec | None:
-    """The spec of what an instruction adds, None if it does not fit its operands."""
-    try:
-        with np.errstate(all="ignore"):
-            zeros = [np.zeros(spec.shape, spec.dtype) for spec in variables]
-            value = _Shapes(zeros).step(instruction, [np.zeros(spec.shape, spec.dtype) for spec in specs])
-    except (ValueError, IndexError):
-        return None
-    value = np.asarray(value)
-    return Spec(value.shape, value.dtype.name)
-
-
-@st.composite
-def programs(draw: Any, tapes: bool = True) -> Program:
-    random = np.random.default_rng(draw(st.integers(0, 2**16)))
-    shapes = st.lists(st.sampled_from([1, 2, 3, 0]), max_size=2).map(tuple)
-
-    def array(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-        return np.asarray(random.normal(size=shape) * (3 if dtype == "int32" else 1)).astype(dtype)
-
-    inputs = [array(draw(st.sampled_from(DTYPES)), draw(shapes)) for _ in range(draw(st.integers(1, 3)))]
-    inputs.append(array("float32", draw(shapes)))
-    like = [draw(st.sampled_from(inputs)) for _ in range(draw(st.integers(0, 2)))]
-    variables = [array(x.dtype.name, x.shape) for x in like]
-    specs = [Spec(x.shape, x.dtype.name) for x in inputs]
-    drawer = Drawer(draw, [Spec(x.shape, x.dtype.name) for x in variables], tapes)
-    body = drawer.body(specs, draw(st.integers(2, 8)), depth=2)
-    outputs = (len(specs) - 1, *draw(st.lists(st.sampled_from(range(len(specs))), max_size=2)))
-    return Program(inputs, variables, body, outputs, specs)
+def scanned(runner: Runner, which: str, carry: Any, rows: Any) -> Any:
+    """What a scan adds to the values: its last carry, its rows, or something that both have a part in."""
+    return {
+        "carry": lambda: carry,
+        "rows": lambda: rows,
+        "both": lambda: MEANING["plus_total"][runner.column](rows, carry),
+    }[which]()
