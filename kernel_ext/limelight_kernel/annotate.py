@@ -38,7 +38,8 @@ class Line:
     """A line of a cell: its number, its text, its mark ("" for blank lines, comments and continuations).
 
     `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
-    together have the graph's ops, but for those that no line of the cell made; ops of called functions do not count.
+    together have the graph's ops, but for those that no line of the cell made. `inside` counts those of the functions
+    that the graph calls, each at the innermost of the cell's lines in that function.
     `note` says more about the mark in a word or two, "group 1" or "line 3"; `remarks` are sentences about what may
     surprise; `story` tells of each of these ops; `plan` is the code that runs what is left of them, where it was asked.
     """
@@ -51,6 +52,7 @@ class Line:
     remarks: tuple[str, ...] = ()
     story: tuple[NodeStory, ...] = field(default=(), repr=False, compare=False)
     plan: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    inside: int = 0
 
     @property
     def words(self) -> str:
@@ -59,6 +61,7 @@ class Line:
 
     def to_dict(self) -> dict[str, Any]:
         said = {"number": self.number, "text": self.text, "mark": self.mark, "note": self.note, "nodes": self.nodes}
+        said["inside"] = self.inside
         told = [one.to_dict() for one in self.story]
         return {**said, "remarks": list(self.remarks), "story": told, "plan": list(self.plan)}
 
@@ -78,10 +81,16 @@ def annotate(
     for statement in statements(cell.tree.body, heads):
         if not any(line in marks for line in range(statement.first, statement.last + 1)):
             marks[statement.first] = (STAGED if statement.carried else TRACE_TIME, "")
-    own = _innermost(traced, cell.filename)
+    own, inside = _innermost(traced, cell.filename), _inside(traced, cell.filename)
     told = stories(parts, cell.filename)
     return tuple(
-        Line(number, text, *_counted(marks.get(number, ("", "")), own[number]), story=tuple(told.get(number, ())))
+        Line(
+            number,
+            text,
+            *_counted(marks.get(number, ("", "")), own[number]),
+            story=tuple(told.get(number, ())),
+            inside=inside[number],
+        )
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )
 
@@ -93,6 +102,13 @@ def _counted(mark: tuple[str, str], nodes: int) -> tuple[str, int, str]:
 def _innermost(graph: Graph | None, filename: str) -> Counter[int]:
     """How many nodes of `graph` itself each line made, as the innermost of the cell's lines that did."""
     lines = (line_of(node, filename) for node in ([] if graph is None else graph.nodes))
+    return Counter(line for line in lines if line)
+
+
+def _inside(graph: Graph | None, filename: str) -> Counter[int]:
+    """How many nodes of the functions that `graph` calls each line made."""
+    called = [] if graph is None else list(_graphs(graph))[1:]
+    lines = (line_of(node, filename, one.name) for one in called for node in one.nodes)
     return Counter(line for line in lines if line)
 
 

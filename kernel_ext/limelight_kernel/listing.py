@@ -17,7 +17,7 @@ INDENT = "\N{NO-BREAK SPACE}"
 GAP = 3 * "&nbsp;"  # between columns: readers that drop styles keep it
 COUNTS = (
     "each op of the graph, as traced, counts once, at the innermost line of the cell that made it; "
-    "ops inside functions that the graph calls do not count"
+    "ops in functions that the graph calls are counted apart"
 )
 
 
@@ -124,15 +124,17 @@ def html_legend(lines: Sequence[Line]) -> str:
     """What the marks in `lines` mean, folded away."""
     used = {line.mark for line in lines}
     items = "".join(f"<li>{GLYPHS[mark]} {mark}: {escape(MEANING[mark])}</li>" for mark in MEANING if mark in used)
-    items += f"<li>ops: {COUNTS}</li>" if any(line.nodes for line in lines) else ""
+    items += f"<li>ops: {COUNTS}</li>" if any(line.nodes or line.inside for line in lines) else ""
     return f"<details><summary>what the words mean</summary><ul>{items}</ul></details>" if items else ""
 
 
 def _mark(line: Line) -> str:
     if not line.mark:
         return ""
-    count = f", {counted(line.nodes, 'op')}" if line.nodes else ""
-    return f"{GLYPHS[line.mark]} {line.words}{count}"
+    own = counted(line.nodes, "op") if line.nodes else ""
+    called = f"{line.inside:,}" if own else counted(line.inside, "op")  # "4 ops, 7 in called functions"
+    counts = [own, f"{called} in called functions" if line.inside else ""]
+    return ", ".join([f"{GLYPHS[line.mark]} {line.words}", *filter(None, counts)])
 
 
 def _code(text: str) -> str:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from limelight.executors import plan
 from limelight.graph.text import describe, nested
 from limelight_widgets.folds.fates import Fate, fates
+from limelight_widgets.folds.sources import own_stack
 from limelight_widgets.units import counted
 
+_GONE = "not followed: the call of its function was changed or dropped"
 MOST_STORIES = 40  # of one line: a loop in Python may make thousands of nodes
 
 
@@ -34,9 +36,13 @@ class NodeStory:
         return {**said, "groups": list(self.groups), "inside": self.inside}
 
 
-def line_of(node: Any, filename: str) -> int:
-    """The innermost line of a cell that made a node, 0 where none did."""
-    return next((int(source.line) for source in node.stack if source.file == filename), 0)
+def line_of(node: Any, filename: str, function: str = "") -> int:
+    """The innermost line of a cell that made a node, 0 where none did; of lines in `function`, if it is given.
+
+    What a function does stands at its own lines, and not at that of the call for which it was traced first.
+    """
+    stack = own_stack(node.stack, function) if function else node.stack
+    return next((int(source.line) for source in stack if source.file == filename), 0)
 
 
 class Part(NamedTuple):
@@ -52,7 +58,10 @@ class Part(NamedTuple):
 
 
 def parts_of(traced: Any, optimised: Any, records: Sequence[Any]) -> list[Part]:
-    """A graph, and the functions that it calls and that its optimised form still calls; empty without a graph."""
+    """A graph and the functions that it calls; empty without a graph.
+
+    Those that the optimised form does not call as they are have no fates.
+    """
     if traced is None or optimised is None:
         return []
     return [Part("", traced, optimised, fates(traced, optimised, records)), *_inside(traced, optimised)]
@@ -64,7 +73,7 @@ def stories(parts: Iterable[Part], filename: str) -> dict[int, list[NodeStory]]:
     untold: Counter[int] = Counter()
     for name, before, after, fate_of in parts:
         for node in before.nodes:
-            line = line_of(node, filename)
+            line = line_of(node, filename, before.name if name else "")
             if line and len(found.get(line, ())) >= MOST_STORIES:
                 untold[line] += 1
             elif line and node in fate_of:
@@ -72,6 +81,8 @@ def stories(parts: Iterable[Part], filename: str) -> dict[int, list[NodeStory]]:
                 runs_as = tuple(describe(after, one) for one in fate.after)
                 story = NodeStory(describe(before, node), fate.words, runs_as, fate.groups, name)
                 found.setdefault(line, []).append(story)
+            elif line and name:
+                found.setdefault(line, []).append(NodeStory(describe(before, node), _GONE, (), (), name))
     for line, count in untold.items():
         found[line].append(NodeStory(f"and {counted(count, 'more op')}", "", ()))
     return found
@@ -81,7 +92,9 @@ def _inside(traced: Any, optimised: Any) -> Iterator[Part]:
     still = {id(function) for function in nested(optimised)}
     for function in nested(traced):
         result = getattr(function, "optimised", None) if id(function) in still else None
-        if result is not None:
+        if result is None:
+            yield Part(function.name, function.graph, function.graph, {})
+        else:
             yield Part(function.name, function.graph, result.graph, fates(function.graph, result.graph, result.records))
 
 

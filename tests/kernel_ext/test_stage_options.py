@@ -118,6 +118,18 @@ def test_ops_in_bodies_of_loops_have_their_stories_too(notebook):
     assert [told.inside for told in lines[1].story if "add" in told.traced] == ["body"]
     assert (lines[1].mark, lines[1].nodes) == ("staged", 1), "the constant 0 alone is of the graph itself"
     assert any("less" in told.traced and told.inside == "cond" for told in lines[0].story)
+    assert [line.nodes + line.inside for line in lines] == [len(line.story) for line in lines]
+    assert (lines[0].inside, lines[1].inside) == (2, 2), "less and its 9; add and its 6"
+
+
+def test_ops_of_a_called_function_count_at_its_own_lines(notebook):
+    """Whoever called it first: its trace knows that call too."""
+    notebook("@ll.function\ndef twice(t):\n    return t + t * 2")
+    ran = notebook("%%stage -o ran\ny = twice(x)\nz = ll.cond(ll.sum(y) > 0.0, lambda: y * 2, lambda: y)")
+    first, second = notebook("ran.lines").value
+    assert (first.nodes, first.inside, len(first.story)) == (1, 0, 1)
+    assert (second.nodes, second.inside, len(second.story)) == (4, 2, 6)
+    assert "staged, 4 ops, 2 in called functions" in ran.shown[0].data["text/html"]
 
 
 def test_the_story_of_a_line_with_thousands_of_ops_is_cut(notebook):

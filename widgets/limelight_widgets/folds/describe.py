@@ -11,7 +11,7 @@ from limelight.graph.text import nested
 from limelight.source import Source
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.groups import Hierarchy
-from limelight_widgets.folds.sources import Excerpts
+from limelight_widgets.folds.sources import Excerpts, own_stack
 from limelight_widgets.units import short_device, shortened
 
 ATTRIBUTE_WIDTH = 160
@@ -106,7 +106,7 @@ class Describer:
         if rule:
             self._rules[op] = rule
         # From the outside in, so that the function's own file is the first to be shown.
-        outer = [[*self._excerpts.at(source), source.function] for source in reversed(_within(node.stack, function))]
+        outer = [[*self._excerpts.at(source), source.function] for source in reversed(own_stack(node.stack, function))]
         called = node.functions
         attributes = [
             (name, value)
@@ -207,17 +207,6 @@ def _array_text(array: np.ndarray) -> str:
     if array.size <= LOOKED_AT and (array == array.flat[0]).all():
         return f"all {_number_text(array.flat[0])}"
     return f"{array.dtype}{list(array.shape)}"
-
-
-def _within(stack: Sequence[Source], function: str) -> Sequence[Source]:
-    """The part of a call stack that lies in `function` and what it calls: its own callers made no op.
-
-    The body of a staged cell is a module; the module around it is the cell with its first line.
-    """
-    names = [source.function for source in stack]
-    if function in names:
-        return stack[: len(names) - names[::-1].index(function)]
-    return stack[: names.index("<module>") + 1] if "<module>" in names else stack
 
 
 def _inputs(graph: Any) -> list[State]:

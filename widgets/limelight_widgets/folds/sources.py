@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Sequence
 
 from limelight.source import Source
 from limelight_widgets.folds.fold import State
@@ -55,3 +56,14 @@ def _excerpt(file: str, first: int, last: int) -> State:
 def line_state(source: Source | None) -> list[object] | None:
     """A position as a view shows it in a table: label, line, text of the line."""
     return None if source is None else [source.label, source.line, source.text]
+
+
+def own_stack(stack: Sequence[Source], function: str) -> Sequence[Source]:
+    """The part of a call stack that lies in `function` and what it calls: its own callers made no op.
+
+    The body of a staged cell is a module; the module around it is the cell with its first line.
+    """
+    names = [source.function for source in stack]
+    if function in names:
+        return stack[: len(names) - names[::-1].index(function)]
+    return stack[: names.index("<module>") + 1] if "<module>" in names else stack
