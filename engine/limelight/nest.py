@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from limelight.errors import ArgumentError
 
@@ -20,6 +20,22 @@ class Keys(tuple[Any, ...]):  # noqa: SLOT001  # a tuple takes no slots
     """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back."""
 
     order: tuple[Any, ...]
+
+
+class TypedKeys(Keys):
+    """Keys among which a 1, a 1.0 and a True are three, as the values of a trace are."""
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, other) is True and list(map(_numeric, self)) == list(map(_numeric, other))  # type: ignore[call-overload]  # a tuple
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
+def _numeric(key: Any) -> type | None:
+    return type(key) if isinstance(key, (bool, float, complex)) else None
 
 
 class Structure(NamedTuple):
@@ -41,23 +57,55 @@ class Structure(NamedTuple):
         return self.kind is not None and self.children.count(LEAF) == len(self.children)
 
     def __str__(self) -> str:
-        if self.kind is None:
-            return "*"
-        if self.kind is list:
-            return "[" + ", ".join(map(str, self.children)) + "]"
-        if self.kind is tuple:
-            return "(" + ", ".join(map(str, self.children)) + ("," if len(self.children) == 1 else "") + ")"
-        inside = ", ".join(f"{key}: {child}" for key, child in zip(self.keys, self.children, strict=True))
-        return "{" + inside + "}" if self.kind is dict else f"{self.kind.__name__}({inside})"
+        return words(self, ["*"] * self.n_leaves)
 
 
 LEAF = Structure(None, (), ())
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
-    """The leaves of `tree` in order (dictionaries by sorted key), and its structure."""
+    """The leaves of `tree` in order (dictionaries by sorted key), and its structure.
+
+    Raises ArgumentError for a container that holds itself, or that is nested hundreds of levels deep.
+    """
     leaves: list[Any] = []
-    return leaves, _walk(tree, leaves)
+    try:
+        return leaves, _walk(tree, leaves)
+    except RecursionError:
+        if not _is_endless(tree):  # it was the caller who had used up the stack
+            raise
+    raise ArgumentError(
+        f"a {type(tree).__name__} that contains itself, or is nested more than {_DEEPEST} levels deep, has no "
+        "structure to go by; pass its parts"
+    )
+
+
+_DEEPEST: Final = 100
+
+
+def _is_endless(tree: Any) -> bool:
+    level = [tree]
+    for _ in range(_DEEPEST):
+        opened = [_open(x) for x in {id(x): x for x in level}.values()]
+        level = [child for found in opened if found is not None for child in found[2]]
+    return bool(level)
+
+
+def words(structure: Structure, leaves: Iterable[str]) -> str:
+    """A nest as Python writes it, with words at its leaves."""
+    return _words(structure, iter(leaves))
+
+
+def _words(structure: Structure, feed: Iterator[str]) -> str:
+    kind = structure.kind
+    if kind is None:
+        return next(feed)
+    inside = [_words(child, feed) for child in structure.children]
+    if kind is list or kind is tuple:
+        ends = "[]" if kind is list else ("(", ",)" if len(inside) == 1 else ")")
+        return f"{ends[0]}{', '.join(inside)}{ends[1]}"
+    named = ", ".join(f"{key}: {child}" for key, child in zip(structure.keys, inside, strict=True))
+    return "{" + named + "}" if kind is dict else f"{kind.__name__}({named})"
 
 
 def leaves_of(tree: Any) -> list[Any]:
@@ -199,9 +247,10 @@ def _sorted_keys(tree: Mapping[Any, Any]) -> tuple[Any, ...]:
         found = tuple(sorted(order))
     except TypeError:  # keys of several types have no order of their own
         found = tuple(sorted(order, key=lambda key: (type(key).__name__, repr(key))))
-    if found == order:
+    plain = not found or type(found[0]) is str
+    if found == order and plain:
         return found
-    keys = Keys(found)
+    keys = Keys(found) if plain else TypedKeys(found)
     keys.order = order
     return keys
 

@@ -135,8 +135,8 @@ assign_sub_op: Final[Op] = defop(
 
 on_create: Final[Scoped[Callable[[Resource], None] | None]] = Scoped("on_create", None)
 """Told of every new variable or generator; a staged function refuses it or takes note (the state-creation contract)."""
-lift: Final[Scoped[Callable[[Tensor], Any] | None]] = Scoped("lift", None)
-"""Computes the value of a symbolic tensor outside its trace, for initial values computed in a staged function."""
+lift: Final[Scoped[Callable[[Any], Any] | None]] = Scoped("lift", None)
+"""Computes the value of a symbolic tensor, or what a function returns, outside the trace: for initial values."""
 
 
 class Variable(Resource):
@@ -318,7 +318,7 @@ def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Sh
 def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
     """The initial value as a tensor with data, computed outside any trace and tape."""
     lifter = lift.get()
-    if isinstance(given, Tensor) and type(given) is not Tensor and lifter is not None:
+    if lifter is not None and (callable(given) or (isinstance(given, Tensor) and type(given) is not Tensor)):
         given = lifter(given)
     with dispatch.fresh_stack():
         value = _converted(given() if callable(given) else given, dtype)

@@ -153,7 +153,7 @@ class ConcreteFunction:
             raise SignatureError(f"{self.name} takes {count} ({self.signature}), got {len(tensors)}")
         wanted = [value.spec for value in expected]
         named = zip(tensors, wanted, self.graph.input_names, strict=False)
-        inputs = [self._fitted(*one) if isinstance(one[1], TensorSpec) else one[0] for one in named]
+        inputs = [self._fitted(x, spec, name) if isinstance(spec, TensorSpec) else x for x, spec, name in named]
         for x, spec, name in zip(inputs, wanted, self.graph.input_names, strict=False):
             given = getattr(x, "spec", type(x).__name__)
             fits = (
@@ -177,8 +177,8 @@ class ConcreteFunction:
 
     def __reduce__(self) -> Any:
         raise ArgumentError(
-            f"{self!r} is a trace, which belongs to this process and cannot be pickled; pickle the staged function, which "
-            "goes by reference to its Python function and traces anew"
+            f"{self!r} is a trace, which belongs to this process and cannot be pickled; pickle the staged function, "
+            "which goes by reference to its Python function and traces anew"
         )
 
     def _check_aliases(self, inputs: list[Any]) -> None:

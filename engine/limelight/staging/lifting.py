@@ -17,15 +17,19 @@ from limelight.tensor import Tensor, wrap
 from limelight.trace import SymbolicTensor, Tracer
 from limelight.variables import Variable
 
-Lifter = Callable[[Tensor], Tensor]
+Lifter = Callable[[Any], Any]
 
 
-def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, symbolic: SymbolicTensor) -> Tensor:
+def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, given: Any) -> Any:
     """The value of a tensor of `tracer`'s trace, computed from `leaves`, the arguments of the call that is traced.
 
     `outer` does the same for the trace around. Only what the tensor depends on is run, and nothing with an effect: the
-    function itself runs afterwards. Raises SymbolicValueError where that cannot be done.
+    function itself runs afterwards. A function is called outside the trace, or in it where it uses the arguments of
+    what is traced. Raises SymbolicValueError where that cannot be done.
     """
+    symbolic = _called(given) if callable(given) else given
+    if not isinstance(symbolic, SymbolicTensor):
+        return symbolic
     if symbolic._tracer is not tracer:
         if outer is None:
             raise SymbolicValueError(
@@ -47,6 +51,14 @@ def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, symbolic: Sy
         function = GraphFunction(graph).placed_on([x._device for x in values])
         results = function.run(*[x._data for x in values])
         return wrap(results[0], function.run.output_devices[0])
+
+
+def _called(make: Callable[[], Any]) -> Any:
+    try:
+        with dispatch.fresh_stack():
+            return make()
+    except SymbolicValueError:
+        return make()
 
 
 def _value(x: Any, tracer: Tracer, outer: Lifter | None) -> Any:

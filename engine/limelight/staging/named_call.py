@@ -31,13 +31,17 @@ _KINDS: Final = {
 
 def flat_names(paths: Sequence[str]) -> list[str]:
     """The paths of leaves as names that Python takes for keywords, each once: "pair[0]" is pair_0."""
+    taken = {path for path in paths if path.isidentifier()}
     found: list[str] = []
     for path in paths:
-        name = re.sub(r"\W+", "_", path).strip("_")
-        name = name if name.isidentifier() else f"arg_{name}"
-        count = 0
-        while (unique := f"{name}_{count}" if count else name) in found:
-            count += 1
+        unique = name = re.sub(r"\W+", "_", path).strip("_")
+        if path not in taken:
+            unique = name = name if name.isidentifier() else f"arg_{name}"
+            count = 0
+            while unique in taken:
+                count += 1
+                unique = f"{name}_{count}"
+        taken.add(unique)
         found.append(unique)
     return found
 
@@ -91,9 +95,12 @@ def _bound(
         given = signature.inspected.bind_partial(*args, **named)
     except TypeError as error:
         raise SignatureError(f"{signature.name}() {error}") from None
-    for parameter in signature.inspected.parameters:
-        if parameter not in given.arguments and parameter in known:
-            given.arguments[parameter] = known[parameter]
+    for parameter, bound in known.items():
+        wanted, found = nest.flatten(bound)[1], nest.flatten(given.arguments.setdefault(parameter, bound))[1]
+        if wanted != found:
+            raise SignatureError(
+                f"{signature.name}: argument `{parameter}` must have the structure {wanted}, got {found}"
+            )
     ordered = {p: given.arguments[p] for p in signature.inspected.parameters if p in given.arguments}
     given.arguments.clear()
     given.arguments.update(ordered)
@@ -118,8 +125,7 @@ def in_full(entry: Any, signature: Signature) -> str:
         kind = _KINDS[parameter.kind] if parameter is not None else ""
         bound = "" if part[0] in ("tensor", "variable") else "= "
         lines.append(f"  {path}: {bound}{describe_part(part)}" + (f"  ({kind})" if kind else ""))
-    results = ", ".join(str(value.spec) for value in entry.graph.outputs)
-    lines.append(f") -> {results or 'nothing'}")
+    lines.append(f") -> {entry.returns}")
     names = entry.graph.input_names[len(entry.graph.arguments) :]
     lines += [f"  captures {name}: {v.spec}" for name, v in zip(names, entry.graph.captures, strict=True)]
     return "\n".join(lines)
