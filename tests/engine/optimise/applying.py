@@ -62,6 +62,6 @@ def results(graph: Graph, payloads: Sequence[Any]) -> list[list[Any]]:
 def bits(array: Any) -> tuple[Any, ...]:
     """An array's dtype, shape and bits, all NaN being one."""
     array = np.asarray(array)
-    if array.dtype.kind in "fc":
+    if array.dtype.kind in "fc" or array.dtype.name == "bfloat16":
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
     return array.dtype, array.shape, array.tobytes()
