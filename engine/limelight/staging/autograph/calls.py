@@ -53,6 +53,8 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
             kwargs = kwargs and {name: _argument(x) for name, x in kwargs.items()}
         if overload is not None and (function in _ITERATE or any(map(_concerns, args))):
             return overload(*args, **(kwargs or {}))
+        if overload is None and kind is type:
+            function = as_converted(function)
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
         args = tuple(map(_argument, args))
     else:
@@ -74,8 +76,25 @@ def as_converted(function: Any) -> Any:
         return MethodType(_of_user(function.__func__), function.__self__)
     if kind is functools.partial:
         return functools.partial(as_converted(function.func), *function.args, **function.keywords)
-    called = None if isinstance(function, type) else _call_of(kind)
+    if isinstance(function, type):
+        return functools.partial(_construct, function) if _is_plain(function) else function
+    called = _call_of(kind)
     return function if called is None else MethodType(_of_user(called), function)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether making an object of the class `kind` is no more than running an `__init__` of the user's."""
+    initialise = kind.__init__
+    ours = isinstance(initialise, FunctionType) and not is_library(initialise.__code__)
+    return ours and type(kind).__call__ is type.__call__ and kind.__new__ is object.__new__
+
+
+@in_place_of_python
+def _construct(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    made = kind.__new__(kind)
+    if _of_user(kind.__init__)(made, *args, **kwargs) is not None:
+        raise TypeError("__init__() should return None")
+    return made
 
 
 def _call_of(kind: type) -> FunctionType | None:

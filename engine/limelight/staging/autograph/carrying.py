@@ -196,12 +196,9 @@ class Carried:
     def _kept(self, slot: _Slot, part: Any) -> list[Tensor]:
         if slot.at is None:
             if part is not slot.value and part != slot.value:
-                raise self._changes(
-                    slot.path,
-                    described(slot.value),
-                    described(part),
-                    "only tensors and numbers can change in it; begin with a tensor",
-                )
+                after = described(part)
+                after = after if after != described(slot.value) else f"another {type(part).__name__}"
+                raise self._changes(slot.path, described(slot.value), after, _remedy_for(part))
             return []
         before = self.leaves[slot.at]
         if not is_value(part):
@@ -270,6 +267,19 @@ class Carried:
         new = [_promoted(a, b) for a, b in zip(found, others, strict=True)]
         self._before[i] = nest.unflatten(structure, new)
         return any(a is not b for a, b in zip(found, new, strict=True))
+
+
+def _remedy_for(part: Any) -> str:
+    """What to write where a variable that is no tensor at first has become `part`."""
+    if is_value(part):
+        spec = as_tensor(part).spec
+        return f"begin with a tensor, as ll.zeros({spec.shape}, dtype=ll.{spec.dtype.name}), and a flag if need be"
+    if hasattr(part, "__dict__") and not callable(part):
+        return (
+            "only tensors and numbers can change in it, and what is made of them: tuples, dicts, dataclasses. "
+            "Carry the parts that change as variables of their own, or make the class a dataclass"
+        )
+    return "only tensors and numbers can change in it; begin with a tensor"
 
 
 def _remedy_for_shape(before: shapes.Shape, after: shapes.Shape) -> str:

@@ -34,8 +34,12 @@ def if_stmt(
     set_state: SetState,
     names: Sequence[str],
     n_outputs: int,
+    guard: str = "",
 ) -> None:
-    """An `if`; `body` and `orelse` assign the variables `names`, the first `n_outputs` of which are read later."""
+    """An `if`; `body` and `orelse` assign the variables `names`, the first `n_outputs` of which are read later.
+
+    One that was added after a `return`, `break` or `continue` is a `guard`, and says of what ("rest": an `else` was).
+    """
     if not decides(test):
         if test:
             body()
@@ -43,7 +47,18 @@ def if_stmt(
             orelse()
         return
     refuse_in_try("an `if`")
-    choose_block(test, body, orelse, (get_state, set_state), names, n_outputs, _WORDS)
+    choose_block(test, body, orelse, (get_state, set_state), names, n_outputs, _words(guard))
+
+
+def _words(guard: str) -> Words:
+    """How to speak of an `if`: the user's, or one around what follows a `return`, `break` or `continue`."""
+    if not guard:
+        return _WORDS
+    if guard == "rest":
+        return Words("this `if`", "in the `if` branch", "after it", "this `if`, or what follows its `return`")
+    if guard == "return":
+        return Words("an earlier `return`", "at the later `return`", "at an earlier one", "what follows a `return`")
+    return Words(f"an earlier {guard}", f"without an earlier {guard}", "with it", f"what follows a {guard}")
 
 
 def choose_block(
@@ -65,10 +80,10 @@ def choose_block(
     def run(block: Callable[[], None], outcome: bool) -> Ran:
         def values() -> tuple[Any, ...]:
             set_state(tuple(_told(name, x, pred, outcome) for name, x in zip(names, before, strict=True)))
-            guarded(block, words.whole)
+            guarded(block, words.block or words.whole)
             return get_state()
 
-        return trace_block(_graph_name(words, outcome), words.whole, outer, values)
+        return trace_block(_graph_name(words, outcome), words.block or words.whole, outer, values)
 
     true, false = run(body, True), run(orelse, False)
     set_state(before)
@@ -77,6 +92,8 @@ def choose_block(
 
 
 def _graph_name(words: Words, outcome: bool) -> str:
+    if words.block and words.whole != "this `if`":
+        return "going_on" if outcome else "having_left"
     return (words.true if outcome else words.false).replace("`", "").removeprefix("in the ").replace(" ", "_")
 
 

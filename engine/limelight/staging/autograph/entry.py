@@ -89,11 +89,17 @@ def _unconverted(error: SymbolicValueError) -> str | None:
             f"`{code.co_name}`, a function of a library, asks a tensor for a decision{place}; autograph converts your "
             "own code only. Give it plain values, or call it from ll.py_func(fn, inputs, output_specs)"
         )
-    if not is_converted(code):
+    if is_converted(code):
+        return None
+    if code.co_name.startswith("__") and code.co_name.endswith("__"):
         return (
-            f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted, since converted code did "
-            "not call it: a library did, or a class as it makes an object, or a transform such as ll.grad. "
-            "Call it from a function of your own (`lambda *args: ...` around a transform), or write ll.cond and "
-            "ll.while_loop there"
+            f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted: Python itself calls it, for "
+            "an operator or a statement, where converted code cannot step in. If all it does is to return a value, "
+            "decorate it with @ll.function(autograph=True); or write ll.cond and ll.while_loop there"
         )
-    return None
+    return (
+        f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted, since converted code did "
+        "not call it: a library did, or a transform such as ll.grad, or it is a property. Call it from a function of "
+        "your own (`lambda *args: ...` around a transform), decorate it with @ll.function(autograph=True) (below "
+        "@property), or write ll.cond and ll.while_loop there"
+    )

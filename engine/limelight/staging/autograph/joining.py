@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,15 +22,17 @@ from limelight.trace import Tracer
 
 _NO_STRUCTURE: Final = Outputs(nest.LEAF, (), True)  # nobody asks for that of a block
 
+_NAME: Final = re.compile(r"[^\W\d]\w*$")
 _NUMBERS: Final = (bool, int, float, complex, np.ndarray, np.generic)
 
 
 class Words(NamedTuple):
-    """How messages speak of a choice and of its two ways."""
+    """How messages speak of a choice, of its two ways, and of what is done where it says so."""
 
     whole: str
     true: str
     false: str
+    block: str = ""
 
     def swapped(self) -> Words:
         return Words(self.whole, self.false, self.true)
@@ -152,28 +155,31 @@ class _Joining(NamedTuple):
         where = placing.line_of_assignment(self.name, *self.blocks)
         return Doubtful(
             self.name,
-            f"{self.words.whole} is decided by a tensor, and assigns it only {assigned}{where}. Assign it on both "
-            "sides, or before, with the same dtype and shape",
+            f"a tensor decides {self.words.whole}, and it is assigned only {assigned}{where}. Assign it on both sides, "
+            "or before, with the same dtype and shape",
         )
 
     def _leaf(self, a: Any, b: Any, path: str) -> Any:
         if a is b or _equal(a, b):
             return a
         if not is_value(a) or not is_value(b):
-            raise self._differ(described(a), described(b), "choose among tensors, or by a Python value", path)
+            raise self._differ(described(a), described(b), _remedy(a, b), path)
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:
-            raise self._differ(
-                str(x.spec),
-                str(y.spec),
-                f"write ll.astype(..., ll.{(dtypes.promote(x.dtype, y.dtype) or x.dtype).name}) in one of them",
-                path,
-            )
+            raise self._differ(str(x.spec), str(y.spec), self._cast(x.dtype, y.dtype, path), path)
         if x.ndim != y.ndim:
             raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
         self.outputs.append(_Pair(x, y))
         return _Mark(len(self.outputs) - 1)
+
+    def _cast(self, a: Any, b: Any, path: str) -> str:
+        """What to write where the dtypes `a` and `b` should be one: a cast to the wider kind, on the other side."""
+        target = dtypes.promote(a, b) or max(a, b, key=lambda dtype: ("biufcV".find(dtype.kind), dtype.itemsize))
+        side = self.words.false if target == a else self.words.true if target == b else "on both sides"
+        named = _NAME.match(path) and not is_hidden(path)
+        cast = f"{path} = ll.astype({path}, ll.{target.name})" if named else f"ll.astype(..., ll.{target.name})"
+        return f"write `{cast}` {'before it' if side == 'with it' else side}"
 
     def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
         places = [placing.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
@@ -184,10 +190,23 @@ class _Joining(NamedTuple):
         )
 
 
+def _remedy(a: Any, b: Any) -> str:
+    """What to write where not both of two values can be tensors."""
+    if a is None or b is None:
+        like = as_tensor(b if a is None else a) if is_value(b if a is None else a) else None
+        return "choose among tensors" + (
+            "" if like is None else f", as ll.zeros({like.shape}, dtype=ll.{like.dtype.name})"
+        )
+    if callable(a) and callable(b):
+        return "call it on both sides, and choose among the results"
+    return "choose among tensors, or by a Python value"
+
+
 def _equal(a: Any, b: Any) -> bool:
     """Whether both blocks leave the same plain Python value."""
-    plain = (bool, int, float, complex, str, bytes, type(None))
-    return type(a) is type(b) and isinstance(a, plain) and a == b
+    if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes, type(None))):
+        return False
+    return a == b and (not isinstance(a, (float, complex)) or repr(a) == repr(b))  # 0.0 is not -0.0
 
 
 def _adapted(number: Any, beside: Any) -> Any:
@@ -210,4 +229,7 @@ def described(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
     structure = nest.flatten(value)[1]
-    return str(structure) if structure is not nest.LEAF else f"a {type(value).__name__}"
+    if structure is not nest.LEAF:
+        return str(structure)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeio' else 'a'} {name}" + ("" if callable(value) else " object")

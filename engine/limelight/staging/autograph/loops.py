@@ -22,7 +22,7 @@ from limelight.tensor import as_tensor
 
 _WHILE = "this `while` loop"
 _FOR = "this `for` loop"
-_SKIPPED = Words("an earlier `break` or `return`", "in the loop", "before it")
+_SKIPPED = Words("an earlier `break` or `return`", "without that", "with it", "a loop after `break` or `return`")
 
 
 @in_place_of_python

@@ -1,4 +1,4 @@
-"""The library's passes over one function, and where ours differ from them. The only module that imports it."""
+"""The library's passes over one function, and where ours differ from them. With `positions` all that imports it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ from malt.pyct.static_analysis import activity, annos, liveness, reaching_defini
 from limelight import source
 from limelight.staging.autograph.flow import Inner, always_returns, inner_functions
 from limelight.staging.autograph.parsing import Definition, UnconvertibleError
+from limelight.staging.autograph.positions import (
+    FUNCTIONS,
+    Position,
+    begin,
+    named_position,
+    note_positions,
+    place,
+    place_guards,
+    position,
+)
 
 source.hide(os.path.dirname(malt.__file__))
 call_trees.set_trace_warned = True  # a breakpoint works in code that keeps its lines: nothing to warn of
@@ -38,8 +48,8 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
     The code of the functions that are added to it begins at line `first`, by default that of `node`.
     Raises UnconvertibleError for what the library does not know.
     """
-    _note_positions(node)
-    written = {_named_position(part) for part in ast.walk(node) if isinstance(part, _FUNCTIONS)}
+    note_positions(node)
+    written = {named_position(part) for part in ast.walk(node) if isinstance(part, FUNCTIONS)}
     for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
         _blank(node.args, default)
     info = transformer.EntityInfo(name, "", file, (), namespace)
@@ -55,8 +65,8 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
         made: Any = ast.Assign([ast.Name(name, ast.Store())], found)
     else:
         made, found.name = found, name
-    _place(made, _position(node))
-    _begin(made, first or node.lineno, written, first is not None)
+    place(made, position(node))
+    begin(made, first or node.lineno, written, first is not None)
     statement: ast.stmt = made
     return statement
 
@@ -71,6 +81,7 @@ def _blank(args: ast.arguments, default: ast.expr) -> None:
 def _passes(node: Any, context: Any) -> Any:
     """Those passes that find something to do: each analyses the whole function anew."""
     kinds = {type(part) for part in ast.walk(node)}
+    without_else = {position(part) for part in ast.walk(node) if isinstance(part, ast.If) and not part.orelse}
     node = reaching_definitions.resolve(_named(node, context), context, cfg.build(node))
     anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
     node = functions.transform(node, context)
@@ -81,11 +92,11 @@ def _passes(node: Any, context: Any) -> Any:
         node = continue_statements.transform(node, context)
     if _returns_early(node):
         node = return_statements.transform(node, context)
-    _place_guards(node)
+    place_guards(node, kinds)
     if ast.Call in kinds:
         node = call_trees.transform(node, context)
     if kinds & {ast.If, ast.While, ast.For}:
-        node = _with_blocks(node, context)
+        node = _with_blocks(node, context, without_else)
     if ast.IfExp in kinds:
         node = _ConditionalExpressions(context).visit(node)
     node = _LogicalExpressions(context).visit(node)
@@ -118,12 +129,12 @@ def _parameters(node: ast.FunctionDef) -> set[Any]:
     return {qual_names.QN(part.arg) for part in ast.walk(node.args) if isinstance(part, ast.arg)}
 
 
-def _with_blocks(node: Any, context: Any) -> Any:
+def _with_blocks(node: Any, context: Any, without_else: set[Position]) -> Any:
     graphs = cfg.build(node)
     node = reaching_definitions.resolve(_named(node, context), context, graphs)
     node = reaching_fndefs.resolve(node, context, graphs)
     node = liveness.resolve(node, context, graphs)
-    return _ControlFlow(context).visit(node)
+    return _ControlFlow(context, without_else).visit(node)
 
 
 def _named(node: Any, context: Any) -> Any:
@@ -137,9 +148,10 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
     a function within this one rebinds by `nonlocal`. A name that such a function reads is shared with it, not copied.
     """
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, without_else: set[Position]) -> None:
         super().__init__(context)
         self._inner: list[Inner] = []
+        self._without_else = without_else
 
     def visit_FunctionDef(self, node: Any) -> Any:
         self._inner.append(inner_functions(node))
@@ -176,6 +188,15 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
         self._shared = tuple(sorted(map(str, shared)))
         order = sorted(kept | shared, key=lambda s: (s in input_only or s in shared, s))
         return order, undefined, len(kept) - len(input_only)
+
+    def visit_If(self, node: Any) -> Any:
+        guard = getattr(node, "limelight_guard", None)
+        if anno.getanno(node, anno.Basic.ORIGIN, default=None) in self._without_else and node.orelse:
+            guard = "rest"
+        made = super().visit_If(node)
+        if guard is not None:
+            made[-1].value.args.append(ast.Constant(guard))
+        return made
 
     def _create_loop_options(self, node: Any) -> ast.Dict:
         names = ast.Tuple([ast.Constant(name) for name in self._shared], ast.Load())
@@ -231,78 +252,3 @@ class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # 
             signs=signs,
             operands=ast.Tuple([self._as_lambda(x) for x in node.comparators], ast.Load()),
         )
-
-
-# Positions: noted on every node of the user's before the passes, put back on every node after them
-
-_Position = tuple[int, int, int, int]
-"""First line, last line, first column, last column; of statements that take several lines the first line alone."""
-
-
-def _position(node: Any) -> _Position:
-    if node.end_lineno == node.lineno or isinstance(node, ast.BinOp | ast.Compare | ast.Call):
-        return (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-    return (node.lineno, node.lineno, 0, 0)
-
-
-def _note_positions(node: ast.AST) -> None:
-    for part in ast.walk(node):
-        if isinstance(part, ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword):
-            anno.setanno(part, anno.Basic.ORIGIN, _position(part))
-
-
-def _place_guards(node: ast.AST) -> None:
-    """Statements that were put around others (`if not break_:`) stand where these begin."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.stmt) and not anno.hasanno(part, anno.Basic.ORIGIN):
-            inside = _first_inside(part)
-            if inside is not None:
-                anno.setanno(part, anno.Basic.ORIGIN, inside)
-
-
-def _place(node: ast.AST, around: _Position) -> None:
-    """Gives every node below `node` the position that it was written at, and what is new that of its surroundings."""
-    waiting = [(node, around)]
-    while waiting:
-        part, inherited = waiting.pop()
-        here = inherited
-        if "lineno" in part._attributes:
-            here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
-            made: Any = part
-            made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
-        if isinstance(part, ast.Call):
-            part.args = list(part.args)  # the library leaves tuples
-        waiting += [(child, here) for child in ast.iter_child_nodes(part)]
-
-
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def _named_position(node: Any) -> tuple[str, _Position]:
-    return getattr(node, "name", ""), _position(node)
-
-
-def _begin(node: ast.AST, first: int, written: set[tuple[str, _Position]], whole: bool) -> None:
-    """Lets functions that were added begin where the user's function around them does; a `whole` cell is added itself.
-
-    `inspect`, and a notebook by it, shows a frame's lines from the `def` above the first line of its code on, and
-    counts them from that first line.
-    """
-    waiting = [(node, first)]
-    while waiting:
-        part, first = waiting.pop()
-        if isinstance(part, _FUNCTIONS):
-            if _named_position(part) in written and not (whole and part is node):
-                first = part.lineno
-            elif first < part.lineno:
-                part.lineno, part.col_offset = first, 0
-        waiting += [(child, first) for child in ast.iter_child_nodes(part)]
-
-
-def _first_inside(node: ast.AST) -> _Position | None:
-    """For a statement that was added around others: where they begin."""
-    if not isinstance(node, ast.stmt):
-        return None
-    parts = [x for x in ast.walk(node) if isinstance(x, ast.stmt | ast.expr)]  # `Load()` is one object for all trees
-    found = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
-    return min((x for x in found if x is not None), default=None, key=lambda x: (x[0], x[2]))
