@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +15,9 @@ from limelight.source import Source
 from limelight.trace import SymbolicTensor
 
 _MOST: Final = 20
-_SECONDS: Final = 1.0
+_SECONDS: Final = 2.0
+_IN_ALL: Final = 6.0
+"""How long one tensor is looked for, and all of them."""
 
 
 class Leak(NamedTuple):
@@ -52,9 +55,8 @@ class Leaks:
 def leaks(F: Any = None) -> Leaks:
     """The symbolic tensors that outlived a trace of `F` (None: of any function), each with a chain that keeps it.
 
-    Lists up to twenty. Tensors that a trace of another function
-    has captured are not listed: that trace is made anew when it is needed. Raises ArgumentError for an `F` that is no
-    staged function.
+    Lists up to twenty. Tensors that a trace of another function has captured are not listed: that trace is made anew
+    when it is needed. Raises ArgumentError for an `F` that is no staged function.
 
     >>> import limelight as ll
     >>> import types
@@ -68,18 +70,22 @@ def leaks(F: Any = None) -> Leaks:
     [('the result of add', 'shelf.kept[0]')]
     """
     owners = None if F is None else {one.id for one in staged_functions("leaks", F)}
+    end = time.perf_counter() + _IN_ALL
     gc.collect()
     alive = [x for x in gc.get_objects() if isinstance(x, SymbolicTensor) and x._tracer.finished]
     found = [x for x in alive if owners is None or x._tracer.owner in owners]
     del alive
     found.sort(key=lambda x: (x._tracer.name, x.name))
+    captured = {id(y) for x in found for y in x._tracer.captures}
     records: list[Leak] = []
     while found and len(records) < _MOST:
-        leak = _leak(found.pop(0))
-        if leak.holder is None or "._captures[" not in leak.holder.path:
+        x = found.pop(0)
+        leak = _leak(x, min(_SECONDS, max(0.1, end - time.perf_counter())))
+        by_right = id(x) in captured if leak.holder is None else "._captures[" in leak.holder.path
+        if not by_right:
             records.append(leak)
     return Leaks(tuple(records))
 
 
-def _leak(x: SymbolicTensor) -> Leak:
-    return Leak(x.name, str(x.spec), x._tracer.name, x.line, first_holder(x, _SECONDS))
+def _leak(x: SymbolicTensor, seconds: float) -> Leak:
+    return Leak(x.name, str(x.spec), x._tracer.name, x.line, first_holder(x, seconds))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import queue
 import time
 from collections import deque
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -74,7 +75,72 @@ def bound(x: Any) -> None:
     KEPT = partial(max, deque([x]))
 
 
+def traceback_of(x: Any) -> None:
+    global KEPT
+    try:
+        raise ValueError("no")
+    except ValueError as error:
+        KEPT = error
+
+
+def key(x: Any) -> None:
+    CACHE.append({SHELF: x})
+
+
+def function_attribute(x: Any) -> None:
+    key.memo = [x]  # type: ignore[attr-defined]
+
+
+def layer(x: Any) -> None:
+    global KEPT
+    KEPT = ll.nn.Dense(1)
+    KEPT.last = x
+
+
+def waiting(x: Any) -> None:
+    global KEPT
+    KEPT = queue.Queue()
+    KEPT.put(x)
+
+
+def tape(x: Any) -> None:
+    global KEPT
+    KEPT = ll.GradientTape(persistent=True)
+    with KEPT:
+        KEPT.watch(x)
+        ll.maximum(x, 0.0)
+
+
+@lru_cache
+def known(_: int) -> Any:
+    return SHELF.last
+
+
+def cached(x: Any) -> None:
+    SHELF.last = x
+    known(1)
+    SHELF.last = None
+
+
+def staged(x: Any) -> None:
+    global KEPT
+    y = None
+
+    def inner(v: Any) -> Any:
+        return v if y is None else y
+
+    y, KEPT = x, ll.function(inner)
+
+
 WAYS = {
+    "traceback": (traceback_of, "KEPT.__traceback__.tb_frame.f_locals['x']"),
+    "key": (key, "CACHE[0][<Shelf>]"),
+    "attribute of a function": (function_attribute, "key.memo[0]"),
+    "attribute of a layer": (layer, "KEPT.last"),
+    "queue": (waiting, "KEPT.queue[0]"),
+    "tape": (tape, "KEPT._entries[0]"),
+    "cache of a function": (cached, "known, in its cache"),
+    "closure of a staged function": (staged, "KEPT.python_function.__closure__[0].cell_contents"),
     "name": (global_name, "KEPT"),
     "list": (global_list, "CACHE[0][0]"),
     "attribute": (attribute, "SHELF.last['y']"),
@@ -85,12 +151,18 @@ WAYS = {
 }
 
 
+THOROUGH = ("attribute of a layer", "queue", "tape")
+"""Where objects of other people's classes must be looked into."""
+
+
 @pytest.fixture(autouse=True)
 def empty() -> Any:
     yield
     global KEPT
     KEPT = SHELF.last = None
     CACHE.clear()
+    known.cache_clear()
+    vars(key).clear()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -103,15 +175,17 @@ def test_151_the_error_says_where_it_is_kept(way: str) -> None:
         return x
 
     leaky(ll.constant(1.0))
-    (leak,) = ll.explain.leaks(leaky).records
+    (leak,) = [one for one in ll.explain.leaks(leaky).records if one.what == "the result of multiply"]
     assert leak.holder is not None
-    assert (leak.holder.path, leak.what, leak.function) == (path, "the result of multiply", "leaky")
+    assert leak.function == "leaky"
+    assert leak.holder.path.startswith(path) if way == "tape" else leak.holder.path == path
     assert __name__.rpartition(".")[2] in leak.holder.where
     start = time.perf_counter()
     with pytest.raises(LeakedTensorError) as caught:
         SHELF.last["y"] + 1.0 if way == "attribute" else _leaked()
     assert time.perf_counter() - start < 2.0
-    assert f"It is kept as {path} (a name of module" in str(caught.value)
+    if way not in THOROUGH:  # an error looks less long than `leaks`
+        assert f"It is kept as {path} (a name of module" in str(caught.value)
 
 
 def _leaked() -> Any:
