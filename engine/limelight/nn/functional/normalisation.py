@@ -157,7 +157,8 @@ def group_norm(
     if isinstance(sizes, tuple):
         apart: Any = (sizes[0], int(np.prod(sizes[1:-1])), groups, channels // groups)
     else:
-        apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + np.array([0, -1, groups, channels // groups])
+        apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + sizes[1:-1].prod() * np.array([0, 1, 0, 0])
+        apart = apart + np.array([0, 0, groups, channels // groups])  # not -1: there may be no examples
     z = _standard(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
     return _scaled("group_norm", x, z, scale, offset)
 
