@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from limelight_kernel.statements import enclosing, statements
+from limelight_kernel.statements import Statement, enclosing, statements
 from limelight_kernel.story import NodeStory, Part, line_of, parts_of, shared_line, stories
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from limelight_kernel.cell import Cell
 
 STAGED, FUSED, CONSTANT, DEAD, MERGED = "staged", "fused", "constant", "dead", "merged"
-TRACE_TIME = "trace-time only"
+TRACE_TIME, RESULT = "trace-time only", "result"
 
-GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", "": " "}
+GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", RESULT: "▸", "": " "}
 MEANING = {
     STAGED: "runs in the graph on every call",
     FUSED: "runs in the graph, evaluated in one go with the other ops of its group",
@@ -30,12 +30,13 @@ MEANING = {
     DEAD: "nothing uses what it computes, so it was dropped",
     MERGED: "another line computes the same, or it was simplified away",
     TRACE_TIME: "Python ran it while tracing, and does not on a cache hit",
+    RESULT: "names the value that the cell shows",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a cell: its number, its text, its mark ("" for blank lines, comments and continuations).
+    """A line of a cell: its number, its text, its mark ("" for blank lines and comments).
 
     `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
     together have the graph's ops, but for those that no line of the cell made. `inside` counts those of the functions
@@ -79,8 +80,7 @@ def annotate(
     marks = {line: marking.of(found, kept.get(line, [])) for line, found in made.items()}
     heads = {line_of(node, cell.filename) for node in nodes if node.op.higher_order}
     for statement in statements(cell.tree.body, heads):
-        if not any(line in marks for line in range(statement.first, statement.last + 1)):
-            marks[statement.first] = (STAGED if statement.carried else TRACE_TIME, "")
+        _fill(marks, statement, cell)
     own, inside = _innermost(traced, cell.filename), _inside(traced, cell.filename)
     told = stories(parts, cell.filename)
     return tuple(
@@ -93,6 +93,17 @@ def annotate(
         )
         for number, text in enumerate(cell.lines, start=cell.header + 1)
     )
+
+
+def _fill(marks: dict[int, tuple[str, str]], statement: Statement, cell: Cell) -> None:
+    """Marks the lines of a statement: those that made no op are as the first of it that did."""
+    found = next((marks[line] for line in statement.lines if line in marks), None)
+    if found is None:
+        found = (RESULT if statement.shows else STAGED if statement.carried else TRACE_TIME), ""
+    for line in statement.lines:
+        text = "".join(cell.lines[line - cell.header - 1 : line - cell.header]).strip()  # an AST may have other lines
+        if text and not text.startswith("#"):
+            marks.setdefault(line, found)
 
 
 def _counted(mark: tuple[str, str], nodes: int) -> tuple[str, int, str]:

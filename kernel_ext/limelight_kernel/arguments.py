@@ -31,21 +31,22 @@ def form_arguments(magic: F) -> F:
     return magic
 
 
-def parse(magic: Callable[..., Any], line: str) -> Namespace:
-    """The arguments in `line`, for a method decorated with `magic_arguments`.
+def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Namespace:
+    """The arguments in `line`, for a method decorated with `magic_arguments`; above a `cell` it is a cell magic.
 
     Raises UsageError, one sentence, for what does not fit; an unknown flag comes with the closest known one.
     """
     name = getattr(magic, "__name__", "magic")
+    called = f"%{'' if cell is None else '%'}{name}"
     try:
         given: Namespace = parse_argstring(magic, line.strip().removesuffix(";"))
     except ValueError as error:  # an unclosed quote
-        raise UsageError(f"%{name}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
+        raise UsageError(f"{called}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
     except UsageError as error:
-        raise UsageError(f"%{name}: {error}{_suggestion(magic, line)}; see %{name}?") from None
+        raise UsageError(f"{called}: {error}{_suggestion(magic, line)}; see %{name}?") from None
     output = getattr(given, "output", None)
     if output is not None:
-        identifier(output, f"%{name} -o")
+        identifier(output, f"{called} -o")
     return given
 
 

@@ -35,7 +35,8 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, parts: Collection[st
     word = max([WORD, *(len(line.words) for line in lines)])
     rows: list[str] = []
     for line in lines:
-        rows.append(f"{line.number:>{number}} {GLYPHS[line.mark]} {line.words:<{word}}  {line.text}".rstrip())
+        code = line.text.expandtabs(4)
+        rows.append(f"{line.number:>{number}} {GLYPHS[line.mark]} {line.words:<{word}}  {code}".rstrip())
         rows += [
             " " * (number + 3) + row for said in line.remarks for row in wrapped(said, width - number - 3).splitlines()
         ]

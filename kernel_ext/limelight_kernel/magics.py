@@ -96,7 +96,7 @@ class LimelightMagics(Magics):
             y = x + x
             y
         """
-        given = arguments.parse(self.stage, line)
+        given = arguments.parse(self.stage, line, cell)
         if cell is None:
             return self._staged(given)
         given.name, parts = arguments.parts(given.annotate, given.name)
@@ -172,7 +172,7 @@ class LimelightMagics(Magics):
 
         From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1])
         """
-        given = arguments.parse(self.trace_cache, line)
+        given = arguments.parse(self.trace_cache, line, cell)
         cache_magic.check(given, cell)
         if cell is not None:
             value, traces = cache_magic.expecting(self.session, given, line, cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 _FLOW = (ast.If, ast.While, ast.For)
@@ -12,33 +12,36 @@ _PYTHON = (ast.Expr, ast.With, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlo
 
 
 class Statement(NamedTuple):
-    """A simple statement, or the head of a compound one, on lines `first` to `last`.
+    """The `lines` of a simple statement, or those of a compound one that are not in its blocks (`else:` is one).
 
     `carried`: it is a part of control flow that the graph runs, although no op of its own may tell, as `best = x`.
+    `shows`: it is a name or a literal at the end of the cell, whose value is the cell's.
     """
 
-    first: int
-    last: int
+    lines: tuple[int, ...]
     carried: bool
+    shows: bool
 
 
-def statements(body: Iterable[ast.stmt], heads: Set[int], within: bool = False) -> Iterator[Statement]:
-    """Every statement; a name or a literal by itself does nothing, and is left out.
+def statements(
+    body: Sequence[ast.stmt], heads: Set[int], within: bool = False, whole: bool = True
+) -> Iterator[Statement]:
+    """Every statement. `heads` are the lines of ops that run other graphs; `within`: these stand under such a one.
 
-    `heads` are the lines of ops that run other graphs; `within`: the statements stand under such a one.
+    `whole`: `body` is that of the cell.
     """
     for statement in body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant):
-            continue
-        first, last = _head(statement)
-        yield Statement(first, last, within and not isinstance(statement, _PYTHON))
-        staged = isinstance(statement, _FLOW) and not heads.isdisjoint(range(first, last + 1))
+        lines = _own(statement)
+        is_plain = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant)
+        shows = whole and is_plain and statement is body[-1]
+        yield Statement(lines, within and not isinstance(statement, _PYTHON), shows)
+        staged = isinstance(statement, _FLOW) and not heads.isdisjoint(lines)
         inside = within and not isinstance(statement, ast.FunctionDef | ast.ClassDef)
         for inner in _blocks(statement):
-            yield from statements(inner, heads, inside or staged)
+            yield from statements(inner, heads, inside or staged, False)
 
 
-def enclosing(body: Iterable[ast.stmt]) -> dict[int, set[int]]:
+def enclosing(body: Sequence[ast.stmt]) -> dict[int, set[int]]:
     """For each line the lines of the heads that it stands under, within one function.
 
     Converted control flow calls its blocks, so a head is on the stack of all that its block does.
@@ -47,22 +50,25 @@ def enclosing(body: Iterable[ast.stmt]) -> dict[int, set[int]]:
     waiting = list(body)
     while waiting:
         statement = waiting.pop()
-        blocks = _blocks(statement)
-        waiting += [one for block in blocks for one in block]
+        inner = [one for block in _blocks(statement) for one in block]
+        waiting += inner
         if isinstance(statement, _HEADED):
-            first, last = _head(statement)
-            heads = set(range(first, last + 1))
-            for one in (one for block in blocks for one in block):
-                for line in range(_head(one)[0], (one.end_lineno or one.lineno) + 1):
-                    found.setdefault(line, set()).update(heads)
+            heads = set(_own(statement))
+            for line in (line for one in inner for line in _all(one)):
+                found.setdefault(line, set()).update(heads)
     return found
 
 
-def _head(statement: ast.stmt) -> tuple[int, int]:
-    """The first and the last line of a statement without its blocks."""
+def _all(statement: ast.stmt) -> range:
+    """The lines of a statement with its decorators."""
     first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
-    last = statement.end_lineno or statement.lineno
-    return first, max(min([last, *(inner[0].lineno - 1 for inner in _blocks(statement))]), first)
+    return range(first, (statement.end_lineno or statement.lineno) + 1)
+
+
+def _own(statement: ast.stmt) -> tuple[int, ...]:
+    """The lines of a statement that are not in its blocks; all where a block stands on the line of the head."""
+    inside = {line for block in _blocks(statement) for one in block for line in _all(one)}
+    return tuple(line for line in _all(statement) if line not in inside) or (statement.lineno,)
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -61,6 +61,7 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
     found = [
         Surprise(_line(staged, one.line), one.kind, _placed(str(one), staged, one.line))
         for one in explain.side_effects(staged).records
+        if one.kind != "global write" or not _is_output(staged, entry, one.what)
     ]
     # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.
     found += [
@@ -73,6 +74,12 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
 
 def _place(one: Surprise) -> tuple[bool, int]:
     return one.line == 0, one.line
+
+
+def _is_output(staged: StagedCell, entry: Any, written: str) -> bool:
+    """Whether what `global` sets, "q = ...", is a tensor that the graph computes, and so anew at each call."""
+    name = written.partition(" ")[0]
+    return any(output.partition("[")[0] == name for output in staged.output_names(entry))
 
 
 def _baked(value: Any) -> str:

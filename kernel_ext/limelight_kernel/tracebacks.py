@@ -74,7 +74,7 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
         cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
         saved.append((current, current.__traceback__, current.__cause__, current.__suppress_context__))
         current.__traceback__ = user_frames(current.__traceback__, staged=cell is not None)
-        if cause is not None and user_frames(cause.__traceback__) is None:
+        if cause is not None and not _is_from_users(cause.__traceback__):
             current.__cause__, current.__suppress_context__, cause = None, True, None
         current = cause
     if cell is not None:
@@ -84,6 +84,16 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
     finally:
         for changed, tb, cause, suppressed in saved:
             changed.__traceback__, changed.__cause__, changed.__suppress_context__ = tb, cause, suppressed
+
+
+def _is_from_users(tb: TracebackType | None) -> bool:
+    """Whether any frame is of code that is not installed: what NumPy raised within an op is in the op's message."""
+    kept = user_frames(tb)
+    while kept is not None:
+        if not source.is_installed(kept.tb_frame.f_code.co_filename):
+            return True
+        kept = kept.tb_next
+    return False
 
 
 def _was_running(tb: TracebackType | None) -> bool:

@@ -10,7 +10,18 @@ import pytest
 from limelight.graph import Graph, Node, Value
 from limelight.source import Source
 from limelight.spec import TensorSpec
-from limelight_kernel.annotate import CONSTANT, DEAD, GLYPHS, MEANING, MERGED, STAGED, TRACE_TIME, Line, annotate
+from limelight_kernel.annotate import (
+    CONSTANT,
+    DEAD,
+    GLYPHS,
+    MEANING,
+    MERGED,
+    RESULT,
+    STAGED,
+    TRACE_TIME,
+    Line,
+    annotate,
+)
 from limelight_kernel.cell import compile_cell
 from limelight_kernel.listing import html_legend, html_listing, text_listing
 
@@ -47,7 +58,7 @@ def builder(shell):
 
 def test_without_a_graph_every_statement_ran_at_trace_time_only(builder):
     b = builder("# comment\n\nx = 1\nif x:\n    y = (1,\n         2)\nelse:\n    pass\n")
-    assert b.marks(None) == dict.fromkeys([4, 5, 6, 9], TRACE_TIME)
+    assert b.marks(None) == dict.fromkeys([4, 5, 6, 7, 8, 9], TRACE_TIME)
 
 
 def test_a_line_whose_ops_are_in_the_optimised_graph_is_staged(builder):
@@ -126,10 +137,16 @@ def test_lines_inside_functions_that_the_graph_calls_are_staged(builder):
     assert b.marks(b.graph(z)) == {2: TRACE_TIME, 3: STAGED, 4: TRACE_TIME, 5: STAGED}
 
 
-def test_a_statement_over_several_lines_has_its_mark_where_the_ops_are(builder):
-    b = builder("y = (\n    x\n    + x\n)")
-    y = b.node("add", [b.x, b.x], 3)
-    assert b.marks(b.graph(y)) == {3: STAGED}
+def test_lines_of_a_statement_that_made_no_op_are_as_those_that_did(builder):
+    b = builder("y = (\n    x\n\n    # both\n    + x\n)\ny")
+    y = b.node("add", [b.x, b.x], 6)
+    assert b.marks(b.graph(y)) == {2: STAGED, 3: STAGED, 6: STAGED, 7: STAGED, 8: RESULT}
+
+
+def test_lines_between_the_blocks_of_a_statement_are_as_its_head(builder):
+    b = builder("if x:\n    y = x\nelse:  # not\n    y = x + x\ny")
+    y = b.node("add", [b.x, b.x], 5)
+    assert b.marks(b.graph(y)) == {2: TRACE_TIME, 3: TRACE_TIME, 4: TRACE_TIME, 5: STAGED, 6: RESULT}
 
 
 def test_ops_are_counted_once_at_the_innermost_line(builder):
@@ -165,6 +182,7 @@ def test_the_text_listing_fits_a_terminal():
     assert rows[0].endswith("…")
     assert len(rows[0]) == 80
     assert rows[1].endswith("     y")
+    assert text_listing([Line(2, "\ty", STAGED, 1)]).endswith("      y"), "a tab is as wide as four blanks"
 
 
 def test_the_html_listing_escapes_and_keeps_the_indent():

@@ -253,7 +253,7 @@ def test_the_output_of_a_long_cell_stays_small(notebook):
 
 def test_unknown_flags(notebook):
     ran = notebook("%%stage --inptus x\ny = x", fails=True)
-    assert ran.err == "UsageError: %stage: unrecognized arguments: --inptus; did you mean '--inputs'?; see %stage?\n"
+    assert ran.err == "UsageError: %%stage: unrecognized arguments: --inptus; did you mean '--inputs'?; see %stage?\n"
 
 
 def test_dollars_and_braces_on_the_line_are_code(notebook):
