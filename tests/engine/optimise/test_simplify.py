@@ -202,6 +202,28 @@ ALONE = [
         [constant(1, "1e30"), "%2: f32[8] = multiply(%0, %1)", constant(3, "1e-30"), "%4: f32[8] = multiply(%2, %3)"],
     ),
     (X8, [constant(1, "1e8"), "%2: f32[8] = add(%0, %1)", constant(3, "-1e8"), "%4: f32[8] = add(%2, %3)"]),
+    (X8, [constant(1, "1e6"), "%2: f32[8] = add(%0, %1)", constant(3, "-999999.0"), "%4: f32[8] = add(%2, %3)"]),
+    *[
+        (
+            f"  input %0: {kind}  x\n",
+            [f"%1: {wide} = broadcast_to(%0)  {{shape={shape}}}", f"%2: {kind} = sum_to(%1)  {{shape={start}}}"],
+        )
+        for kind, wide, shape, start in (
+            ("f16[8]", "f16[3,8]", "(3, 8)", "(8,)"),
+            ("i32[8]", "i32[3,8]", "(3, 8)", "(8,)"),
+            ("f32[0]", "f32[3,0]", "(3, 0)", "(0,)"),
+        )
+    ],
+    (X8, ["%1: f32[3,8] = broadcast_to(%0)  {shape=(3, 8)}", "%2: f32[1,8] = sum_to(%1)  {shape=(1, 8)}"]),
+    (
+        "  input %0: f16[8]  x\n",
+        [
+            constant(1, "3.0", "f16[]"),
+            "%2: f16[8] = multiply(%0, %1)",
+            constant(3, "5.5", "f16[]"),
+            "%4: f16[8] = multiply(%2, %3)",
+        ],
+    ),
     ("  input %0: f32[?]  x\n", ["%1: f32[8] = reshape(%0)  {shape=(8,)}"]),
     ("  input %0: f32[?,4]  x\n", ["%1: f32[?] = reshape(%0)  {shape=(-1,)}", "%2: f32[?] = tanh(%1)"]),
 ]
@@ -211,6 +233,32 @@ ALONE = [
 def test_what_only_looks_simple_is_left_alone(inputs: str, lines: list[str]) -> None:
     text = body(*lines, f"return %{len(lines) + inputs.count('%') - 1}", inputs=inputs)
     assert run(simplify, text)[1].changes == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [constant(1, "3.0"), "%2: f32[8] = multiply(%0, %1)", constant(3, "5.5"), "%4: f32[8] = multiply(%2, %3)"],
+        [constant(1, "3.0"), "%2: f32[8] = negative(%0)", constant(3, "5.5"), "%4: f32[8] = multiply(%2, %3)"],
+        [constant(1, "3.0"), "%2: f32[8] = multiply(%0, %1)", constant(3, "5.5"), "%4: f32[8] = negative(%2)"],
+        [
+            constant(1, "3.0"),
+            "%2: f32[2,4] = reshape(%0)  {shape=(2, 4)}",
+            constant(3, "5.5"),
+            "%4: f32[2,4] = tanh(%2)",
+        ],
+    ],
+)
+def test_what_is_wanted_for_itself_too_is_not_joined(lines: list[str]) -> None:
+    """There would be nothing to gain: the inner node has to be computed all the same."""
+    assert run(simplify, body(*lines, "return %4", inputs=X8))[1].changes
+    assert run(simplify, body(*lines, "return %2, %4", inputs=X8))[1].changes == []
+    assert (
+        run(simplify, body(*lines, "%5: f32[] = sum(%2)  {axis=None, keepdims=False}", "return %4, %5", inputs=X8))[
+            1
+        ].changes
+        == []
+    )
 
 
 def test_every_rule_has_a_case() -> None:
