@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -31,6 +32,7 @@ class Interpreter:
     below: Interpreter | None = None
     scope: str | None = None
     """The name scope of the nodes that it writes ("dense/"); None where it writes none."""
+    naming: _Naming | None = None
     observes = False
     """Whether it only takes note of what eager execution does. While it alone stands above that, entry points run
     simple kernels themselves and then tell it, by one of the two methods that follow."""
@@ -89,6 +91,7 @@ _base: list[Interpreter] = []
 class _Local(threading.local):
     def __init__(self) -> None:
         self.stack: list[Interpreter] = list(_base)
+        self.stacks = [self.stack]  # those that are put away, and it
         self.observer: Interpreter | None = None
 
 
@@ -99,6 +102,7 @@ def set_base(interpreter: Interpreter) -> None:
     """Makes `interpreter` the bottom of every thread's stack; called once, by the eager interpreter."""
     _base[:] = [interpreter]
     local.stack = [interpreter]
+    local.stacks = [local.stack]
 
 
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
@@ -133,7 +137,8 @@ def remove(interpreter: Interpreter) -> None:
 
     May be called again, and does nothing then. Whoever leaves a scope does so if an interrupt came in the middle.
     """
-    for places in (local.stack, active):
+    everywhere: list[list[Any]] = [active, *local.stacks]
+    for places in everywhere:
         if interpreter in places:
             places.remove(interpreter)
     for lower, upper in zip(local.stack, local.stack[1:], strict=False):
@@ -204,12 +209,24 @@ def written_in(scope: str) -> Iterator[None]:
     if found is None:
         yield
         return
-    before = found.scope
+    naming = _Naming(found.naming, found.scope)
     try:
-        found.scope = scope
+        found.naming, found.scope = naming, scope
         yield
     finally:
-        found.scope = before
+        naming.over = True
+        while found.naming is not None and found.naming.over:
+            found.naming, found.scope = found.naming.before
+
+
+class _Naming:
+    """A name scope in a trace. Scopes may be left in any order: what held before comes back once all after it are."""
+
+    __slots__ = ("before", "over")
+
+    def __init__(self, *before: Any) -> None:
+        self.before = before
+        self.over = False
 
 
 @contextmanager
@@ -219,46 +236,42 @@ def in_gradient(of: str = "") -> Iterator[None]:
     if found is None or found.scope is None or (found.scope.startswith(_GRADIENT) and not of):
         yield
         return
-    before = found.scope
-    try:
-        found.scope = _GRADIENT + (of or before).removeprefix(_GRADIENT)
+    with written_in(_GRADIENT + (of or found.scope).removeprefix(_GRADIENT)):
         yield
-    finally:
-        found.scope = before
 
 
-@contextmanager
-def fresh_stack() -> Iterator[None]:
+def fresh_stack() -> AbstractContextManager[None]:
     """Runs its block eagerly, outside every tape and trace of this thread."""
-    outer = local.stack
-    try:
-        _use(list(_base))
-        yield
-    finally:
-        try:
-            _use(outer)
-        except KeyboardInterrupt:
-            _use(outer)
-            raise
+    return _standing_on(list(_base))
+
+
+def beneath(interpreter: Interpreter) -> AbstractContextManager[None]:
+    """Runs its block under the interpreters that stand below `interpreter` on this thread's stack."""
+    return _standing_on(local.stack[: local.stack.index(interpreter)])
 
 
 @contextmanager
-def beneath(interpreter: Interpreter) -> Iterator[None]:
-    """Runs its block under the interpreters that stand below `interpreter` on this thread's stack."""
-    outer = local.stack
+def _standing_on(stack: list[Interpreter]) -> Iterator[None]:
+    """Puts this thread's stack away for the length of its block. Such blocks may be left in any order."""
     try:
-        _use(outer[: outer.index(interpreter)])
+        _use([*local.stacks, stack])
         yield
     finally:
         try:
-            _use(outer)
+            _use([other for other in local.stacks if other is not stack])
         except KeyboardInterrupt:
-            _use(outer)
+            _use([other for other in local.stacks if other is not stack])
             raise
 
 
-def _use(stack: list[Interpreter]) -> None:
-    local.stack = stack
+def stand_on(stacks: list[list[Interpreter]]) -> None:
+    """Goes back to those of this thread's stacks that are among `stacks`."""
+    _use([stack for stack in local.stacks if any(stack is other for other in stacks)])
+
+
+def _use(stacks: list[list[Interpreter]]) -> None:
+    local.stacks = stacks
+    local.stack = stacks[-1]
     _choose_observer()
 
 
@@ -275,7 +288,7 @@ class _Entered:
         return f"<device scope {self.name}>"
 
 
-_requested: Final[Scoped[tuple[_Entered, ...]]] = Scoped("device", ())
+_requested: Final[ContextVar[tuple[_Entered, ...]]] = ContextVar("device", default=())
 """The device scopes entered in this context, outermost first."""
 
 
@@ -304,6 +317,7 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         if self._name is not None and self._name.kind is not None:
             devices.find(name if isinstance(name, str) else self._name)
         self._entered: list[_Entered] = []
+        self._taken_back = 0
 
     def __enter__(self) -> Device | None:
         around = _requested.get()
@@ -314,7 +328,7 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         try:
             for places in (self._entered, scopes, active):
                 places.append(entered)
-            _requested.replace((*around, entered))
+            _requested.set((*around, entered))
             return chosen
         except BaseException:
             self._leave(entered)
@@ -323,6 +337,9 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         entered: _Entered | None = None
         try:
+            if self._taken_back and not self._entered:
+                self._taken_back -= 1
+                return
             around = _requested.get()
             entered = self._last_entered(around)
             self._leave(entered)
@@ -342,7 +359,20 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         for places in (self._entered, scopes, active):
             if entered in places:
                 places.remove(entered)
-        _requested.replace(tuple([other for other in _requested.get() if other is not entered]))
+        _requested.set(tuple([other for other in _requested.get() if other is not entered]))
+
+
+def entered_devices() -> tuple[_Entered, ...]:
+    """The device scopes around this line."""
+    return _requested.get()
+
+
+def leave_devices(entered: tuple[_Entered, ...]) -> None:
+    """Leaves the scopes that are not among `entered`. When their own blocks end, nothing happens."""
+    for one in _requested.get():
+        if one not in entered:
+            one.scope._leave(one)
+            one.scope._taken_back += 1
 
 
 def _on_interest(interested: bool) -> None:

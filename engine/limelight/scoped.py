@@ -8,8 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
-_NONE: Final = object()
-"""Stands for "no override"."""
+_all: Final[list[Scoped[Any]]] = []
 
 
 class Scoped(Generic[T]):
@@ -30,26 +29,66 @@ class Scoped(Generic[T]):
         self.name = name
         self.default = default
         self._value = default
-        self._override: ContextVar[Any] = ContextVar(name)
+        self._innermost: ContextVar[_Override | None] = ContextVar(name, default=None)
+        _all.append(self)
 
     def get(self) -> T:
-        found = self._override.get(_NONE)
-        return self._value if found is _NONE else found
+        found = _holding(self._innermost.get())
+        return self._value if found is None else found.value  # type: ignore[return-value]  # what `override` was given
 
     def set_globally(self, value: T) -> T:
         """Sets the global value and returns the previous one."""
         previous, self._value = self._value, value
         return previous
 
-    def replace(self, value: T) -> None:
-        """Overrides the value in this context from now on; the caller sees to it that it is put back."""
-        self._override.set(value)
-
     @contextmanager
     def override(self, value: T) -> Iterator[T]:
-        outer = self._override.get(_NONE)  # and not a token, which an interrupt could lose
+        """Holds in its block, and in whatever runs before it is left: the body of a `for` loop over a generator, too.
+
+        Overrides may be left in any order: each takes back itself only.
+        """
+        mine = _Override(value, self._innermost.get())
         try:
-            self._override.set(value)
+            self._innermost.set(mine)
             yield value
         finally:
-            self._override.set(outer)
+            mine.over = True  # all that matters: an interrupt may come after it
+            self._innermost.set(_holding(self._innermost.get()))
+
+    def innermost(self) -> _Override | None:
+        """The override that holds, to come back to."""
+        return _holding(self._innermost.get())
+
+    def come_back(self, to: _Override | None) -> None:
+        """Takes back the overrides that have been entered since `to` was the innermost."""
+        older = []
+        while to is not None:
+            older.append(to)
+            to = to.before
+        found = self._innermost.get()
+        while found is not None and found not in older:
+            found.over = True
+            found = found.before
+        self._innermost.set(_holding(found))
+
+
+class _Override:
+    """One override of a setting, and the one that held before it."""
+
+    __slots__ = ("before", "over", "value")
+
+    def __init__(self, value: object, before: _Override | None) -> None:
+        self.value = value
+        self.before = before
+        self.over = False
+
+
+def _holding(found: _Override | None) -> _Override | None:
+    while found is not None and found.over:
+        found = found.before
+    return found
+
+
+def entered() -> list[tuple[Scoped[Any], _Override | None]]:
+    """The innermost override of each setting in this context."""
+    return [(setting, setting.innermost()) for setting in _all]

@@ -18,6 +18,7 @@ from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.literal import constant_op
 from limelight.registry import Op, get
 from limelight.spec import Spec, TensorSpec, VariableSpec, known
+from limelight.surroundings import Surroundings
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -65,6 +66,12 @@ class SymbolicTensor(Tensor):
         node = self._value.node
         return f"the result of {node.op}" if node else f"the argument `{self._tracer.name_of(self._value)}`"
 
+    @property
+    def line(self) -> source.Source | None:
+        """The user's line that made it; of an argument that at which the trace began."""
+        node = self._value.node
+        return node.stack[0] if node and node.stack else None if node else self._tracer.begun
+
     def sizes(self) -> Any:
         return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
 
@@ -108,14 +115,13 @@ class SymbolicTensor(Tensor):
 
 def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on."""
-    node = x._value.node
-    made = source.at(node.stack[0] if node and node.stack else None)
+    made = source.at(x.line if x._value.node or x._tracer.finished else None)
     here = source.at(source.user_line())
     if x._tracer.finished:
         holder = keeping.first_holder(x)
         held = "" if holder is None else f" It is kept as {holder}."
         return LeakedTensorError(
-            f"a symbolic tensor leaked out of the function {x._tracer.name!r}, whose trace has ended: "
+            f"a symbolic tensor leaked out of the function {x._tracer.words}, whose trace has ended: "
             f"{x.name}, {x.spec}{made}. It has no value outside{here}.{held} Return it from the "
             "function instead of storing it in a global, list or attribute; to keep a value between calls use "
             "ll.Variable"
@@ -123,12 +129,12 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     if x._tracer not in dispatch.stack():
         return SymbolicValueError(
             f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of "
-            f"{x._tracer.name!r}, which this code has left (ll.init_scope does, and so do other threads and the "
+            f"{x._tracer.words}, which this code has left (ll.init_scope does, and so do other threads and the "
             "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.name!r} runs, not while it is traced. For a choice by value write "
+        f"{x._tracer.words} runs, not while it is traced. For a choice by value write "
         "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars), "
         "or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source; "
         "for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value as a plain Python "
@@ -175,8 +181,10 @@ class Tracer(dispatch.Interpreter):
 
     def __init__(self, name: str, owner: int = 0, scope: str = "") -> None:
         self.name = name
+        self.words = repr(name)  # for messages: "'body' of 'train'"
         self.owner = owner  # the id of the staged function that is traced; of one inside it, that of the outer one
         self.finished = False
+        self.begun: source.Source | None = None
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
@@ -186,21 +194,30 @@ class Tracer(dispatch.Interpreter):
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
         self._walker = source.Walker()
+        self._around: Surroundings | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
         around = self.owner or next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.owner = around
+        self.begun = source.user_line()
+        self._around = Surroundings()
         dispatch.push(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
         try:
-            self.finished = True
-            self._walker.forget()
-            dispatch.remove(self)
-        except KeyboardInterrupt:
-            dispatch.remove(self)
+            self._leave()
+        except KeyboardInterrupt:  # in the middle of it: once more
+            self._leave()
             raise
+
+    def _leave(self) -> None:
+        """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""
+        self.finished = True
+        self._walker.forget()
+        if self._around is not None:
+            self._around.come_back()
+            self._around = None
 
     # Inputs
 
