@@ -31,10 +31,23 @@ class CallSite(NamedTuple):
     def text(self) -> str:
         return _unwrapped(self.wrapped)
 
+    @property
+    def called(self) -> str:
+        """What is called, as the user wrote it."""
+        call = ast.parse(self.wrapped, mode="eval").body
+        assert isinstance(call, ast.Call)
+        return ast.get_source_segment(self.wrapped, call.func) or ""
+
     def expression(self, parameter: str) -> str | None:
         """What the user wrote for `parameter`, None when it was left to its default."""
         node = self.arguments.get(parameter)
         return None if node is None else ast.get_source_segment(self.wrapped, node)
+
+    def is_positional(self, parameter: str) -> bool:
+        """Whether what was written for `parameter` is given by its place rather than by keyword."""
+        call = ast.parse(self.wrapped, mode="eval").body
+        assert isinstance(call, ast.Call)
+        return all(k.arg != parameter for k in call.keywords)
 
     def is_steady(self, parameter: str) -> bool:
         """Whether what was written for `parameter` means the same wherever it stands: no number of a loop is in it."""

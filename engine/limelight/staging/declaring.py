@@ -1,21 +1,32 @@
-"""Signatures to declare: `input_signature` with the sizes that vary left open, or `reduce_retracing`."""
+"""Signatures to declare: `input_signature` with the sizes that vary left open, or a first trace for all sizes."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from limelight import nest, shapes
 from limelight.errors import SignatureError
 from limelight.nest import Structure
-from limelight.staging.changes import Change, Part, quoted
-from limelight.staging.signature import part_of
+from limelight.staging.changes import Change, Part, quoted, show
+from limelight.staging.signature import LONG, part_of
 from limelight.staging.situation import MOST, Code, Fix, Situation, decorator
 
+ONCE: Final = "once, before the loop,"
+LATER: Final = "for any size but the first two,"
+"""The place of a fix that does not spare this very trace."""
 
-def for_shapes(changes: Sequence[Change], templates: dict[str, str], situation: Situation) -> list[Fix]:
-    """A signature with the sizes that vary left open, or `reduce_retracing` where a signature cannot say it."""
+
+def for_shapes(
+    changes: Sequence[Change], templates: dict[str, str], hoisted: Mapping[str, str], situation: Situation
+) -> list[Fix]:
+    """A signature with the sizes that vary left open.
+
+    Where a signature cannot say it, a first trace for all sizes, by `get_concrete_function`; or `reduce_retracing`,
+    which needs two traces to see what varies. `hoisted` are the names of arguments that another fix makes before the
+    loop.
+    """
     shaped = [c for c in changes if c.before[0] == c.after[0] == "tensor" and _sizes_differ(c.before[2], c.after[2])]
     if not shaped:
         return []
@@ -26,8 +37,11 @@ def for_shapes(changes: Sequence[Change], templates: dict[str, str], situation: 
         options |= {"input_signature": Code(signature), "reduce_retracing": False}
     elif options.get("reduce_retracing") or options.get("input_signature"):
         return []
+    elif (first := _first(paths, templates, hoisted, situation)) is not None:
+        return [Fix(first, ONCE, paths)]
     else:
         options["reduce_retracing"] = True
+        return [Fix(decorator(situation.name, options), LATER, paths)]
     return [Fix(decorator(situation.name, options), "", paths)]
 
 
@@ -37,10 +51,7 @@ def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...])
 
 def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
     """The specs of all arguments but trailing defaults, None where these are not all tensors."""
-    key = situation.key
-    if len(paths) > MOST or len(key.parts) > MOST:
-        return None
-    if any((len(e.key.parts), e.key.structure) != (len(key.parts), key.structure) for e in situation.entries):
+    if not _are_alike(paths, situation):
         return None
     arguments, keywords = _arguments(situation)
     written: list[str | None] = []
@@ -54,9 +65,58 @@ def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situa
     return f"[{', '.join(map(str, written))}]" if fits else None
 
 
+def _first(
+    paths: Sequence[str], templates: dict[str, str], hoisted: Mapping[str, str], situation: Situation
+) -> str | None:
+    """A call of `get_concrete_function` in the words of this call, None where these mean something only there."""
+    site = situation.site
+    if site is None or situation.nested or not is_lasting(site.called) or not _are_alike(paths, situation):
+        return None
+    written, covered = [], []
+    for argument in [one for group in _arguments(situation) for one in group]:
+        given = site.expression(argument.name)
+        if given is None:
+            continue
+        specs = iter([_spec(i, templates, situation) for i in range(argument.start, argument.stop)])
+        text = hoisted.get(argument.name) or _written(argument.structure, specs)
+        text = text or _repeated(argument, given, situation)
+        if text is None:
+            return None
+        covered += argument.paths
+        written.append(text if site.is_positional(argument.name) else f"{argument.name}={text}")
+    return f"{site.called}.get_concrete_function({', '.join(written)})" if set(paths) <= set(covered) else None
+
+
+def _repeated(argument: _Argument, given: str, situation: Situation) -> str | None:
+    """An argument that is no tensor, as it is in every call: a plain value, or an object under a lasting name."""
+    if argument.structure is not nest.LEAF:
+        return None
+    part = situation.key.parts[argument.start]
+    if any(entry.key.parts[argument.start] != part for entry in situation.entries):
+        return None
+    if part[0] == "value":
+        plain = part[1] in (bool, int, float, str, type(None)) and part[2] not in ("nan", "inf", "-inf")
+        return show(part, LONG) if plain and len(str(part[2])) <= LONG // 2 else None
+    return given if is_lasting(given) else None
+
+
+def is_lasting(expression: str) -> bool:
+    """Whether an expression is a name or an attribute, which give the same object each time."""
+    return all(name.isidentifier() for name in expression.split("."))
+
+
+def _are_alike(paths: Sequence[str], situation: Situation) -> bool:
+    """Whether all traces and the call are of one structure, of a size that anybody would write down."""
+    key = situation.key
+    if len(paths) > MOST or len(key.parts) > MOST:
+        return False
+    return all((len(e.key.parts), e.key.structure) == (len(key.parts), key.structure) for e in situation.entries)
+
+
 class _Argument(NamedTuple):
     """One argument: its structure, which leaves of the key are its, their paths; whether all calls left it out."""
 
+    name: str
     structure: Structure
     start: int
     stop: int
@@ -78,7 +138,7 @@ def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
         parameter = signature.inspected.parameters.get(name)
         default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
         default = default and all(entry.key.parts[start] == key.parts[start] for entry in situation.entries)
-        found.append(_Argument(child, start, stop, nest.paths(child, name), default))
+        found.append(_Argument(name, child, start, stop, nest.paths(child, name), default))
         start = stop
     return found[: len(named)], found[len(named) :]
 

@@ -9,7 +9,7 @@ from typing import Final
 from limelight import dtypes, shapes
 from limelight.dtypes import DType
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
-from limelight.staging.declaring import for_shapes
+from limelight.staging.declaring import ONCE, for_shapes, is_lasting
 from limelight.staging.situation import MOST, Fix, Situation, parameter_of
 
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
@@ -26,7 +26,8 @@ ADVICE: Final = {
     Cause.CONTAINER: "Pass the same kinds of containers in each call.",
     Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
     Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
-    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one.",
+    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
+    "becomes an argument of the call.",
     Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
     Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
     Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
@@ -49,15 +50,17 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     named = [change for change in changes[:MOST] if change.path not in whole]
     templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
     hoisted = _hoists(named, situation)
-    fixes = for_shapes(changes, templates, situation)
+    names = {fix.paths[0]: name for fix, name in hoisted}
+    fixes = for_shapes(changes, templates, names, situation)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
         numbers = [c.path for c in named if c.before[0] == "value" and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
         templates = {path: template for path, template in templates.items() if path not in numbers}
-    fixes += [fix for fix, _ in hoisted]
+    made = [fix for fix, _ in hoisted]
+    fixes = made + fixes if fixes and fixes[0].place == ONCE else fixes + made
     earlier = [change.path for change in named if change.before[0] == "value" and change.after[0] == "tensor"]
     both = [change.path for change in named if change.before[0] == change.after[0] == "value"]
-    mended = _at_the_call(templates, {fix.paths[0]: name for fix, name in hoisted}, earlier, situation)
+    mended = _at_the_call(templates, names, earlier, situation)
     fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
     fixes += _scopes(changes, situation)
     return fixes
@@ -164,7 +167,7 @@ def _alike(fix: Fix, situation: Situation) -> Fix:
 
 def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
     """For a part of a container: an assignment before the call, in the caller's words where they are known."""
-    if given is None or not _is_lasting(given):  # a display or a call makes another container each time
+    if given is None or not is_lasting(given):  # a display or a call makes another container each time
         return Fix(_filled(template, path), f"for `{path}` pass", (path,))
     target = f"{given}{path[len(parameter) :]}"
     if path.endswith('"]'):
@@ -222,11 +225,6 @@ def _varies(expression: str) -> bool:
     return not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, (ast.Call, ast.Constant, ast.UnaryOp))
 
 
-def _is_lasting(expression: str) -> bool:
-    """Whether an expression is a name or an attribute, which give the same object each time."""
-    return all(name.isidentifier() for name in expression.split("."))
-
-
 # Before the call: objects that are made anew
 
 
@@ -236,9 +234,9 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
     for change in changes:
         expression = site.expression(change.path) if site else None
         same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
-        if site and expression and same_kind and site.is_steady(change.path) and not _is_lasting(expression):
+        if site and expression and same_kind and site.is_steady(change.path) and not is_lasting(expression):
             name = change.path.split("[")[0]
-            found.append((Fix(f"{name} = {expression}", "once, before the loop,", (change.path,)), name))
+            found.append((Fix(f"{name} = {expression}", ONCE, (change.path,)), name))
     return found
 
 

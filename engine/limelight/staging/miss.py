@@ -251,6 +251,7 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
         "" if found.where == where else found.where,
         function.python_function,
         {},
+        any(isinstance(one, Tracer) for one in dispatch.stack()),
     )
     mended = tuple(fixes.find(differing, situation))
     advice = fixes.advice(differing, situation) or _opened(function, key, differing)

@@ -48,6 +48,7 @@ class Situation(NamedTuple):
     elsewhere: str
     function: Any
     obstacles: dict[str, Obstacle | None]
+    nested: bool = False  # whether the call is made by another function's trace
 
     def is_default(self, change: Change) -> bool:
         """Whether the closest trace was made for the parameter's default."""

@@ -53,7 +53,22 @@ CASES = {
     ),
     "shape after an argument that is no tensor": Case(
         "", "flag, x", "f(True, ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
-        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
+        'f.get_concrete_function(True, ll.TensorSpec((None,), "float32"))', detail="axis 0: 2 -> 3",
+    ),
+    "shape beside a model and a variable": Case(
+        "model, w = ll.nn.Dropout(0.5), ll.Variable(2.0)", "model, w, x", "f(model, w, x=ll.ones((i, 3)))", "x", "f32[2,3]",
+        "f32[3,3]", "shape", f"f.get_concrete_function(model, w, x={SHAPE})", detail="axis 0: 2 -> 3",
+        body="x * w",
+    ),
+    "shape beside a function that is made anew": Case(
+        "", "loss, x", "f(lambda v: ll.sum(v), ll.ones((i, 3)))", "loss", "function <lambda> (deleted)",
+        "function <lambda>", "new function object",
+        f"loss = lambda v: ll.sum(v)\nf.get_concrete_function(loss, {SHAPE})\nf(loss, ll.ones((i, 3)))",
+        detail="a new function object", body="loss(x)",
+    ),
+    "shape of a part of what is no tensor": Case(
+        "", "pair, x", "f([ll.ones((i, 3)), str(0)], 1)", "pair[0]", "f32[2,3]", "f32[3,3]", "shape",
+        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3", body="pair[0]",
     ),
     "shape before a default": Case(
         "", "x, flag=True, rate=0.5", "f(ll.ones((i + 2, 3)))", "x", "f32[4,3]", "f32[5,3]", "shape",
@@ -61,7 +76,7 @@ CASES = {
     ),
     "shape before a value that is not the default": Case(
         "", "x, flag=True", "f(ll.ones((i + 2, 3)), False)", "x", "f32[4,3]", "f32[5,3]", "shape",
-        "@ll.function(reduce_retracing=True)", detail="axis 0: 4 -> 5", left=2,
+        f"f.get_concrete_function({SHAPE}, False)", detail="axis 0: 4 -> 5",
     ),
     "shape and number": Case(
         "", "x, n", "f(ll.ones((i + 2, 3)), 0.5 * i)", "x", "f32[4,3]", "f32[5,3]", "shape",
@@ -75,7 +90,7 @@ CASES = {
     ),
     "shape beside a keyword that is not its default": Case(
         "", "x, *, flag=True", "f(ll.ones((i + 2, 3)), flag=False)", "x", "f32[4,3]", "f32[5,3]", "shape",
-        "@ll.function(reduce_retracing=True)", detail="axis 0: 4 -> 5", left=2,
+        f"f.get_concrete_function({SHAPE}, flag=False)", detail="axis 0: 4 -> 5",
     ),
     "shape beside a keyword that is its default": Case(
         "", "x, *, flag=True", "f(ll.ones((i + 2, 3)), flag=True)", "x", "f32[4,3]", "f32[5,3]", "shape",
@@ -83,7 +98,7 @@ CASES = {
     ),
     "shape of a keyword": Case(
         "", "*, x", "f(x=ll.ones((i,)))", "x", "f32[2]", "f32[3]", "shape",
-        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 2 -> 3",
+        'f.get_concrete_function(x=ll.TensorSpec((None,), "float32"))', detail="axis 0: 2 -> 3",
     ),
     "shape among any number of arguments": Case(
         "", "*xs", "f(ll.ones((2,)), ll.ones((i,)))", "xs[1]", "f32[2]", "f32[3]", "shape",
@@ -117,7 +132,7 @@ CASES = {
     ),
     "shape beside a whole number": Case(
         "", "x, n", "f(ll.ones((i + 2, 3)), 1)", "x", "f32[4,3]", "f32[5,3]", "shape",
-        "@ll.function(reduce_retracing=True)", left=2, detail="axis 0: 4 -> 5", body="ll.sum(x, axis=n)",
+        f"f.get_concrete_function({SHAPE}, 1)", detail="axis 0: 4 -> 5", body="ll.sum(x, axis=n)",
     ),
     "several numbers in a call over several lines": Case(
         "x = ll.ones((2,))", "x, n, m", "f(\n        x, i / 2,\n        m=2.0 * i)", "n", "1.0", "1.5", "Python number",

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import strategies as st
 
 import limelight as ll
+from limelight.staging.declaring import LATER, ONCE
 
 pytestmark = pytest.mark.usefixtures("retraces_are_meant")
-APPLIED = ("", "call with", "once, before the loop,")
+APPLIED = ("", LATER, "call with", ONCE)
 """Places of fixes that tell where in the program the code goes; for others a reader must know the program."""
 
 shapes = st.lists(st.integers(1, 3), max_size=2).map(tuple)
