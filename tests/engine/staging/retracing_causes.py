@@ -189,7 +189,9 @@ REFUSED = {
         staged("x", "f(ll.ones((2, 4)))", options="(input_signature=[ll.TensorSpec((None, 3))])"),
         "SignatureError: f: argument `x` must be TensorSpec((None, 3), float32) by the", 0,
     ),
-    "wrong arguments": Program(staged("x", "f(x, x)"), "TypeError: f() takes 1 positional argument but 2 were given", 0),
+    "wrong arguments": Program(
+        staged("x", "f(x, x)"), "TypeError: f() takes 1 positional argument but 2 were given", 0
+    ),
     "spent budget": Program(
         staged("x", "f(x)\nf(ll.ones((5,)))", options="(max_traces=1)"), "TraceBudgetError: `f` has its 1 trace", 1
     ),

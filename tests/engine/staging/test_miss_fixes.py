@@ -56,8 +56,8 @@ CASES = {
         'f.get_concrete_function(True, ll.TensorSpec((None,), "float32"))', detail="axis 0: 2 -> 3",
     ),
     "shape beside a model and a variable": Case(
-        "model, w = ll.nn.Dropout(0.5), ll.Variable(2.0)", "model, w, x", "f(model, w, x=ll.ones((i, 3)))", "x", "f32[2,3]",
-        "f32[3,3]", "shape", f"f.get_concrete_function(model, w, x={SHAPE})", detail="axis 0: 2 -> 3",
+        "model, w = ll.nn.Dropout(0.5), ll.Variable(2.0)", "model, w, x", "f(model, w, x=ll.ones((i, 3)))", "x",
+        "f32[2,3]", "f32[3,3]", "shape", f"f.get_concrete_function(model, w, x={SHAPE})", detail="axis 0: 2 -> 3",
         body="x * w",
     ),
     "shape beside a function that is made anew": Case(
