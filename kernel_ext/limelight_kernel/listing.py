@@ -17,7 +17,7 @@ INDENT = "\N{NO-BREAK SPACE}"
 GAP = 3 * "&nbsp;"  # between columns: readers that drop styles keep it
 COUNTS = (
     "each op of the graph, as traced, counts once, at the innermost line of the cell that made it; "
-    "ops in functions that the graph calls are counted apart"
+    "those in calls, in the functions that the graph calls, are counted apart"
 )
 
 
@@ -133,8 +133,8 @@ def _mark(line: Line) -> str:
     if not line.mark:
         return ""
     own = counted(line.nodes, "op") if line.nodes else ""
-    called = f"{line.inside:,}" if own else counted(line.inside, "op")  # "4 ops, 7 in called functions"
-    counts = [own, f"{called} in called functions" if line.inside else ""]
+    called = f"{line.inside:,}" if own else counted(line.inside, "op")  # "4 ops, 7 in calls"
+    counts = [own, f"{called} in calls" if line.inside else ""]
     return ", ".join([f"{GLYPHS[line.mark]} {line.words}", *filter(None, counts)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from harness.page import DARK, LIGHT, output, run_all, set_theme
 
@@ -14,7 +15,7 @@ def inner(x):
     return ll.tanh(x)
 @ll.function
 def step(x):
-    return inner(x @ w) + ll.random.normal((2,))
+    return ll.tanh(inner(x @ w) * 2.0) + ll.random.normal((2,))
 ll.config.set_virtual_devices(CPU=2)
 display(ll.widgets.devices())
 step(ll.ones((3, 2)))
@@ -65,6 +66,13 @@ MEASURE = """view => {
       note("label", text, ratio(getComputedStyle(text).fill, [...around, outline.fill]), 4.5);
     }
   }
+  for (const frame of view.querySelectorAll(".ll-frame")) {
+    const around = behind(view.querySelector(".ll-canvas"));
+    const outline = getComputedStyle(frame.querySelector(".ll-frame-outline"));
+    const title = view.querySelector(`[data-title="${frame.dataset.frame}"] text`);
+    note("frame", frame, ratio(outline.stroke, around), 3);
+    note("title", title, ratio(getComputedStyle(title).fill, [...around, outline.fill]), 4.5);
+  }
   for (const edge of view.querySelectorAll(".ll-edge path")) {
     note("edge", edge, ratio(getComputedStyle(edge).stroke, behind(view.querySelector(".ll-canvas"))), 3);
   }
@@ -78,6 +86,7 @@ def test_everything_can_be_read(open_cells, theme):
     run_all(page)
     set_theme(page, theme)
     graph = output(page, 1).locator(".ll-graph-view")
+    expect(graph.locator(".ll-fused")).to_have_count(1)
     graph.locator(".ll-box").nth(2).click()
     graph.get_by_role("button", name="Keys").click()
     graph.locator(".ll-outline-pane summary").click()

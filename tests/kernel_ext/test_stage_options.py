@@ -129,7 +129,7 @@ def test_ops_of_a_called_function_count_at_its_own_lines(notebook):
     first, second = notebook("ran.lines").value
     assert (first.nodes, first.inside, len(first.story)) == (1, 0, 1)
     assert (second.nodes, second.inside, len(second.story)) == (4, 2, 6)
-    assert "staged, 4 ops, 2 in called functions" in ran.shown[0].data["text/html"]
+    assert "staged, 4 ops, 2 in calls" in ran.shown[0].data["text/html"]
 
 
 def test_the_story_of_a_line_with_thousands_of_ops_is_cut(notebook):

@@ -56,11 +56,13 @@ class _Plan:
         self.layouts: dict[str, Layout] = {}
 
     def _gather(self) -> None:
-        """Members in execution order; a frame stands where its first box does."""
+        """Members in execution order: a frame stands where its first box does, a fusion group where its last does."""
         placed: set[str] = set()
+        fused = {frame.name for frame in self.picture.frames if frame.fused}
+        last = {box.parent: box.name for box in self.picture.boxes}
         for box in self.picture.boxes:
             name = box.name
-            while name and name not in placed:
+            while name and name not in placed and not (name in fused and last[name] != box.name):
                 placed.add(name)
                 self.members[self.parent[name]].append(name)
                 name = self.parent[name]

@@ -43,10 +43,14 @@ class Plan {
     this.layouts = new Map();
   }
 
+  /** Members in execution order: a frame stands where its first box does, a fusion group where its last does. */
   gather() {
     const placed = new Set();
+    const fused = new Set(this.picture.frames.filter((frame) => frame.fused).map(({ name }) => name));
+    const last = new Map(this.picture.boxes.map(({ name, parent }) => [parent, name]));
     for (const box of this.picture.boxes) {
       for (let name = box.name; name && !placed.has(name); name = this.parent.get(name) ?? "") {
+        if (fused.has(name) && last.get(name) !== box.name) break;
         placed.add(name);
         this.members.get(this.parent.get(name) ?? "")?.push(name);
       }

@@ -5,7 +5,7 @@
  * @typedef {{path: string, graph: number, chain: number[]}} Place a graph where it would stand in the picture
  */
 
-export const MOST_BOXES = 2000;
+export const MOST_BOXES = 1000;
 
 /**
  * The names of all groups and calls, outermost first, whose opening leaves at most `most` boxes.
@@ -16,7 +16,7 @@ export function openable(graphs, root, most = MOST_BOXES) {
   /** @type {string[]} */
   const names = [];
   let complete = true;
-  let left = most - atFirst(graphs[root]);
+  let left = most - atFirst(graphs[root]) - graphs[root].outputs.length;
   const opens = (/** @type {string} */ name, /** @type {number} */ cost) => {
     if (cost > left) return (complete = false);
     left -= cost;

@@ -83,18 +83,18 @@ export class OpsPane {
   /** @param {Row} row @param {number} index */
   row({ name, text, fused, mark, where }, index) {
     const style = { "inset-block-start": `${index * ROW}px` };
-    if (!name) return h("div", { class: "ll-op ll-op-head", role: "presentation", style }, text);
+    if (!name) return h("div", { class: "ll-listed ll-listed-head", role: "presentation", style }, text);
     const notes = [fused ? `◉ fused ${fused}` : "", mark].filter(Boolean).join(" · ");
     const full = [text, notes, where].filter(Boolean).join("  ");
     return h(
       "div",
       {
-        id: `${this.id}-${index}`, class: `ll-op${index === this.at ? " ll-chosen" : ""}${fused ? " ll-op-fused" : ""}`, role: "option",
+        id: `${this.id}-${index}`, class: `ll-listed${index === this.at ? " ll-chosen" : ""}${fused ? " ll-listed-fused" : ""}`, role: "option",
         "aria-selected": index === this.at, "aria-label": full, title: full, style, dataset: { op: name }, onclick: () => this.choose(name),
       },
-      h("span", { class: "ll-op-text" }, text),
-      notes ? h("span", { class: "ll-op-note" }, notes) : null,
-      h("span", { class: "ll-op-where" }, where),
+      h("span", { class: "ll-listed-text" }, text),
+      notes ? h("span", { class: "ll-listed-note" }, notes) : null,
+      h("span", { class: "ll-listed-where" }, where),
     );
   }
 

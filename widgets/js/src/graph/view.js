@@ -267,13 +267,14 @@ export class GraphView {
   async goTo(variant, name) {
     const { state } = this;
     if (!state) return;
-    if (variant !== this.variant) {
+    const other = variant !== this.variant;
+    if (other) {
       this.variant = variant;
       this.forget();
     }
-    const hidden = around(state.graphs, this.graph, name).filter((outer) => !this.drawing.frames.has(outer));
+    const hidden = around(state.graphs, this.graph, name).filter((outer) => other || !this.drawing.frames.has(outer));
     for (const outer of hidden) this.opened.set(outer, true);
-    await this.redraw();
+    if (other || hidden.length) await this.redraw();
     if (hidden.length) {
       this.grow();
       this.camera?.settle(this.drawing, this.placeOf(hidden[hidden.length - 1]));

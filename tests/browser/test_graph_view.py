@@ -1,0 +1,125 @@
+"""The graph view on nested functions and fused ops, in a narrow window, and with thousands of ops."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from harness.page import DARK, cell, output, run_all, run_cell, set_theme
+
+SETUP = """\
+%load_ext limelight
+import limelight as ll
+x = ll.ones((8, 16))
+a_variable_with_quite_a_long_name = ll.Variable(ll.ones((16, 4)), name="a_variable_with_quite_a_long_name")
+@ll.function
+def dense_layer(x, w):
+    return ll.tanh(x @ w) * 2.0 + 1.0
+@ll.function
+def many(x):
+    for n in range(1200):
+        x = x * 1.0001 + 0.5
+    return ll.sum(x)
+many(x);"""
+STAGED = """\
+%%stage a_step_with_quite_a_long_name
+h = dense_layer(x, a_variable_with_quite_a_long_name)
+y = ll.cond(ll.sum(h) > 0.0, lambda: ll.exp(h) * 2.0, lambda: ll.log(ll.abs(h)) + 1.0)
+loss = ll.sum(ll.tanh(y) * 2.0 + 1.0) + ll.sum(ll.tanh(y) * 2.0 + 1.0)
+loss"""
+NARROW = {"width": 900, "height": 900}
+
+
+def view_of(page: Page, index: int) -> Locator:
+    view = output(page, index).locator(".ll-graph-view").first
+    view.locator(".ll-box").first.wait_for()
+    return view
+
+
+def box(view: Locator, title: str) -> Locator:
+    return view.locator(".ll-box", has=view.page.locator(f'text="{title}"')).first
+
+
+def out_of_sight(view: Locator) -> list[str]:
+    """The boxes that lie beyond the picture's edges."""
+    return list(
+        view.evaluate(
+            """view => {
+              const canvas = view.querySelector(".ll-canvas").getBoundingClientRect();
+              return [...view.querySelectorAll(".ll-box")].filter(box => {
+                const place = box.querySelector(".ll-outline").getBoundingClientRect();
+                return place.left < canvas.left || place.right > canvas.right || place.top < canvas.top
+                  || place.bottom > canvas.bottom;
+              }).map(box => box.dataset.box);
+            }"""
+        )
+    )
+
+
+def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
+    page = open_cells(SETUP, STAGED)
+    page.set_viewport_size(NARROW)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    run_all(page)
+    view = view_of(page, 1)
+    assert out_of_sight(view) == []
+    tops = {round(tool.bounding_box()["y"]) for tool in view.locator(".ll-tools > *").all()}
+    assert len(tops) == 1, "the tools of the bar stand in one line"
+    assert view.locator(".ll-source").evaluate("pane => pane.scrollWidth <= pane.clientWidth")
+    expect(view.locator(".ll-title")).to_have_attribute("title", re.compile("a_step_with_quite_a_long_name"))
+    name = view.locator(".ll-input title", has_text="a_variable_with_quite_a_long_name")
+    assert name.text_content().startswith("a_variable_with_quite_a_long_name, var f32[16,4]")
+
+    box(view, "ƒ cond true_fn, false_fn").locator(".ll-opener").click()
+    expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(3)
+    assert out_of_sight(view) == []
+    expect(view.locator(".ll-edge[data-target$='/i0']")).to_have_count(2)  # into both branches
+    view.get_by_role("button", name="Close all groups and functions").click()
+    expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(0)
+    view.get_by_role("button", name="Open all groups and functions").click()
+    expect(view.get_by_role("status")).to_have_text("2 groups and functions opened")
+    expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(4)
+    picture(view, "graph-all-open-narrow-light")
+
+    hull = view.locator(".ll-fused-title", has_text="fused 1: 3 ops in one go").first
+    hull.click()
+    details = view.locator(".ll-details")
+    expect(details).to_contain_text("multiply")
+    expect(view.locator(".ll-lit")).to_have_count(3)
+    view.get_by_role("button", name="Show the listing of the ops").click()
+    view.locator(".ll-listed", has_text="= exp(").click()
+    expect(view.locator(".ll-box.ll-chosen")).to_have_attribute("aria-label", re.compile("^exp"))
+    details.get_by_role("button", name=re.compile("in the traced graph")).click()
+    expect(view.get_by_role("button", name="Show the traced graph")).to_have_attribute("aria-pressed", "true")
+    expect(view.locator(".ll-box.ll-chosen")).to_have_attribute("aria-label", re.compile("^exp"))
+    expect(box(view, "tanh")).to_have_class(re.compile("ll-box"))
+    expect(view.locator(".ll-changed").first).to_contain_text("shared")
+    set_theme(page, DARK)
+    picture(view, "graph-traced-narrow-dark")
+
+
+def test_one_count_for_a_line_and_a_cell_that_is_run_again(open_cells) -> None:
+    page = open_cells(SETUP, STAGED, "%graph many")
+    run_all(page)
+    shown, view = output(page, 1), view_of(page, 1)
+    for line, told, said in (
+        (2, "staged, 1 op", "1 op"),
+        (3, "staged, 4 ops, 7 in calls", "4 ops; 7 ops in functions that the graph calls"),
+        (4, "staged, 11 ops", "11 ops as traced, 7 as they run"),
+    ):
+        row = shown.locator(f'[data-ll-line="{line}"]').first
+        expect(row.locator("td").nth(1)).to_contain_text(told)
+        expect(view.locator(".ll-line", has_text=STAGED.splitlines()[line - 1])).to_have_attribute(
+            "aria-label", re.compile(f" line {line}, {said}:")
+        )
+        assert row.locator("details tbody tr").count() == sum(map(int, re.findall(r"(\d+) (?:op|in)", told)))
+
+    many = view_of(page, 2)
+    assert many.locator(".ll-box").count() < 10, "thousands of ops are closed at first"
+    many.get_by_role("button", name="Open all groups and functions").click()
+    expect(many.get_by_role("status")).to_contain_text("there would be too many boxes", timeout=20_000)
+    assert 100 < many.locator(".ll-box").count() <= 1000
+    run_cell(page, 1)
+    expect(cell(page, 1).locator(".ll-graph-view")).to_have_count(1)
+    expect(box(view_of(page, 1), "ƒ cond true_fn, false_fn")).to_be_visible()
