@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from limelight import events, frames, source
 from limelight.dispatch import active, outer_scope
-from limelight.errors import ArgumentError, SignatureError
+from limelight.errors import SignatureError
 from limelight.staging import baked, budget, declared, eagerly, miss, outputs
 from limelight.staging.autograph import Converted
 from limelight.staging.cache import TraceCache, generalise, remember
@@ -21,7 +21,7 @@ from limelight.staging.entry import ConcreteFunction
 from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
 from limelight.staging.methods import endless, name_of, too_deep, weakly_bound
-from limelight.staging.options import check_bounds, refuse_unavailable
+from limelight.staging.options import check_bounds, check_function, refuse_unavailable
 from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
@@ -55,8 +55,7 @@ class Function:
         max_traces: int | None = None,
         cache_size: int | None = None,
     ) -> None:
-        if not callable(python_function):
-            raise ArgumentError(f"ll.function needs something callable, got {type(python_function).__name__}")
+        check_function(python_function)
         refuse_unavailable(autograph, jit_compile)
         check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import linecache
 import threading
 import weakref
 from collections.abc import Callable
@@ -108,6 +109,7 @@ def _make(function: FunctionType) -> Factory:
     from limelight.staging.autograph.rewriting import rewrite  # noqa: PLC0415
 
     code = function.__code__
+    linecache.lazycache(code.co_filename, function.__globals__)  # the loader of a module in an archive has its source
     node = copy.deepcopy(parsing.definition(code))
     parts = function.__qualname__.split(".")
     owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None

@@ -107,7 +107,7 @@ def for_stmt(
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)
         return
     refuse_in_try("a `for`")
-    always = extra_test is None and isinstance(steps.count, int) and steps.count > 0
+    always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
     carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always)
     if extra_test is None:
         _scanned(carried, steps, body)

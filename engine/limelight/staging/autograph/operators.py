@@ -29,6 +29,7 @@ __all__ = [
     "if_exp",
     "if_stmt",
     "kept",
+    "keywords",
     "ld",
     "ldu",
     "not_",
@@ -43,6 +44,11 @@ _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
 STD: Final = None
 """The library's options, of which we use none."""
+
+
+def keywords(**given: Any) -> dict[str, Any]:
+    """Keyword arguments of a call, some of them by `**`."""
+    return given
 
 
 def autograph_artifact(function: _Fn) -> _Fn:

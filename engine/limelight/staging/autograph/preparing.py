@@ -23,6 +23,7 @@ _REFUSED: Final[dict[type[ast.AST], str]] = {
     ast.TryStar: "it has an `except*`; write `except`",
 }
 _LAZY: Final = (ast.BoolOp, ast.IfExp, ast.While, ast.comprehension, ast.Compare)
+_RUN: Final = ("eval", "exec")
 _DECIDES: Final = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Assert)
 
 
@@ -42,11 +43,21 @@ def _refuse(node: ast.AST, file: str) -> None:
         reason = _REFUSED.get(type(part))
         if isinstance(part, ast.FunctionDef | ast.Lambda) and part is not node and _hands_out(part):
             reason = f"it has a generator in it (`{getattr(part, 'name', 'lambda')}`); define that outside"
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and _asks_for_names(part):
+            reason = (
+                f"it asks for the names around it (`{part.func.id}()`), which conversion changes; name the variables"
+            )
         if isinstance(part, _LAZY) and any(isinstance(x, ast.NamedExpr) for x in _lazy_parts(part)):
             reason = "it assigns with := where Python may never get to (in a while, and, or, if-else or chain of "
             reason += "comparisons); assign on a line of its own"
         if reason is not None:
             raise UnconvertibleError(reason, file, getattr(part, "lineno", getattr(node, "lineno", 1)))
+
+
+def _asks_for_names(call: ast.Call) -> bool:
+    """Whether `call` sees the local variables of its caller; `eval` and `exec` do unless they are given others."""
+    name = getattr(call.func, "id", "")
+    return name == "locals" or (name in ("vars", "dir") and not call.args) or (name in _RUN and len(call.args) < 2)
 
 
 def _hands_out(function: ast.AST) -> bool:

@@ -94,7 +94,7 @@ def _passes(node: Any, context: Any) -> Any:
         node = return_statements.transform(node, context)
     place_guards(node, kinds)
     if ast.Call in kinds:
-        node = call_trees.transform(node, context)
+        node = _CallTrees(context).visit(qual_names.resolve(node))
     if kinds & {ast.If, ast.While, ast.For}:
         node = _with_blocks(node, context, without_else)
     if ast.IfExp in kinds:
@@ -212,6 +212,28 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
                 )
                 made[0] = _Replacing(str(s), read).visit(made[0])
         return made
+
+
+_LOOK_AT_THEIR_CALLER: Final = ("globals", "warnings.warn", "warn")
+
+
+class _CallTrees(call_trees.CallTreeTransformer):  # type: ignore[misc]  # the same
+    """Arguments as they are written, whatever `tuple` and `dict` are here; functions that ask who calls are called."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if str(anno.getanno(node.func, anno.Basic.QN, default="")) in _LOOK_AT_THEIR_CALLER:
+            return self.generic_visit(node)
+        return super().visit_Call(node)
+
+    def _args_to_tuple(self, node: ast.Call) -> ast.expr:
+        return ast.Tuple(node.args, ast.Load())
+
+    def _kwargs_to_dict(self, node: ast.Call) -> ast.expr:
+        if any(x.arg is None for x in node.keywords):
+            return ast.Call(ast.Attribute(ast.Name("ag__", ast.Load()), "keywords", ast.Load()), [], node.keywords)
+        if not node.keywords:
+            return ast.Constant(None)
+        return ast.Dict([ast.Constant(x.arg) for x in node.keywords], [x.value for x in node.keywords])
 
 
 class _Replacing(ast.NodeTransformer):
