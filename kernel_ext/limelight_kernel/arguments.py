@@ -43,7 +43,7 @@ def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Name
     except ValueError as error:  # an unclosed quote
         raise UsageError(f"{called}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
     except UsageError as error:
-        raise UsageError(f"{called}: {error}{_suggestion(magic, line)}; see %{name}?") from None
+        raise UsageError(f"{called}: {error}{_suggestion(magic, line) or _one(error)}; see %{name}?") from None
     output = getattr(given, "output", None)
     if output is not None:
         identifier(output, f"{called} -o")
@@ -131,6 +131,12 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """A clause that offers the closest known name, or nothing when none is close."""
     close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _one(error: UsageError) -> str:
+    """A clause for a second NAME: what is too much is no flag."""
+    extra = str(error).partition("unrecognized arguments: ")[2]
+    return "; one NAME at a time" if extra and not extra.startswith("-") else ""
 
 
 def _suggestion(magic: Callable[..., Any], line: str) -> str:

@@ -16,7 +16,11 @@ from types import CodeType
 from IPython.core.interactiveshell import InteractiveShell
 
 
-class StagedSyntaxError(SyntaxError):
+class CellSyntaxError(SyntaxError):
+    """The text under a cell magic cannot be compiled; shown with its line, and no other code."""
+
+
+class StagedSyntaxError(CellSyntaxError):
     """A staged cell that cannot be compiled, or holds something that only an ordinary cell may hold."""
 
 
@@ -108,6 +112,16 @@ def lines_above(shell: InteractiveShell, line: str, text: str, magic: str = "sta
     if raw.rstrip().endswith(text.rstrip()) and text.strip():
         return raw.rstrip()[: -len(text.rstrip())].splitlines()
     return [f"%%{magic} {line}".rstrip()]
+
+
+def parse_cell(text: str, filename: str, header: int) -> ast.Module:
+    """`text`, with `header` lines above it in its cell; raises CellSyntaxError, with the cell's line."""
+    try:
+        return ast.increment_lineno(ast.parse(text, filename), header)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        code = "".join(text.splitlines(keepends=True)[line - 1 : line])
+        raise CellSyntaxError(error.msg, (filename, line + header, error.offset or 1, code)) from None
 
 
 def _dedented(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import events
-from limelight_kernel.cell import lines_above, register, show_as_typed
+from limelight_kernel.cell import lines_above, parse_cell, register, show_as_typed
 from limelight_kernel.listing import wrapped
 from limelight_kernel.tracebacks import trim
 from limelight_widgets.units import counted
@@ -38,16 +38,17 @@ class Traces:
 
     def check(self, expect: int | None, most: int | None, names: str) -> None:
         """Raises TraceCountError where there are not `expect`, or more than `most`."""
-        wanted = counted(expect if expect is not None else most or 0, "trace")
+        allowed = expect if expect is not None else most or 0
+        wanted = counted(allowed, "trace") if allowed else "no trace"
         many = len(self.made)
         if (expect is None or many == expect) and (most is None or many <= most):
             return
-        limit = f"exactly {wanted} were" if expect is not None and many != expect else f"at most {wanted} were"
+        exact = expect is not None and many != expect
+        limit = f"{('exactly ' if exact else 'at most ') if allowed else ''}{wanted} were"
         found = f"{counted(many, 'trace')} {names}".rstrip()
         said = f"the cell made {found}, and {limit} expected".replace("trace were", "trace was")
         if many < (expect or 0):
             raise TraceCountError("\n".join([f"{said}: the other calls found theirs in the cache", *_told(self.made)]))
-        allowed = expect if expect is not None else most or 0
         extra = self.made[allowed:]
         raise TraceCountError("\n".join([f"{said}. Too many:", *_told(extra)]))
 
@@ -89,8 +90,7 @@ def _run(shell: InteractiveShell, line: str, cell: str) -> Any:
 
 def _executed(shell: InteractiveShell, cell: str, filename: str, header: int) -> Any:
     __tracebackhide__ = True
-    tree = ast.parse(shell.transform_cell(cell), filename)
-    tree = shell.transform_ast(ast.increment_lineno(tree, header))
+    tree = shell.transform_ast(parse_cell(shell.transform_cell(cell), filename, header))
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, filename, "exec", dont_inherit=True), shell.user_global_ns, shell.user_ns)
     if last is None:

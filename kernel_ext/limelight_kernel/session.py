@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +16,18 @@ from limelight_kernel.arguments import did_you_mean
 from limelight_kernel.options import Options
 from limelight_kernel.staged import StagedCell
 
+_PATH = (
+    ast.Expression,
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Load,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Tuple,
+)
+_MOST = 4  # functions that a message names
 MOST_CELLS = 64  # staged cells kept for a re-run; the least recently run one is let go
 
 
@@ -53,7 +67,12 @@ class Session:
             del self._cells[next(iter(self._cells))]
 
     def value(self, path: str) -> Any:
-        """The object that a dotted name of the notebook means; raises UsageError with the closest name."""
+        """The object that a name of the notebook means, dotted or with indices: "nets[0].step".
+
+        Raises UsageError with the closest name.
+        """
+        if "[" in path:
+            return self._indexed(path)
         first, *rest = path.split(".")
         if first not in self.shell.user_ns:
             raise UsageError(f"nothing is called {first!r} here{did_you_mean(first, self._visible())}")
@@ -64,6 +83,18 @@ class Session:
             found = getattr(found, name)
         return found
 
+    def _indexed(self, path: str) -> Any:
+        try:
+            tree = ast.parse(path, mode="eval")
+        except SyntaxError:
+            tree = None
+        if tree is None or not all(isinstance(node, _PATH) for node in ast.walk(tree)):
+            raise UsageError(f"{path!r} is no name; write one, such as step, net.step or nets[0].step")
+        try:
+            return eval(compile(tree, "<name>", "eval"), self.shell.user_global_ns, self.shell.user_ns)
+        except Exception as error:  # noqa: BLE001  # whatever indexing raises is the user's to read
+            raise UsageError(f"{path!r}: {type(error).__name__}: {error}".partition("\n")[0]) from None
+
     def function(self, path: str | None) -> Any:
         """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
 
@@ -72,16 +103,18 @@ class Session:
         if path is not None:
             found = self.value(path)
             if not is_function(found):
+                inside = [f"{path}.{name}" for name in staged_members(found)]
+                remedy = f"stage it with ll.function({path})" if callable(found) else "give one"
                 raise UsageError(
                     f"{path!r} is a {type(found).__name__}, not a staged function: "
-                    f"stage it with ll.function({path}), or name a cell with %%stage NAME"
+                    + (f"write {' or '.join(inside)}" if inside else f"{remedy}, or name a cell with %%stage NAME")
                 )
             return found
         if self.last is not None:
             return self.last
         alive = self.function_names()
         if len(alive) > 1:
-            raise UsageError(f"which function? {', '.join(alive)}")
+            raise UsageError(f"which function? write one of {', '.join(alive)}")
         return self.shell.user_ns[alive[0]] if alive else None
 
     def tape(self, path: str | None) -> Any:
@@ -108,6 +141,12 @@ class Session:
         return [name for name in self.shell.user_ns if name not in hidden and not name.startswith("_")]
 
 
+def staged_members(value: object) -> list[str]:
+    """The names under which an object or its class has staged functions, the first few."""
+    names = [*vars(type(value)), *getattr(value, "__dict__", ())]
+    return [name for name in dict.fromkeys(names) if is_function(inspect.getattr_static(value, name, None))][:_MOST]
+
+
 def is_function(value: object) -> bool:
     """Whether `value` is a staged function, as staged cells are."""
     return hasattr(type(value), "trace_cache")
@@ -122,6 +161,6 @@ def position(function: Any, number: int, flag: str = "%graph --trace") -> int:
     if -len(numbers) <= number < 0:
         return number + len(numbers)
     if number not in numbers:
-        there = ", ".join(f"#{known}" for known in numbers) or "none"
+        there = ", ".join(f"#{known}" for known in numbers) or "none yet, so call it first"
         raise UsageError(f"{flag} {number}: {function.name} has no trace #{number}; its traces: {there}")
     return numbers.index(number)

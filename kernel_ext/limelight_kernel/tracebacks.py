@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import frames, source
 from limelight.errors import LimelightError
-from limelight_kernel.cell import StagedSyntaxError
+from limelight_kernel.cell import CellSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
 _RUNNERS = tuple(  # the frames that the body of a cell magic runs under
@@ -129,7 +129,7 @@ def _below_its_line(error: BaseException, cell: str, running: bool) -> Traceback
 
 def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseException, tb: Any, tb_offset: Any) -> Any:
     """IPython's custom handler for the errors in `HANDLED`, wherever a cell raises them."""
-    running = user_frames(tb) is not None and not isinstance(error, StagedSyntaxError)
+    running = user_frames(tb) is not None and not isinstance(error, CellSyntaxError)
     if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
         (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None

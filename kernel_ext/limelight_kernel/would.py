@@ -29,7 +29,7 @@ def would(session: Session, text: str, function: Any = None) -> Any:
     Raises UsageError, one line, for what is no call of a staged function, and for arguments that cannot be evaluated.
     """
     called, args, kwargs = _taken_apart(session, text, _WOULD)
-    if function is not None and called is not function:
+    if function is not None and called.id not in (function.id, *(one.id for one in function.instances)):
         raise UsageError(f"{_WOULD}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
     try:
         return _as_written(session, text, called, args, kwargs)
@@ -69,6 +69,8 @@ def ask(session: Session, text: str, question: Callable[..., Any], flag: str) ->
 
 def _taken_apart(session: Session, text: str, where: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The staged function and the arguments of a call; raises UsageError for what is no such call."""
+    if not text:
+        raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
     call = _parsed(text, where)
     called = _evaluated(session, call.func, text, where)
     if not is_function(called):

@@ -7,6 +7,20 @@ import re
 
 import pytest
 
+NETS = """\
+class Net:
+    @ll.function
+    def forward(self, t):
+        return t * 2
+    def plain(self, t):
+        return t
+net, nets = Net(), [Net()]
+@ll.function
+def never(t):
+    return t
+by_name = {'f': net.forward}
+"""
+
 
 @pytest.fixture
 def notebook(run):
@@ -44,7 +58,7 @@ def test_would_takes_braces_and_dollars_as_code(notebook):
     [
         ("--would stpe(x)", "NameError: name 'stpe' is not defined"),
         ("--would step", "'step' is no call; write one, as in --would step(x[:3], 0.1)"),
-        ("--would", "write a call"),
+        ("--would", "--would: no call follows; write one, as in --would step(x[:3], 0.1)"),
         ("--would len(x)", "'len' is a builtin_function_or_method, not a staged function"),
         ("--would step(x, y)", "NameError: name 'y' is not defined"),
         ("--would step(x, 1, 2)", "takes from 1 to 2 positional arguments but 3 were given"),
@@ -52,9 +66,18 @@ def test_would_takes_braces_and_dollars_as_code(notebook):
         ("step --diff 1 2", "step has no trace #2; its traces: #1"),
         ("step --expect 1", "--expect counts the traces of a cell"),
         ("step --whyy", "did you mean '--why'?"),
+        ("step other --why", "unrecognized arguments: other; one NAME at a time"),
+        ("step --why --diff 1 1", "--why and --diff: ask one at a time"),
+        ("net --why", "'net' is a Net, not a staged function: write net.forward"),
+        ("net.plain", "'net.plain' is a method, not a staged function: stage it with ll.function(net.plain)"),
+        ("net.forwrd", "a Net has no 'forwrd'; did you mean 'forward'?"),
+        ("nets[3]", "'nets[3]': IndexError: list index out of range"),
+        ("nets[len(nets)]", "'nets[len(nets)]' is no name; write one, such as step, net.step or nets[0].step"),
+        ("never --diff 1 2", "never has no trace #1; its traces: none yet, so call it first"),
     ],
 )
 def test_usage_errors_are_one_line(notebook, line, words):
+    notebook(NETS)
     ran = notebook(f"%trace_cache {line}", fails=None)
     said = ran.err or repr(ran.value)
     assert words in said
@@ -101,8 +124,34 @@ def test_why_tells_of_every_trace_the_newest_first(notebook):
 
 
 def test_clear(notebook):
-    notebook("%trace_cache step --clear ;")
+    said = repr(notebook("%trace_cache step --clear").value)
+    assert said == "step has forgotten 1 trace: its next call traces."
     assert notebook("len(step.trace_cache)").value == 0
+    assert repr(notebook("%trace_cache step --clear").value) == "step has no traces to forget."
+    assert notebook("%trace_cache step --clear --why").value is not None
+
+
+def test_a_function_that_never_ran_has_no_cache_that_was_cleared(notebook):
+    notebook(NETS)
+    assert repr(notebook("%trace_cache never --why").value).startswith("`never` has not traced yet: call it once")
+    notebook("%trace_cache never --clear")
+    assert repr(notebook("%trace_cache --would never(x)").value) == "`never` would trace: first call."
+
+
+def test_methods_and_functions_in_containers_have_names(notebook):
+    notebook(NETS)
+    notebook("net.forward(x)\nnets[0].forward(x[:, :1])")
+    for name in ("net.forward", "nets[0].forward", "Net.forward", "by_name['f']"):
+        assert "first call" in repr(notebook(f"%trace_cache {name} --why").value), name
+    said = repr(notebook("%trace_cache net.forward --would net.forward(x[:, :1])").value)
+    assert said.startswith("`forward` would trace: argument `t` f32[1,2] -> f32[1,1]")
+    text = notebook("%%trace_cache nets[0].forward --max 0\nnet.forward(x[:, :1])").text
+    assert text == "The cell made no trace."
+
+
+def test_a_prediction_mends_the_call_that_was_written(notebook):
+    said = repr(notebook("%trace_cache --would step(ll.astype(x, 'float64'))").value)
+    assert said.endswith('Fix: call with step(ll.astype(x, "float32"))')
 
 
 # --- %%trace_cache
@@ -147,7 +196,15 @@ def test_errors_point_at_the_cells_line(notebook):
     ran = notebook("%%trace_cache --expect 0\nn = 1\nn / 0", fails=True)
     assert "----> 3 n / 0" in ran.out
     assert "limelight_kernel" not in ran.out
-    assert "SyntaxError" in notebook("%%trace_cache --expect 0\nn = = 1", fails=True).out
+    said = notebook("%%trace_cache --expect 0\nn = 1\nn = = 1", fails=True).out
+    assert said.startswith("  Cell In[5], line 3\n    n = = 1\n")
+    assert "SyntaxError: invalid syntax" in said
+
+
+def test_what_cannot_be_counted_is_said_before_the_cell_runs(notebook):
+    err = notebook("%%trace_cache x --max 1\nran = True", fails=True).err
+    assert err.startswith("UsageError: 'x' is a Tensor, not a staged function")
+    assert notebook("'ran' in dir()").value is False
 
 
 def test_flags_of_the_line_magic_do_not_stand_on_a_cell(notebook):

@@ -130,7 +130,7 @@ def test_stage_lists_and_shows(staged):
 
 def test_several_functions_and_no_name(notebook):
     notebook("f = ll.function(lambda t: t)\ng = ll.function(lambda t: t)")
-    assert "which function? f, g" in notebook("%graph", fails=True).err
+    assert "which function? write one of f, g" in notebook("%graph", fails=True).err
 
 
 # --- with other magics

@@ -64,8 +64,8 @@ class History:
             self.ghosts.append(Ghost(why, entry.index + 1, entry.where, uses, hash(key), *words, relaxed))
 
     def start_again(self) -> None:
-        """The cache is about to be cleared of all entries."""
-        self.cleared += 1
+        """The cache is about to be cleared of all entries; one that never had any is no cleared one."""
+        self.cleared += self.made > 0
         self._made_before = self.made
 
     @property
