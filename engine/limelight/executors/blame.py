@@ -7,7 +7,8 @@ from typing import Any
 
 from limelight import dtypes, source
 from limelight.errors import LimelightError, failed, is_user_error
-from limelight.graph.ir import Graph, Node
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
 from limelight.spec import Spec, TensorSpec, known
 
 _TOLD = "_limelight_told"
@@ -22,24 +23,38 @@ def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception)
     raised (in a py_func) stays as it is, with a note of the way to it.
     """
     line = source.at(node.stack[0] if node.stack else None)
+    kept = _kept(graph, node)
     if is_user_error(error):
-        note = f"in {_call(node, payloads)} of {graph.name}{line}"
+        note = f"in {_call(node, payloads)} of {graph.name}{line}{kept}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
     if isinstance(error, LimelightError):
         if getattr(error, _TOLD, False):
-            error.args = (f"{error}\n  called by {graph.name}{line}",)
+            error.args = (f"{error}\n  called by {graph.name}{line}{kept}",)
             return error
-        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}",)
+        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}",)
         return _told(error)
     try:
         node.op.infer(*_specs(node, payloads), *node.params)
     except LimelightError as better:
-        return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}"))
+        return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}"))
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
-    return _told(failed(f"{_call(node, payloads)} of {graph.name}", error, line))
+    return _told(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{kept}"))
+
+
+def _kept(graph: Graph, failed_node: Node) -> str:
+    """The variables that nodes before this one have assigned: a run that fails takes nothing back."""
+    written: set[Value] = set()
+    for node in graph.nodes:
+        if node is failed_node:
+            break
+        written |= {value for value in effects_of(node).writes if not getattr(value.spec, "anywhere", False)}
+    names = [
+        f"`{name}`" for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written
+    ]
+    return f"; assigned before that, which stands: {', '.join(names)}" if names else ""
 
 
 def _told(error: LimelightError) -> LimelightError:

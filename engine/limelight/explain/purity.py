@@ -22,6 +22,8 @@ from limelight.staging.signature import Call
 from limelight.staging.state import Creation
 
 _MOST: Final = 20
+_UNSTEADY: Final = ("time", "host randomness")
+"""What may well give the same numbers twice, as a clock does within the precision of float32."""
 
 
 class Impurity(NamedTuple):
@@ -53,7 +55,8 @@ class Purity:
 
     def __str__(self) -> str:
         if not self.records:
-            return f"`{self.function}` traced twice alike."
+            unsteady = any(effect.kind in _UNSTEADY for effect in self.effects.records)
+            return f"`{self.function}` traced twice alike." + (f"\n{self.effects}" if unsteady else "")
         lines = [f"  {record}" for record in self.records]
         said = [
             f"`{self.function}` did not trace twice alike, so what it computes depends on when it was traced:",

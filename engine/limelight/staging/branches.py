@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 from limelight import dispatch, dtypes, shapes
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.graph.ir import Graph, Value
+from limelight.registry import get
 from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import infer_outputs
 from limelight.staging.outputs import Outputs, split
+from limelight.tensor import Tensor
 from limelight.trace import Tracer
 
 
@@ -50,12 +52,20 @@ def tracing() -> Tracer | None:
 
 def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
     """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
+    around = tracing()
     with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+        tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)
         values = [tracer.value_of(x) for x in tensors]  # captures whatever is returned untouched
         assert len(values) == len(tensors)
     return Traced(tracer, tensors, shape)
+
+
+def apart(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """`results` in which none is one of `given` itself: a graph returns tensors of their own, too."""
+    known = set(map(id, given))
+    return [dispatch.apply(get("identity"), (x,)) if id(x) in known and isinstance(x, Tensor) else x for x in results]
 
 
 def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:

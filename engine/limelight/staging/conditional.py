@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight import dispatch
+from limelight import dispatch, dtypes
 from limelight.batching import Batched
 from limelight.errors import ControlFlowError
 from limelight.registry import Op, defop
-from limelight.spec import Spec
+from limelight.spec import Spec, TensorSpec
 from limelight.staging.branches import (
     agreeing,
     close,
@@ -40,7 +40,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     require_callable("cond", true_fn=true_fn, false_fn=false_fn)
     pred = as_tensor(pred)
     if not is_condition(pred.spec):
-        raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}")
+        raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}; {_instead(pred.spec)}")
     if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
         return true_fn() if pred else false_fn()
     traced = [trace_branch("true_fn", true_fn), trace_branch("false_fn", false_fn)]
@@ -48,6 +48,12 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     branches, captures = close(traced)
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
     return traced[0].outputs.rebuild(results)
+
+
+def _instead(spec: Spec) -> str:
+    if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.bool_:
+        return "compare it, as in `pred != 0`"
+    return "for a choice of each element write ll.where(pred, x, y), for one of all ll.all(pred) or ll.any(pred)"
 
 
 def infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:

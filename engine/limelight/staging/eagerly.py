@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from limelight import dispatch
 from limelight.staging import outputs
+from limelight.staging.branches import apart
 from limelight.staging.signature import Call, Signature
 from limelight.staging.state import Creation
 from limelight.tensor import as_tensor
@@ -70,4 +71,4 @@ def run(function: Any, signature: Signature, call: Call, creation: Creation) -> 
     with on_create.override(creation.note):
         result = function(*args, **kwargs)
     tensors, shape = outputs.split(result, signature.name)
-    return shape.rebuild(tensors)
+    return shape.rebuild(apart(tensors, leaves))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight import dispatch, nest, shapes
+from limelight import dispatch, dtypes, nest, shapes
 from limelight.batching import Batched
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.registry import Op, get
 from limelight.spec import TensorSpec, known
-from limelight.staging.branches import Traced, close, is_condition, require_callable, trace_branch, tracing
+from limelight.staging.branches import Traced, apart, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.invariants import read_outside
 from limelight.staging.loop_op import while_detached, while_op
 from limelight.tape import unrecorded
@@ -43,7 +43,9 @@ def while_loop(
     """
     require_callable("while_loop", cond=cond, body=body)
     if not isinstance(loop_vars, (tuple, list)):
-        raise ControlFlowError(f"while_loop: loop_vars must be a tuple or list, got {type(loop_vars).__name__}")
+        raise ControlFlowError(
+            f"while_loop: loop_vars must be a tuple or list, got {type(loop_vars).__name__}; write (x,) for one alone"
+        )
     leaves, structure = nest.flatten(loop_vars)
     leaves = [as_tensor(x) for x in leaves]
     names = nest.paths(structure, "loop_vars")
@@ -69,7 +71,7 @@ class Loop(NamedTuple):
 
     def run(self, leaves: Sequence[Tensor], limit: int | None) -> Any:
         """Runs the loop at once."""
-        done = 0
+        entry, done = leaves, 0
         while limit is None or done < limit:
             going = self.goes_on(*leaves)
             if isinstance(going, Batched):  # each example has an answer of its own
@@ -78,7 +80,7 @@ class Loop(NamedTuple):
                 break
             leaves = self.step(*leaves)
             done += 1
-        return nest.unflatten(self.structure, leaves)
+        return nest.unflatten(self.structure, apart(leaves, entry))
 
     def run_detached(self, leaves: Sequence[Tensor], limit: int | None) -> Any:
         """The same, while tapes look away."""
@@ -102,7 +104,8 @@ class Loop(NamedTuple):
         """What the condition says: one boolean, as a tensor."""
         answer = as_tensor(self.condition(*nest.unflatten(self.structure, leaves)))
         if not is_condition(answer.spec):
-            raise ControlFlowError(f"while_loop: cond must return one boolean, got {answer.spec}")
+            hint = "compare it, as in `n != 0`" if answer.dtype != dtypes.bool_ else "join them with ll.all or ll.any"
+            raise ControlFlowError(f"while_loop: cond must return one boolean, got {answer.spec}; {hint}")
         return answer
 
     def step(self, *leaves: Tensor) -> list[Tensor]:

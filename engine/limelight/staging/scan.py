@@ -93,7 +93,7 @@ class Scan(NamedTuple):
         assert shape is not None, "there is at least one step"
         rows = found[::-1] if self.reverse else found
         stacked = [dispatch.apply(get("stack"), self._alike(column), (0,)) for column in zip(*rows, strict=True)]
-        return nest.unflatten(self.of_carry, carry), shape.rebuild(stacked)
+        return nest.unflatten(self.of_carry, apart(carry, self.carry)), shape.rebuild(stacked)
 
     def stage(self) -> tuple[Any, Any]:
         """Makes the scan one op."""
