@@ -51,9 +51,7 @@ def _kept(graph: Graph, failed_node: Node) -> str:
         if node is failed_node:
             break
         written |= {value for value in effects_of(node).writes if not getattr(value.spec, "anywhere", False)}
-    names = [
-        f"`{name}`" for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written
-    ]
+    names = [f"`{name}`" for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written]
     return f"; assigned before that, which stands: {', '.join(names)}" if names else ""
 
 

@@ -9,7 +9,7 @@ from limelight import dispatch, nest, shapes
 from limelight.errors import ControlFlowError, ShapeError
 from limelight.registry import get
 from limelight.spec import known
-from limelight.staging.branches import Traced, close, require_callable, trace_branch, tracing
+from limelight.staging.branches import Traced, apart, close, require_callable, trace_branch, tracing
 from limelight.staging.invariants import read_outside
 from limelight.staging.outputs import Outputs, split
 from limelight.staging.scan_op import positions, scan_op
