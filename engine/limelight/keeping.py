@@ -22,7 +22,7 @@ _INNER: Final = ("builtins", *[f"limelight.{name}" for name in ("trace", "graph"
 """Modules of classes that keep a trace's tensors by right, or have nothing to tell."""
 
 
-def first_holder(x: Any, seconds: float = 0.1) -> Holder | None:
+def first_holder(x: Any, seconds: float = 0.2) -> Holder | None:
     """A way from one of the user's names to `x`, found within `seconds`: rather from a global than from a local name.
 
     Goes through containers, attributes of the user's objects, classes, closures, default arguments, generators that
@@ -32,18 +32,19 @@ def first_holder(x: Any, seconds: float = 0.1) -> Holder | None:
     """
     begin = time.perf_counter()
     modules, frames = list(_modules()), list(_namespaces())
-    for place, roots in enumerate((modules, frames)):
-        end = begin + seconds * (place + 1) / 2
-        plain = next(filter(None, [_way(x, [root], end - seconds / 4, thorough=False) for root in roots]), None)
-        found = plain or _way(x, roots, end, thorough=True)
+    for roots, plainly, thoroughly in ((modules, 0.5, 0.7), (frames, 0.9, 1.0)):
+        ways = (_way(x, [root], begin + seconds * plainly, thorough=False) for root in roots)
+        found = next(filter(None, ways), None) or _way(x, roots, begin + seconds * thoroughly, thorough=True)
         if found is not None:
             return found
     return None
 
 
 def _modules() -> Iterator[_Root]:
-    """The names of the user's modules."""
-    for name, module in list(sys.modules.items()):
+    """The names of the user's modules, first of those whose code is running."""
+    running = [str(frame.f_globals.get("__name__")) for frame in _frames(sys._getframe(1))]
+    for name in dict.fromkeys([*running, *sys.modules]):
+        module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
         users = name == "__main__" or (file is not None and not _is_foreign(file))
         if users and isinstance(module, ModuleType):

@@ -194,7 +194,9 @@ def fingerprint(value: Any) -> tuple[str, Any, str] | None:
         if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
             return None
         given = f" {_text(_defaults(value))}" if _defaults(value) else ""
-        return ("function", _token_of_function(value), f"function {value.__name__}{given}, line {_line(value)}")
+        code = value.__code__
+        where = Source(code.co_filename, code.co_firstlineno, code.co_name)
+        return ("function", _token_of_function(value), f"function {value.__name__}{given} ({where})")
     token = token_of(value)
     if token is not None:
         return ("constant", token, _text(value))
@@ -253,10 +255,6 @@ def _defaults(value: FunctionType) -> dict[str, Any]:
     code, given = value.__code__, value.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
     return dict(zip(names, given, strict=False)) | (value.__kwdefaults__ or {})
-
-
-def _line(value: FunctionType) -> int:
-    return value.__code__.co_firstlineno
 
 
 def _of_container(value: Any, depth: int) -> Any:

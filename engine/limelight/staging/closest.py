@@ -35,8 +35,11 @@ def fingerprint(key: Key) -> Fingerprint:
     return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes, unknown)
 
 
-def closest(entries: Sequence[Any], key: Key, signature: Signature) -> Any:
-    """The entry with the fewest, then the least severe differences, then the most used one; None without entries."""
+def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
+    """The entry with the fewest, then the least severe differences; None without entries.
+
+    Of those one that was made at the very line `where` the call is, as in a loop; then the most used one.
+    """
     mine = fingerprint(key)
     same: list[Any] = []
     others: list[Any] = []
@@ -48,7 +51,7 @@ def closest(entries: Sequence[Any], key: Key, signature: Signature) -> Any:
     ranked = _rank_alike(same, key, mine)
     if not ranked or ranked[0][0] > 1:
         ranked += [_rank(entry, key, signature) for entry in _likeliest(others, len(mine.parts))]
-    return min(ranked, key=lambda row: row[:-1])[-1] if ranked else None
+    return min(ranked, key=lambda row: (*row[:2], row[-1].where != where, *row[2:-1]))[-1] if ranked else None
 
 
 def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tuple[Any, ...]]:

@@ -148,7 +148,7 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
             part[1].label  # noqa: B018  # looked up while the object is sure to live
     where = str(stack[0]) if stack else "a library thread"
     entries = tuple(function.trace_cache)
-    found = closest(entries, key, function._signature)
+    found = closest(entries, key, function._signature, where)
     alone = found is None
     record = _without_traces(function, key, where) if alone else _compared(function, key, where, entries, found)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]

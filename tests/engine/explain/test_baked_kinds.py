@@ -50,7 +50,10 @@ def test_the_defaults_of_a_helper() -> None:
     exec("def helper(x, k=2.0): return x * k\nf = ll.function(lambda x: helper(x))", names)
     names["f"](X)
     exec("def helper(x, k=3.0): return x * k", names)
-    assert changed(names["f"])["helper"] == ("function helper {'k': 2.0}, line 1", "function helper {'k': 3.0}, line 1")
+    assert changed(names["f"])["helper"] == (
+        "function helper {'k': 2.0} (<string> line 1)",
+        "function helper {'k': 3.0} (<string> line 1)",
+    )
 
 
 def test_a_default_that_is_changed_in_place() -> None:

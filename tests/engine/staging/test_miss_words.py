@@ -89,3 +89,12 @@ def test_a_def_in_a_loop_is_a_new_function_object_and_no_cell_that_ran_again():
         "redefined function",
         "new function object",
     ]
+
+
+def test_of_traces_that_are_as_close_the_one_of_this_line_is_told():
+    f = ll.function(lambda v, n: v * n)
+    for _ in range(3):
+        f(x, 0.1)
+    for n in (0.1, 0.2, 0.3):
+        f(x, n)
+    assert only(f)[1:3] == ("0.2", "0.3")
