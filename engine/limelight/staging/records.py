@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from limelight import dtypes
@@ -12,8 +12,8 @@ from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.gradient import Pair, pair_of
 from limelight.staging.invariants import Place, Unchanging, unchanging_of
-from limelight.staging.steady import unsteady
-from limelight.staging.uneven import marked, uneven_op
+from limelight.staging.steady import Varying, varying
+from limelight.staging.uneven import hollow_op, marked, uneven_op
 from limelight.tape import INEXACT
 
 _SIZES: Final = "sizes of "
@@ -24,7 +24,8 @@ class Record(NamedTuple):
     """What a loop that is recorded returns besides its results: stacks of `kept`.
 
     A row that may have another shape in another step is marked (`uneven`), so that the loop fills it up, and `sizes`
-    says which row has its sizes: what the backward pass reads is cropped to these, and so exactly what there was.
+    says which row has its sizes: what the backward pass reads is cropped to these, and so exactly what there was. One
+    that is empty where nobody reads it has a mark of its own (`hollow`) and needs no sizes.
 
     `derived`: what can be had from another stack, since what a step hands on is what the next one begins with: that
     stack, and whether a row of it is of the same step (0), of the one before (-1) or of the next one (1).
@@ -34,12 +35,12 @@ class Record(NamedTuple):
     kept: tuple[Place, ...]
     derived: Mapping[Place, tuple[Place, int]]
     sizes: Mapping[Place, Place]
+    specs: Mapping[Place, Spec]  # of rows that are not the values as they are
     unchanging: Unchanging | None
 
     def spec_at(self, place: Place) -> Spec:
         """The spec of one row."""
-        value = _value(self.pair.forward.graph, place)
-        return _spec_of_sizes(value) if place[0].startswith(_SIZES) else value.spec
+        return self.specs.get(place) or _value(self.pair.forward.graph, place).spec
 
     def rows(self, first: int) -> list[Place]:
         """What the backward pass reads row by row; what it reads besides comes from inputs from number `first` on."""
@@ -74,24 +75,30 @@ def _record(pair: Pair, n: int, m: int) -> tuple[Record, GraphFunction]:
     elsewhere = {("output", i) for i in range(n, pair.n_outputs)} | set(still.places if still else ())
     changing = [place for place in sources if place not in elsewhere]
     derived = _derived(changing, graph, n, pair.n_outputs)
-    uneven = unsteady(graph, n)
+    vary = varying(graph, n)
     carries = [("input", i) for i, x in enumerate(graph.inputs[:n]) if _is_inexact(x)]  # a gradient may be zeros of it
-    sized = [place for place in dict.fromkeys([*changing, *carries]) if _value(graph, place) in uneven]
+    sized = [place for place in dict.fromkeys([*changing, *carries]) if _value(graph, place) in vary.uneven]
     sizes = _sizes(sized, graph, range(n, pair.n_outputs))
     kept = tuple(dict.fromkeys([place for place in changing if place not in derived]))
     kept += tuple([place for place in sizes.values() if place[0].startswith(_SIZES)])
-    return Record(pair, kept, derived, sizes, still), GraphFunction(_returning(graph, kept, pair.n_outputs, uneven))
+    specs = {place: spec for place in (*changing, *kept) if (spec := _other_spec(graph, place, vary)) is not None}
+    return Record(pair, kept, derived, sizes, specs, still), GraphFunction(
+        _returning(graph, kept, pair.n_outputs, vary)
+    )
 
 
-def _returning(graph: Graph, kept: Sequence[Place], n_outputs: int, uneven: Collection[Value]) -> Graph:
+def _returning(graph: Graph, kept: Sequence[Place], n_outputs: int, vary: Varying) -> Graph:
     """A body that returns, behind its results, what is kept of a step."""
     nodes, outputs = list(graph.nodes), list(graph.outputs[:n_outputs])
     for place in kept:
         value = _value(graph, place)
+        spec = _other_spec(graph, place, vary) or value.spec
         if place[0].startswith(_SIZES):
-            nodes.append(Node(get("shape_of"), (value,), (), [_spec_of_sizes(value)]))
-        elif value in uneven:
-            nodes.append(Node(uneven_op, (value,), (), [value.spec]))
+            nodes.append(Node(get("shape_of"), (value,), (), [spec]))
+        elif value in vary.uneven:
+            nodes.append(Node(uneven_op, (value,), (), [spec]))
+        elif value in vary.hollow:
+            nodes.append(Node(hollow_op, (value,), (vary.hollow[value],), [spec]))
         else:
             outputs.append(value)
             continue
@@ -130,9 +137,14 @@ def _value(graph: Graph, place: Place) -> Value:
     return (graph.inputs if where.endswith("input") else graph.outputs)[i]
 
 
-def _spec_of_sizes(value: Value) -> Spec:
-    assert isinstance(value.spec, TensorSpec), "only tensors are uneven"
-    return known((value.spec.rank,), dtypes.int64)
+def _other_spec(graph: Graph, place: Place, vary: Varying) -> Spec | None:
+    """The spec of a row of sizes, or of one that is filled up; None where it is that of the value."""
+    value = _value(graph, place)
+    if not isinstance(value.spec, TensorSpec):
+        return None
+    if place[0].startswith(_SIZES):
+        return known((value.spec.rank,), dtypes.int64)
+    return known(vary.hollow[value], value.spec.dtype) if value in vary.hollow else None
 
 
 def _is_inexact(value: Value) -> bool:

@@ -104,11 +104,23 @@ class _Column:
             if row.shape == self.array.shape[1:]:
                 self.array[k] = row
             elif self._uneven:
-                self._rows[k] = row
+                self._fill_up(k, row)
             else:
                 raise _varying("scan", self.array.shape[1:], row.shape, k)
         elif not self._rows and isinstance(row, (np.ndarray, np.generic)):
             self.array = np.empty((self._steps, *row.shape), row.dtype)
+            self.array[k] = row
+        else:
+            self._rows[k] = row
+
+    def _fill_up(self, k: int, row: Any) -> None:
+        """For a row of another shape than those before."""
+        room = self.array.shape[1:]
+        if all(n <= m for n, m in zip(row.shape, room, strict=True)):
+            self.array[k] = 0
+            self.array[k][tuple([slice(n) for n in row.shape])] = row
+        elif not self.array.size and all(n >= m for n, m in zip(row.shape, room, strict=True)):
+            self.array = np.zeros((self._steps, *row.shape), row.dtype)  # those before were empty
             self.array[k] = row
         else:
             self._rows[k] = row

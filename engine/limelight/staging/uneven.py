@@ -10,11 +10,12 @@ from limelight.batching import Site, rule
 from limelight.graph.ir import Graph, Value
 from limelight.ops._infer import same
 from limelight.registry import Op, defop, get
+from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tape import filled, zeros
 from limelight.tensor import Tensor, constant
 
-# uneven: marks a result of a loop's body as one of which rows may have other sizes in other steps
+# uneven, hollow: mark a result of a loop's body as one of which rows may have other sizes in other steps, or be empty
 
 
 def cropped(g: Tensor, x_shape: Any) -> Tensor:
@@ -36,12 +37,29 @@ uneven_op: Op = defop(
 )
 
 
+def _filled(xp: Any, x: Any, shape: Shape) -> Any:
+    """`x`, or zeros where it is empty and its shape is known; else the loop fills it up."""
+    return x if x.shape == shape or None in shape else xp.broadcast_to(xp.zeros((), dtype=x.dtype), shape)
+
+
+hollow_op: Op = defop(
+    "hollow",
+    inputs="x",
+    attrs="shape",
+    infer=lambda x, shape: known(shape, x.dtype),
+    kernel=_filled,
+    vjp={"x": lambda g: g},
+    linear="x",
+    maths={"x": "x̄ = ȳ: where x is empty, nobody reads it"},
+)
+
+
 def marked(value: Value) -> Value | None:
     """What a result of a body is a row of, if the loop may fill such rows up; None where they must be alike."""
     node = value.node
     while node is not None and node.op == "to_device":
         node = node.inputs[0].node
-    return node.inputs[0] if node is not None and node.op is uneven_op else None
+    return node.inputs[0] if node is not None and node.op in (uneven_op, hollow_op) else None
 
 
 def uneven_results(graph: Graph) -> frozenset[int]:
@@ -70,7 +88,7 @@ def _one_of(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
 
 def _of_chosen(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
     """The gradient of the operand `x` that the condition chooses."""
-    if isinstance(x_shape, tuple) and x_shape == y_shape:
+    if isinstance(x_shape, tuple) and isinstance(y_shape, tuple) and x_shape == y_shape:
         return dispatch.apply(kept_if, (condition, g))
     return dispatch.apply(either, (condition, g, zeros(x_shape, g.dtype)))
 
@@ -95,9 +113,9 @@ either: Op = defop(
 )
 
 
-@rule("uneven")
+@rule("uneven", "hollow")
 def _of_all_examples(site: Site) -> Any:
-    return site.run(site.inputs)
+    return site.run(site.inputs, *[(site.size if isinstance(site.size, int) else None, *shape) for shape in site.attrs])
 
 
 @rule("either", "kept_if")

@@ -12,6 +12,7 @@ B = Input((), dtype=ll.bool)
 
 CASES = [
     Case("uneven", raw("uneven"), lambda x: x, (Input((2, 3)),)),
+    Case("hollow", raw("hollow", (2, 3)), lambda x: x, (Input((2, 3)),)),
     *[
         Case("kept_if", raw("kept_if"), lambda c, x: x if c else np.zeros_like(x), (B, Input(shape)))
         for shape in ((), (2, 0), (3,))
