@@ -8,6 +8,15 @@ from limelight.errors import ArgumentError
 from limelight.staging.function import Function
 
 
+def called_by(F: Function) -> str:
+    """The name by which code calls `F`: its own, or for a lambda that under which its module keeps it."""
+    if F.name.isidentifier():
+        return F.name
+    space = getattr(F.python_function, "__globals__", {})
+    names = [name for name, value in list(space.items()) if value is F and not name.startswith("_")]
+    return names[0] if names else "F"
+
+
 def staged_functions(question: str, F: Any) -> tuple[Function, ...]:
     """`F` and, for a method of a class, those of its living instances. Raises ArgumentError for anything else."""
     if not isinstance(F, Function):

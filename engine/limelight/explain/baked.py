@@ -8,7 +8,7 @@ from keyword import iskeyword
 from typing import Any, Final, NamedTuple
 
 from limelight import source
-from limelight.explain.asked import staged_functions
+from limelight.explain.asked import called_by, staged_functions
 from limelight.explain.side_effects import SideEffect, side_effects
 from limelight.source import Source
 from limelight.staging import baked as snapshots
@@ -73,6 +73,7 @@ class BakedIn:
             return f"`{self.function}` has no values baked in: its traces depend on arguments, tensors and variables."
         said = f"{len(self.records)} values are" if len(self.records) > 1 else "1 value is"
         stale = f", {len(self.changed)} of them out of date" if self.changed else ""
+        stale = ", and out of date" if stale and len(self.records) == 1 else stale
         lines = [f"{'≠' if record.changed else ' '} {record}" for record in self.records]
         return "\n".join([f"{said} baked into `{self.function}`{stale}:", *lines, *told])
 
@@ -137,7 +138,7 @@ def _call(function: Function, value: snapshots.Baked) -> str:
     parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
     given = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
     is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
-    return f"{function.name}({given}, {f'll.constant({argument})' if is_inexact else argument})"
+    return f"{called_by(function)}({given}, {f'll.constant({argument})' if is_inexact else argument})"
 
 
 def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
@@ -155,7 +156,7 @@ def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
 
 
 def _fix(F: Function, value: snapshots.Baked) -> str:
-    function = F.name
+    function = called_by(F)
     passed = f"pass it as an argument, {_call(F, value)}"
     if value.kind == "function":
         return f"{function}.clear_cache(), or {passed}"

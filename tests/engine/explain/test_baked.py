@@ -243,3 +243,19 @@ def test_equal_code_from_another_file_has_its_own_lines() -> None:
         f(ll.constant(1.0))
         found += [value.line.file for value in ll.explain.baked(f).records]
     assert found == ["first cell", "second cell"]
+
+
+unnamed = ll.function(lambda x: x * SCALE)
+
+
+def test_a_lambda_is_called_by_the_name_that_it_has() -> None:
+    global SCALE
+    unnamed(ll.constant(1.0))
+    local = ll.function(lambda x: x * SCALE)
+    local(ll.constant(1.0))
+    SCALE = 3.0
+    said = str(ll.explain.baked(unnamed))
+    assert said.startswith("1 value is baked into `<lambda>`, and out of date:")
+    assert "pass it as an argument, unnamed(x, ll.constant(SCALE))" in said
+    assert "pass it as an argument, F(x, ll.constant(SCALE))" in str(ll.explain.baked(local))
+    unnamed.clear_cache()
