@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from limelight import dispatch, dtypes, nest, shapes
 from limelight.batching import Batched
@@ -11,17 +11,20 @@ from limelight.errors import ArgumentError, ControlFlowError
 from limelight.registry import Op, get
 from limelight.spec import TensorSpec, known
 from limelight.staging.branches import Traced, apart, close, is_condition, require_callable, trace_branch, tracing
+from limelight.staging.conditional import cond as choose
 from limelight.staging.invariants import read_outside
 from limelight.staging.loop_op import while_detached, while_op
 from limelight.tape import unrecorded
-from limelight.tensor import Tensor, as_tensor
+from limelight.tensor import Tensor, as_tensor, constant
+from limelight.trace import SymbolicTensor
+from limelight.variables import Resource
 
 
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    maximum_iterations: int | None = None,
+    maximum_iterations: int | Tensor | None = None,
     shape_invariants: Any = None,
     back_prop: bool = True,
 ) -> Any:
@@ -33,8 +36,9 @@ def while_loop(
     what the backward pass needs of each iteration is stacked, what does not change is kept once, and
     `GradientTape.saved_bytes` says how much that is. Less is kept with `ll.recompute_grad` around the body, which
     computes it again. With `back_prop=False` nothing is, and
-    no gradient leads through the loop. Raises ArgumentError for functions that cannot be called and for a
-    `maximum_iterations` that is not a number from 0 on.
+    no gradient leads through the loop. `maximum_iterations`: a number or an integer tensor; once it is reached, `cond`
+    is not asked any more. Raises ArgumentError for functions that cannot be called and for a `maximum_iterations` that
+    is not a number from 0 on (a negative one that is known only when a graph runs counts as 0).
 
     >>> import limelight as ll
     >>> i, total = ll.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (ll.constant(0), ll.constant(0)))
@@ -63,9 +67,9 @@ class Loop(NamedTuple):
     specs: list[TensorSpec]
     names: list[str]
 
-    def repeat(self, leaves: Sequence[Tensor], limit: int | None = None, back_prop: bool = True) -> Any:
+    def repeat(self, leaves: Sequence[Tensor], limit: int | Tensor | None = None, back_prop: bool = True) -> Any:
         """The loop, run at once or in a trace made an op."""
-        if tracing() is not None:
+        if tracing() is not None or isinstance(limit, Tensor):
             return self.stage(leaves, limit, while_op if back_prop else while_detached)
         return self.run(leaves, limit) if back_prop else self.run_detached(leaves, limit)
 
@@ -89,16 +93,30 @@ class Loop(NamedTuple):
             result = self.run(leaves, limit)
         return nest.map_structure(lambda x: dispatch.apply(get("stop_gradient"), (x,)), result)
 
-    def stage(self, leaves: Sequence[Tensor], limit: int | None, op: Op | None = None) -> Any:
+    def stage(self, leaves: Sequence[Tensor], limit: int | Tensor | None, op: Op | None = None) -> Any:
         """Makes the loop one op."""
-        (cond_fn, body_fn), captures = read_outside(*close(self.trace()))
-        results = dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
-        return nest.unflatten(self.structure, results)
+        if isinstance(limit, Tensor):
+            return self._stage_counting(leaves, limit, op)
+        return nest.unflatten(self.structure, _one_op(self.trace(), leaves, limit, op))
 
     def trace(self) -> tuple[Traced, Traced]:
         """Traces both functions once."""
         condition = trace_branch("cond", self.goes_on, self.specs, self.names)
         return condition, trace_branch("body", self.step, self.specs, self.names)
+
+    def _stage_counting(self, leaves: Sequence[Tensor], limit: Tensor, op: Op | None) -> Any:
+        """The same for a limit that is known only when the graph runs: the loop counts, in a variable of its own."""
+
+        def goes_on(count: Tensor, *leaves: Tensor) -> Tensor:
+            never = as_tensor(False)
+            result: Tensor = choose(count < limit, lambda: self.goes_on(*leaves).reshape(()), lambda: never)
+            return result
+
+        specs, names = [known((), limit.dtype), *self.specs], ["the count of iterations", *self.names]
+        condition = trace_branch("cond", goes_on, specs, names)
+        body = trace_branch("body", lambda count, *leaves: [count + 1, *self.step(*leaves)], specs, names)
+        given = [constant(0, limit.dtype), *leaves]
+        return nest.unflatten(self.structure, _one_op((condition, body), given, None, op)[1:])
 
     def goes_on(self, *leaves: Tensor) -> Tensor:
         """What the condition says: one boolean, as a tensor."""
@@ -150,11 +168,20 @@ def _kept_specs(leaves: Sequence[Tensor], invariants: Any, names: Sequence[str])
     return [known(shapes.as_shape(shape), spec.dtype) for shape, spec in zip(invariants, specs, strict=True)]
 
 
-def _limit(given: Any) -> int | None:
-    """`maximum_iterations` as a number; raises ArgumentError for anything else, and for a negative one."""
+def _one_op(traced: tuple[Traced, Traced], leaves: Sequence[Tensor], limit: int | None, op: Op | None) -> Any:
+    (cond_fn, body_fn), captures = read_outside(*close(traced))
+    return dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
+
+
+def _limit(given: Any) -> int | Tensor | None:
+    """`maximum_iterations`; a tensor where its value is not known. Raises ArgumentError for what is no count."""
     if given is None:
         return None
-    if isinstance(given, bool) or not hasattr(given, "__index__") or given.__index__() < 0:
+    given = as_tensor(given) if isinstance(given, Resource) else given
+    fits = isinstance(given, Tensor) and dtypes.kind(given.dtype) == "integer" and given.spec.size == 1
+    if fits and isinstance(given, (SymbolicTensor, Batched)):
+        return given.reshape(())
+    number = fits or (isinstance(given, SupportsIndex) and not isinstance(given, (bool, Tensor)))
+    if not number or int(given) < 0:
         raise ArgumentError(f"while_loop: maximum_iterations must be a number from 0 on, or None, got {given!r}")
-    limit: int = given.__index__()
-    return limit
+    return int(given)
