@@ -30,12 +30,20 @@ class Gradient:
     why: str = ""
 
     @property
+    def is_finite(self) -> bool:
+        """Whether all its numbers are; None has no number that is not."""
+        return self.value is None or bool(np.isfinite(as_tensor(self.value).numpy().astype("complex128")).all())
+
+    @property
     def row(self) -> tuple[str, str, str]:
         """Name, type, and what it amounts to."""
         if self.value is None:
             return self.name, "None", self.why.partition("\n")[0]
-        found = as_tensor(self.value).numpy().astype("float64", copy=False)
-        size = f"{found.item():.6g}" if found.size == 1 else f"norm {np.linalg.norm(found):.4g}"
+        found = as_tensor(self.value).numpy()
+        wide = found.astype("complex128" if found.dtype.kind == "c" else "float64", copy=False)
+        size = f"{wide.item():.6g}" if wide.size == 1 else f"norm {np.linalg.norm(wide):.4g}"
+        if wide.size > 1 and not self.is_finite:
+            size = f"{int(wide.size - np.isfinite(wide).sum()):,} of {wide.size:,} not finite"
         return self.name, str(as_tensor(self.value).spec), size
 
 
@@ -43,12 +51,13 @@ class Gradient:
 class Gradients:
     """The gradients of a cell's result, and the function whose graph computes them: forward, then backward.
 
-    `sentence` says what was differentiated, or why nothing was; then there is no `function`.
+    `sentence` says what was differentiated, or why nothing was; then there is no `function`. `name` is the cell's.
     """
 
     sentence: str
     found: tuple[Gradient, ...] = ()
     function: Any = field(default=None, repr=False)
+    name: str = ""
 
     def table(self) -> Table:
         return Table(("input", "gradient", "value"), [one.row for one in self.found])
@@ -58,10 +67,24 @@ class Gradients:
         if not self.found:
             return wrapped(self.sentence)
         reasons = [wrapped(one.why) for one in self.found if one.value is None]
-        return "\n\n".join([self.sentence, text_table(self.table()), *reasons])
+        more = [wrapped(self.hunt)] if self.hunt else []
+        return "\n\n".join([self.sentence, text_table(self.table()), *reasons, *more])
+
+    @property
+    def hunt(self) -> str:
+        """How to find out where numbers that are not finite come from, where there are such."""
+        if all(one.is_finite for one in self.found):
+            return ""
+        name = (
+            f"%explain --grad --nan {self.name}()"
+            if self.name
+            else "%%stage NAME, and then %explain --grad --nan NAME()"
+        )
+        return f"Not all are finite; to see which op makes such numbers, and what to write: {name}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"sentence": self.sentence, "gradients": [list(one.row) for one in self.found]}
+        said = {"sentence": self.sentence, "gradients": [list(one.row) for one in self.found]}
+        return {**said, "hunt": self.hunt}
 
 
 class GradientFunction(Function):
@@ -127,7 +150,8 @@ class Recording:
             for (name, source), value in zip(sources.items(), values, strict=True)
         )
         what = f"the result {result.spec}" if result.ndim == 0 else f"the sum of the result {result.spec}"
-        return Gradients(f"Gradients of {what}:", found, self._function(done.entry, found))
+        name = self._staged.options.name or ""
+        return Gradients(f"Gradients of {what}:", found, self._function(done.entry, found), name)
 
     def _why(self, result: Tensor, source: Any, name: str, scope: Mapping[str, Any]) -> str:
         return str(explain.why_none(self._tape, result, source, scope={**scope, "result": result, name: source}))

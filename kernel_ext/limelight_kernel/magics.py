@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import REMAINDER, Namespace
+from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -222,6 +223,7 @@ class LimelightMagics(Magics):
     @argument(
         "--pure", nargs=REMAINDER, metavar="CALL", help="trace this call twice, on the side, and tell what differs"
     )
+    @argument("-g", "--grad", action="store_true", help="with --nan: in the gradient of the results, too")
     @argument("--leaks", action="store_true", help="list tensors of its traces that something has kept")
     @keep_argument
     @output_can_be_silenced
@@ -232,6 +234,7 @@ class LimelightMagics(Magics):
 
             %explain double
             %explain --nan double(x=x / 0)
+            %explain --grad --nan double(x=x)
             %explain --pure double(x=x)
 
         --nan runs the call op by op; it changes no variable and assigns no name. --pure runs the Python code twice.
@@ -240,7 +243,8 @@ class LimelightMagics(Magics):
         """
         given = arguments.parse(self.explain, line)
         if given.nan is not None:
-            return self._say(given, PlainText(ask(self.session, written_call(line, "--nan"), explain.nan, "--nan")))
+            question = partial(explain.nan, gradient_of=True) if given.grad else explain.nan
+            return self._say(given, PlainText(ask(self.session, written_call(line, "--nan"), question, "--nan")))
         if given.pure is not None:
             twice = ask(self.session, written_call(line, "--pure"), explain.purity, "--pure")
             return self._say(given, PlainText(twice))

@@ -143,6 +143,7 @@ class StageResult:
         if self.gradients is not None:
             parts.append(f"<p>{escape(self.gradients.sentence)}</p>")
             parts += [html_table(self.gradients.table())] if self.gradients.found else []
+            parts += [f"<p>{escape(self.gradients.hunt)}</p>"] if self.gradients.hunt else []
         return "".join(parts)
 
     def _elsewhere(self) -> list[str]:
