@@ -54,7 +54,7 @@ def test_an_open_call_shows_its_function_with_edges_through_it(network):
     assert not [edge for edge in picture.edges if "n4" in edge]
 
 
-def test_branches_are_frames_inside_the_call_and_the_condition_goes_to_neither(make, fake_function):
+def test_branches_are_frames_inside_the_call_and_the_condition_stands_before_them(make, fake_function):
     branches = []
     for op in ("exp", "log"):
         maker = make(op)
@@ -64,7 +64,7 @@ def test_branches_are_frames_inside_the_call_and_the_condition_goes_to_neither(m
     picture = visible(GraphFold(outer.graph(out)).state(), 0, opened("n0"))
     assert [(frame.name, frame.parent) for frame in picture.frames] == [("n0", ""), ("n0.0", "n0"), ("n0.1", "n0")]
     assert set(picture.edges) == {
-        ("i1", "n0.0/i0"), ("i1", "n0.1/i0"), ("n0.0/i0", "n0.0/n0"), ("n0.1/i0", "n0.1/n0"),
+        ("i0", "n0.d0"), ("i1", "n0.0/i0"), ("i1", "n0.1/i0"), ("n0.0/i0", "n0.0/n0"), ("n0.1/i0", "n0.1/n0"),
         ("n0.0/n0", "o0"), ("n0.1/n0", "o0"),
     }  # fmt: skip
 

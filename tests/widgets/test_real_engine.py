@@ -240,3 +240,71 @@ def test_traced_and_optimised_nodes_lead_to_each_other():
     assert after[kept]["op"] == "exp"
     assert after[kept]["was"] == [0, 1]
     assert {node.get("fused") for node in after} == {None, 1}
+
+
+def wasteful(x, w):
+    """Something for each pass: pruned, folded, shared, hoisted out of a loop, and fused, here and in a function."""
+    ll.exp(x)
+    scale = ll.constant(2.0) * ll.constant(3.0)
+    _, looped = ll.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v @ (w @ w)), (0, x))
+    return ll.tanh(x * scale + 1.0) + ll.tanh(x * scale + 1.0), squashed(x), looped
+
+
+@ll.function
+def squashed(x):
+    return ll.tanh(x) * 2.0 + 1.0
+
+
+@pytest.fixture
+def optimised_view():
+    function = ll.function(wasteful)
+    function(ll.ones((4, 3)), ll.ones((3, 3)))
+    return limelight_widgets.graph(function)
+
+
+def test_what_passes_did_is_marked_on_both_versions(optimised_view):
+    state = optimised_view.state()
+    before, after = (state["graphs"][variant["graph"]]["nodes"] for variant in state["variants"])
+    marks = {(node["op"], node["became"][2]) for node in before}
+    assert {("exp", "pruned"), ("multiply", "folded"), ("tanh", "shared"), ("tanh", "")} <= marks
+    (hoisted,) = [node for node in after if "came" in node]
+    assert hoisted["op"] == "matmul"
+    assert hoisted["came"] == "hoist: this node is the same in every iteration of the while_loop"
+    told = {one["name"]: one["changed"] for one in state["passes"] if "changed" in one}
+    assert [before[index]["op"] for index, _ in told["share"]] == ["multiply", "add", "tanh"]
+    assert all(said.startswith("shared with an earlier ") for _, said in told["share"])
+
+
+def test_functions_are_shown_as_they_run(optimised_view):
+    state = optimised_view.state()
+    called = {}
+    for variant in state["variants"]:
+        (node,) = [node for node in state["graphs"][variant["graph"]]["nodes"] if node["op"] == "call"]
+        called[variant["key"]] = state["graphs"][node["calls"][0][0]]
+    assert "fusions" not in called["traced"]
+    assert called["optimised"]["fusions"] == [{"kind": "elementwise", "nodes": [0, 2, 4]}]
+    assert [node.get("fused") for node in called["optimised"]["nodes"]] == [1, None, 1, None, 1]
+    assert called["traced"]["nodes"][0]["became"] == ["kept; fused into group 1", [0], ""]
+    assert called["optimised"]["nodes"][0]["was"] == [0]
+
+
+def test_fusion_groups_are_in_every_static_form(optimised_view):
+    shown = optimised_view.static()
+    for form in (shown.svg, shown.html, shown.text):
+        assert "fused 1: 4 ops in one go" in form
+    assert "fused 1 (in squashed): 3 ops in one go: tanh, multiply, add" in shown.text
+    assert "as traced: 3 pruned, 1 folded, 3 shared" in shown.text
+    assert all(len(line) <= 80 for line in shown.text.splitlines())
+    traced = limelight_widgets.graph(ll.function(wasteful), which="traced")
+    assert "has not been traced yet" in traced.static().text
+
+
+def test_long_names_can_be_read_in_the_text():
+    @ll.function
+    def a_function_whose_name_is_longer_than_the_column_of_a_table(an_argument_with_a_name_of_this_length):
+        return ll.tanh(an_argument_with_a_name_of_this_length)
+
+    outer = ll.function(lambda x: a_function_whose_name_is_longer_than_the_column_of_a_table(x) * x)
+    outer(ll.ones((3,)))
+    column = [line[7:].split("  ")[0].strip() for line in limelight_widgets.graph(outer).static().text.splitlines()]
+    assert "a_function_whose_name_is_longer_than_the_column_of_a_table" in "".join(column)

@@ -45,7 +45,8 @@ def hoist(graph: Graph) -> tuple[Graph, PassRecord]:
         loop = rewriter.rebuild(node, (*rewriter.inputs(node), *extra))
         functions = plan.functions()
         loop.params = (*functions, *node.params[len(functions) :])
-        reason = f"the {len(copies)} nodes are the same in every iteration of this {node.op}"
+        moved = "this node is" if len(copies) == 1 else f"these {len(copies)} nodes are"
+        reason = f"{moved} the same in every iteration of the {node.op}"
         recorder.note("loop invariant", reason, (), tuple(copies), added=len(copies))
     return recorder.finish(rewriter)
 

@@ -178,6 +178,7 @@ test("finding by word and by field", () => {
   assert.deepEqual(find(state, 0, "line:7"), [3]);
   assert.deepEqual(find(state, 0, "dtype:f32 line:8"), [4]);
   assert.deepEqual(find(state, 0, "call loss"), [4]);
+  assert.deepEqual(find(example("fused"), 0, "fused:1"), [0, 1, 2]);
   assert.deepEqual(find(state, 0, "dtype:i32"), []);
   assert.deepEqual(find(state, 0, "  "), []);
   assert.equal(matcher(""), null);

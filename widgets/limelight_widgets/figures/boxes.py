@@ -42,6 +42,10 @@ def words(state: State, box: Box) -> Words:
     if box.kind == "output":
         name, spec = values(graph)[graph["outputs"][box.index]]
         return _words(name, _output_title(graph, box.index), spec, "output", "")
+    if box.kind == "decision":
+        node = graph["nodes"][box.index]
+        name, spec = values(graph)[node["in"][box.position]]
+        return _words(name, "index" if node["op"] == "switch" else "condition", spec, "decision", at(state, node))
     if box.kind == "group":
         group = graph["groups"][box.index]
         return _words("", group["label"], counted(group["size"], "op"), "group", "")

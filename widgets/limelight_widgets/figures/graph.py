@@ -75,7 +75,7 @@ def _frame(frame: Frame, place: Rectangle) -> str:
 def _box(box: Words, place: Rectangle) -> str:
     middle = place.x + place.width / 2
     title = f"{svg.GLYPH[box.kind]} {box.title}".strip()
-    round_ends = box.kind in {"input", "output", "constant"}
+    round_ends = box.kind in {"input", "output", "constant", "decision"}
     outline = svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height,
         rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind], stroke=svg.EDGE,

@@ -28,6 +28,7 @@ FILL = {
     "effect": "#f7dcea",
     "op": "#ffffff",
     "fused": "#f7f2c4",
+    "decision": "#cfe6f5",
 }
 """Pale tints of the Okabe-Ito colours, on which `INK` has a contrast above 12 to 1; each also has a glyph."""
 
@@ -42,6 +43,7 @@ GLYPH = {
     "effect": "↯",
     "op": "",
     "fused": "◉",
+    "decision": "◇",
 }
 
 

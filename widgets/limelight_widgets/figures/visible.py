@@ -22,13 +22,17 @@ IsOpen = Callable[[str, bool], bool]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A visible box. `kind` is "input", "output", "node" or "group"; `index` counts within graph `graph`."""
+    """A visible box. `kind` is "input", "output", "node" or "group"; `index` counts within graph `graph`.
+
+    A "decision" is what chooses among the functions of an open call: the input at `position` of node `index`.
+    """
 
     name: str
     kind: str
     graph: int
     index: int
     parent: str  # the frame around it, "" for none
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,9 @@ class _Builder:
         if not calls or not self.is_open(name, False) or any(graph in instance.chain for graph, _ in calls):
             return []
         self.picture.frames.append(Frame(name, call_label(node), frame))
+        for position in range(self._decisions(node)):
+            box = Box(f"{name}.d{position}", "decision", instance.graph, index, name, position)
+            self.picture.boxes.append(box)
         inside = []
         for k, (graph, label) in enumerate(calls):
             around = name
@@ -177,6 +184,11 @@ class _Builder:
             inside.append(callee)
         instance.calls[index] = inside
         return inside
+
+    def _decisions(self, node: State) -> int:
+        """How many of a call's first inputs go to none of its functions: they choose among them."""
+        count = len(node.get("in", ()))
+        return max(min(count - len(self.graphs[graph]["inputs"]) for graph, _ in node["calls"]), 0)
 
     def connect(self) -> None:
         """Finds all edges."""
@@ -199,9 +211,10 @@ class _Builder:
         """The boxes that an input of a node ends at: its own, or the inputs of the functions that it calls."""
         if instance.boxes[index]:
             return [instance.boxes[index]]
-        targets = []
+        decides = position < self._decisions(self.graphs[instance.graph]["nodes"][index])
+        targets = [f"{instance.path}n{index}.d{position}"] if decides else []
         for callee in instance.calls[index]:
-            inner = position - max(count - len(self.graphs[callee.graph]["inputs"]), 0)  # a condition comes first
+            inner = position - max(count - len(self.graphs[callee.graph]["inputs"]), 0)
             if inner >= 0:
                 targets.append(f"{callee.path}i{inner}")
         return targets

@@ -4,7 +4,7 @@ import { button, h } from "../dom.js";
 import { counted } from "../format.js";
 import { across, stepsTo } from "./paths.js";
 import { lineKey } from "./source.js";
-import { KINDS, placeOf, titleOf, valuesOf } from "./words.js";
+import { decisionTitle, KINDS, placeOf, titleOf, valuesOf } from "./words.js";
 
 /**
  * @typedef {import("./visible.js").Box} Box
@@ -38,6 +38,12 @@ export function details(state, variant, box, links) {
   if (box.kind === "output") {
     const { name, spec } = valuesOf(graph)[graph.outputs[box.index]];
     return [heading(graph.output_names?.[box.index] ?? "output", "output"), list([["value", `${name}  ${spec}`]])];
+  }
+  if (box.kind === "decision") {
+    const { op, in: inputs = [], calls = [] } = graph.nodes[box.index];
+    const { name, spec } = valuesOf(graph)[inputs[box.position ?? 0]];
+    const among = calls.map(([, label]) => label).join(", ");
+    return [heading(decisionTitle(op), "decision"), list([["value", `${name}  ${spec}`], ["chooses", among]])];
   }
   if (box.kind === "group") {
     const { label, size, kind } = graph.groups[box.index];
@@ -79,6 +85,7 @@ function nodeDetails(state, variant, box, links) {
     ["of", (node.in ?? []).map((value) => `${values[value].name}  ${values[value].spec}`).join("\n") || "no inputs"],
     ["device", node.device || "where its inputs are"],
   ];
+  for (const called of callsOf(state, node)) facts.push(["calls", called]);
   for (const [name, text] of Object.entries(node.attrs ?? {})) facts.push([name, text]);
   if (node.stack?.length) facts.push(["line", breadcrumb(state, node.stack, links)]);
   if (node.became) facts.push(["optimised", fate(state, [variant, "optimised"], box.name, node.became[1], node.became[0], links)]);
@@ -88,6 +95,16 @@ function nodeDetails(state, variant, box, links) {
   const rule = state.rules[node.op];
   if (rule) facts.push(["gradient", h("code", { class: "ll-rule" }, rule)]);
   return [heading(titleOf(node), node.kind), list(facts), ...(box.opens ? [opener(box, links)] : [])];
+}
+
+/** Each function that a node calls: "dense(x f32[8,16]) → f32[8,4], 7 ops". @param {GraphState} state @param {import("./visible.js").GraphNode} node */
+function callsOf(state, node) {
+  return (node.calls ?? []).map(([index, name]) => {
+    const { inputs, outputs, nodes } = state.graphs[index];
+    const values = valuesOf(state.graphs[index]);
+    const given = inputs.map((input) => `${input.name} ${input.spec}`).join(", ");
+    return `${name}(${given}) → ${outputs.map((value) => values[value].spec).join(", ") || "nothing"}, ${counted(nodes.length, "op")}`;
+  });
 }
 
 /** The call stack, innermost first: each place can be chosen. @param {GraphState} state @param {Position[]} stack @param {Links} links */

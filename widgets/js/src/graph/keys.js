@@ -10,6 +10,8 @@ const HELP = [
   ["Enter", "open a group or a nested function; show the line of an op"],
   ["Esc", "close what is around; then leave"],
   ["/  n  N", "find; next match; previous match"],
+  ["op:  line:  dtype:  dev:", "in the search: by op, line of code, type, device"],
+  ["fused:1  was:shared", "in the search: by fusion group, by what passes did (in the traced graph)"],
   ["l", "show the listing of the ops, or the code"],
   ["+  −  f", "zoom in; zoom out; fit"],
   ["drag, Ctrl and wheel", "pan; zoom"],

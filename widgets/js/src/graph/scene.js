@@ -79,7 +79,7 @@ function edgeElement(path, source, target, count) {
 
 /** @param {Box} box @param {Words} words @param {Rectangle} place @param {Actions} actions */
 function boxElement(box, { title, detail, kind, full, mark }, { x, y, width, height }, actions) {
-  const round = kind === "input" || kind === "output" || kind === "constant";
+  const round = kind === "input" || kind === "decision" || kind === "output" || kind === "constant";
   const { opens } = box;
   const where = actions.where(box);
   const label = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];

@@ -1,4 +1,5 @@
-// Finding nodes: `matmul`, `op:matmul`, `dtype:f32`, `line:7`, `dev:gpu`, and several of them together.
+// Finding nodes: `matmul`, `op:matmul`, `dtype:f32`, `line:7`, `dev:gpu`, `fused:2`, `was:shared`, and several of them
+// together.
 
 import { callLabel } from "./visible.js";
 
@@ -13,6 +14,8 @@ const FIELDS = {
   dtype: (node, text) => (node.out ?? []).some((spec) => spec.toLowerCase().startsWith(text)),
   line: (node, text) => (node.stack ?? []).some(([, line]) => String(line) === text),
   dev: (node, text) => (node.device ?? "").toLowerCase().includes(text),
+  fused: (node, text) => String(node.fused ?? "") === text,
+  was: (node, text) => (node.became?.[0] ?? node.came ?? "").toLowerCase().includes(text),
 };
 
 /**

@@ -23,8 +23,10 @@
  * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
  *
  * @typedef {object} Box
- * @property {string} name @property {"input" | "output" | "node" | "group"} kind
+ * @property {string} name
+ * @property {"input" | "output" | "node" | "group" | "decision"} kind a decision is what chooses among the functions of an open call
  * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
+ * @property {number} [position] of a decision among the inputs of its node
  * @property {boolean} [opens] whether there is something inside to show
  *
  * @typedef {object} Frame an open group or call, or a fusion group
@@ -185,6 +187,9 @@ class Builder {
     const calls = node.calls ?? [];
     if (!calls.length || !this.isOpen(name, false) || recursive(instance, node)) return [];
     this.picture.frames.push({ name, label: callLabel(node), parent: frame });
+    for (let position = 0; position < this.decisions(node); position++) {
+      this.picture.boxes.push({ name: `${name}.d${position}`, kind: "decision", graph: instance.graph, index, parent: name, position });
+    }
     const inside = calls.map(([graph, label], k) => {
       let around = name;
       if (calls.length > 1) {
@@ -195,6 +200,11 @@ class Builder {
     });
     instance.calls.set(index, inside);
     return inside;
+  }
+
+  /** How many of a call's first inputs go to none of its functions: they choose among them. @param {GraphNode} node */
+  decisions(node) {
+    return Math.max(Math.min(...(node.calls ?? []).map(([graph]) => (node.in?.length ?? 0) - this.graphs[graph].inputs.length)), 0);
   }
 
   connect() {
@@ -225,9 +235,10 @@ class Builder {
   /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
   targets(instance, index, position, count) {
     if (instance.boxes[index]) return [instance.boxes[index]];
-    const targets = [];
+    const decides = position < this.decisions(this.graphs[instance.graph].nodes[index]);
+    const targets = decides ? [`${instance.path}n${index}.d${position}`] : [];
     for (const callee of instance.calls.get(index) ?? []) {
-      const inner = position - Math.max(count - this.graphs[callee.graph].inputs.length, 0); // a condition comes first
+      const inner = position - Math.max(count - this.graphs[callee.graph].inputs.length, 0);
       if (inner >= 0) targets.push(`${callee.path}i${inner}`);
     }
     return targets;

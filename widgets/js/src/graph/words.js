@@ -34,11 +34,12 @@ const DETAIL_CHARACTER = 6.1;
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
+  decision: "◇",
 });
 
 export const KINDS = /** @type {Record<string, string>} */ ({
   input: "input", output: "output", constant: "constant", variable: "variable access", call: "nested function",
-  group: "group of ops", random: "random op", effect: "op with an effect", op: "op",
+  group: "group of ops", decision: "decision", random: "random op", effect: "op with an effect", op: "op",
 });
 
 /** @param {GraphState} state @param {Box} box @returns {Words} */
@@ -51,6 +52,10 @@ export function wordsOf(state, box) {
   if (box.kind === "output") {
     const title = graph.output_names?.[box.index] ?? (graph.outputs.length === 1 ? "output" : `output ${box.index}`);
     return words(title, valuesOf(graph)[graph.outputs[box.index]].spec, "output");
+  }
+  if (box.kind === "decision") {
+    const { op, in: inputs = [] } = graph.nodes[box.index];
+    return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
   }
   if (box.kind === "group") {
     const { label, size } = graph.groups[box.index];
@@ -83,6 +88,11 @@ export function valuesOf(graph) {
   return values;
 }
 
+/** @param {string} op what decides in a call of that op */
+export function decisionTitle(op) {
+  return op === "switch" ? "index" : "condition";
+}
+
 /** @param {GraphNode} node */
 export function titleOf(node) {
   if (node.kind === "call") return callLabel(node);
@@ -98,7 +108,7 @@ export function placeOf(state, position) {
 /** The positions of every node that a box stands for, its callees' included. @param {GraphState} state @param {Box} box */
 export function positionsOf(state, box) {
   const graph = state.graphs[box.graph];
-  if (box.kind === "input" || box.kind === "output") return [];
+  if (box.kind === "input" || box.kind === "output" || box.kind === "decision") return [];
   if (box.kind === "node") return deepPositions(state, box.graph, [box.index]);
   const inside = membersOf(graph, box.index);
   return deepPositions(state, box.graph, inside);
