@@ -66,3 +66,83 @@ def test_167_a_function_over_a_bound_method_of_a_function():
     with ll.GradientTape() as tape:
         y = ll.sum(again(x))
     assert tape.gradient(y, model.w).item() == 3.0
+
+
+def in_cond(f):
+    return lambda v: ll.cond(v > 0, lambda: f(v), lambda: f(v))
+
+
+def in_while_loop(f):
+    return lambda v: ll.while_loop(lambda i, a: i < 1, lambda i, a: (i + 1, f(a)), (ll.constant(0), v))[1]
+
+
+def in_scan(f):
+    return lambda v: ll.scan(lambda c, _: (f(c), c), v, ll.ones((1,)))[0]
+
+
+def vectorized(f):
+    return lambda v: ll.vectorize(f)(ll.reshape(v, (1,)))[0]
+
+
+def pushed(f):
+    def slope(v):
+        with ll.ForwardAccumulator(v, ll.ones_like(v)) as accumulator:
+            y = f(v)
+        return accumulator.jvp(y)
+
+    return slope
+
+
+def pulled(f):
+    def slope(v):
+        with ll.GradientTape() as tape:
+            tape.watch(v)
+            y = f(v)
+        return tape.gradient(y, v)
+
+    return slope
+
+
+def of_its_own_rule(f):
+    @ll.custom_gradient
+    def ruled(v):
+        def grad(dy, variables=None):
+            slope = dy * pulled(f)(v)
+            return (slope, [ll.zeros(())] * len(variables)) if variables else slope
+
+        return f(v), grad
+
+    return ruled
+
+
+WRAPPED = {
+    "function": (ll.function, 0),
+    "autograph": (lambda f: ll.function(f, autograph=True), 0),
+    "cond": (in_cond, 0),
+    "while_loop": (in_while_loop, 0),
+    "scan": (in_scan, 0),
+    "vectorize": (vectorized, 0),
+    "recompute_grad": (ll.recompute_grad, 0),
+    "custom_gradient": (of_its_own_rule, 0),
+    "tape": (pulled, 1),
+    "accumulator": (pushed, 1),
+}
+weight = ll.Variable(3.0)
+
+
+@ll.function
+def staged_cube(v):
+    return weight * v * v * v
+
+
+@pytest.mark.parametrize("outer", list(WRAPPED))
+@pytest.mark.parametrize("inner", list(WRAPPED))
+def test_167_transformations_nest_in_any_order(inner, outer):
+    wanted = [24.0, 36.0, 36.0, 18.0]  # 3 v ** 3 and its derivatives
+    v = ll.constant(2.0)
+    for fn in (staged_cube, lambda a: weight * a * a * a):
+        wrapped = WRAPPED[outer][0](WRAPPED[inner][0](fn))
+        order = WRAPPED[outer][1] + WRAPPED[inner][1]
+        assert wrapped(v).item() == wanted[order]
+        assert ll.function(wrapped)(v).item() == wanted[order]
+        assert pulled(wrapped)(v).item() == wanted[order + 1]
