@@ -145,6 +145,23 @@ def test_016_zero_iterations_return_values_that_are_their_own() -> None:
     assert kept.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_016_a_loop_hands_back_no_tensor_that_it_was_given(stage: Callable[..., Any]) -> None:
+    def never(a: Any) -> Any:
+        return ll.while_loop(lambda i, v: i < 0, lambda i, v: (i + 1, v * 2), (ll.constant(0), a))[1]
+
+    def handed_on(a: Any) -> Any:
+        return ll.scan(lambda c, row: (c, row), a, ll.ones((2,)))[0]
+
+    x = ll.constant(2.0)
+    for loop in (never, handed_on):
+        y = stage(loop)(x)
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            z = x * y
+        assert tape.gradient(z, x).item() == 2.0
+
+
 # 17 Loop invariants
 
 

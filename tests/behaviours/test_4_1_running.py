@@ -197,6 +197,33 @@ def test_023_errors_at_run_time_are_not_sticky() -> None:
     assert f.trace_count == 1
 
 
+def test_023_what_was_assigned_before_the_failing_op_is_reported() -> None:
+    count, later = ll.Variable(0.0, name="count"), ll.Variable(0.0, name="later")
+
+    @ll.function
+    def inner(i: Any) -> Any:
+        count.assign_add(1.0)
+        taken = ll.take(ll.constant([10.0, 20.0]), i, axis=0)
+        later.assign(taken)
+        return taken
+
+    @ll.function
+    def outer(i: Any) -> Any:
+        ll.random.normal(())  # the state of a generator is nobody's variable
+        return inner(i) * 2
+
+    with pytest.raises(RunError) as caught:
+        inner(ll.constant(5))
+    assert str(caught.value).endswith("; assigned before that, which stands: `count`")
+    with pytest.raises(RunError) as caught:
+        outer(ll.constant(5))
+    assert str(caught.value).count("which stands: `count`") == 1
+    assert (count.numpy(), later.numpy()) == (2.0, 0.0)
+    with pytest.raises(RunError) as caught:
+        ll.function(lambda i: ll.take(ll.constant([1.0]), i, axis=0))(ll.constant(5))
+    assert "stands" not in str(caught.value)
+
+
 # 24 Errors at run time point at the user's code
 
 
