@@ -255,7 +255,7 @@ def test_050_a_tensor_that_can_only_be_named_is_refused(stage: Function) -> None
     assert gradient(stage(lambda x: f(x, scale=2.0)), x)[0].item() == 10.0
     with pytest.raises(ArgumentError, match="keyword `scale`"):
         stage(lambda x: f(x, scale=x))(x)
-    with pytest.raises(TypeError, match="missing a required .*argument: 'scale'"):
+    with pytest.raises(TypeError, match=r"missing a required .*argument: 'scale'"):
         stage(lambda x: f(x, factor=2.0))(x)
 
 
