@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 import limelight as ll  # noqa: F401  # registers the ops
 from limelight import dtypes
 from limelight.executors import emit, plan
+from limelight.executors.cheaper import cheaper
+from limelight.executors.kernels import Formulas, plain
 from limelight.graph import Graph, Node, Value, parse
-from limelight.registry import Op
+from limelight.registry import Op, all_ops, get
 from limelight.spec import TensorSpec
 
 
@@ -21,8 +24,12 @@ def reuses(*lines: str, inputs: str = "  input %0: f32[3]  x\n") -> list[str]:
     found = []
     for line in run.source.split("\n"):
         target, _, call = line.strip().partition(" = ")
-        if call.partition(";")[0].endswith((f", {target})", f"out={target})")) and target.startswith("v"):
-            found.append(call.partition("(")[0])
+        op, _, arguments = call.partition(";")[0].rstrip(")").partition("(")
+        words = arguments.split(", ")
+        if op not in all_ops():
+            continue
+        if f"out={target}" in words or (words[-1] == target and len(words) == len(get(op).operands) + 1):
+            found.append(op)
     return found
 
 
@@ -141,6 +148,30 @@ def test_unknown_sizes_that_are_the_same_for_sure() -> None:
     assert reuses(*through, inputs=UNKNOWN) == ["exp", "multiply"]
 
 
+def test_operands_of_size_one_have_no_say_in_unknown_sizes() -> None:
+    inputs = UNKNOWN.replace("f32[3]  b", "f32[1,3]  b")
+    lines = ["%3: f32[?,3] = tanh(%0)", "%4: f32[?,3] = add(%2, %3)", "return %4"]
+    assert reuses(*lines, inputs=inputs) == ["add"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "%3: f32[?,3] = add(%2, %0)",
+            "%4: f32[?,3] = add(%2, %1)",
+            "%5: f32[?,3] = multiply(%3, %4)",
+        ],
+        ["%3: f32[?,3] = concat(%0, %0)  {axis=0}", "%4: f32[?,3] = tanh(%0)", "%5: f32[?,3] = multiply(%4, %3)"],
+        ["%3: f32[?,3] = multiply(%0, %1)", "%4: f32[?,3] = tanh(%0)", "%5: f32[?,3] = multiply(%4, %3)"],
+    ],
+)
+def test_unknown_sizes_that_only_look_the_same(lines: list[str]) -> None:
+    assert reuses(*lines, "return %5", inputs=UNKNOWN) == []
+    run = plan.build(parse("graph g\n" + UNKNOWN + "".join(f"  {line}\n" for line in [*lines, "return %5"])))
+    assert run(np.ones((1, 3), np.float32), np.ones((2, 3), np.float32), np.ones(3, np.float32))[0].shape == (2, 3)
+
+
 def test_unknown_sizes_that_may_differ() -> None:
     lines = ["%3: f32[?,3] = tanh(%0)", "%4: f32[?,3] = add(%3, %1)", "return %4"]
     assert reuses(*lines, inputs=UNKNOWN) == []
@@ -170,3 +201,27 @@ def test_values_go_at_their_last_use_in_plans_of_several_parts(monkeypatch: pyte
     plan.build(Graph("g", [x], nodes, nodes[-1].outputs))(np.ones(3, dtype=np.float32))
     last = [j + 4 if j + 4 < 8 else j + 1 for j in range(8)]
     assert alive == [[j for j in range(i) if last[j] >= i] for i in range(8)]
+
+
+def test_what_a_kernel_is_written_as() -> None:
+    """Only what is known to be new and elementwise is written over or into."""
+    assert [plain(f).fresh for f in (np.where, np.take, np.reshape, np.broadcast_to, np.flip)] == [True, True] + [
+        False
+    ] * 3
+    assert [(plain(f).elementwise, plain(f).fresh) for f in (np.tanh, np.matmul, np.modf)] == [
+        (True, True),
+        (False, True),
+        (False, True),
+    ]
+    assert [plain(f).out for f in (np.maximum, np.minimum, np.add)] == ["out=", "out=", ""]
+    whole, named = functools.partial(np.full, 3), functools.partial(np.full, fill_value=1)
+    assert (plain(whole).kernel, plain(whole).first) == (np.full, (3,))
+    assert (plain(named).kernel, plain(named).first) == (named, ())
+
+
+def test_only_the_libraries_own_ops_are_known_by_name() -> None:
+    """An op of somebody's that has the name of one of ours may hand on its operand."""
+    impostor = Op("softmax", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x, why_no_gradient="a test")
+    x = Value(TensorSpec((3,)))
+    assert not Formulas(cheaper).of(Node(impostor, (x,), (), [x.spec]), "numpy").fresh
+    assert Formulas(cheaper).of(Node(get("softmax"), (x,), (-1,), [x.spec]), "numpy").fresh

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight import devices
 from limelight.graph import Graph, Node
+from limelight.graph.build import Rewriter
 from limelight.optimise import optimise
 from limelight.optimise.hoist import hoist
 
@@ -153,3 +155,34 @@ def test_nested_loops_hand_out_what_is_invariant_for_both() -> None:
     graph = traced(repeated(inner), X, W)
     expected = results(graph, [X, W])[0][0]
     np.testing.assert_allclose(results(optimise(graph, check=True).graph, [X, W])[0][0], expected, rtol=1e-6)
+
+
+def on_cpu0(node: Node, params: tuple[Any, ...] | None = None) -> Node:
+    specs = [value.spec for value in node.outputs]
+    return Node(node.op, node.inputs, params or node.params, specs, device=devices.find("CPU:0"), after=node.after)
+
+
+def test_loops_and_literals_that_somebody_has_placed_stay() -> None:
+    graph = traced(repeated(lambda y, w: y @ ll.exp(w)), X, W)
+    placed = on_cpu0(graph.nodes[-1])
+    outputs = [placed.outputs[value.index] for value in graph.outputs]
+    assert (
+        check(hoist, Graph("g", graph.inputs, [*graph.nodes[:-1], placed], outputs, n_captures=graph.n_captures))[
+            1
+        ].changes
+        == []
+    )
+    graph = traced(repeated(lambda y, w: y + ll.sum(ll.exp(w) * ll.constant([2.0, 3.0, 4.0]), 0)), X, W)
+    (loop,) = loops(graph)
+    body = loop.params[1].graph
+    assert "multiply" in ops(check(hoist, graph)[0])
+    literal = next(node for node in body.nodes if node.op == "constant" and node.outputs[0].spec.shape == (3,))
+    rewriter = Rewriter(body)
+    for node in body.nodes:
+        if node is literal:
+            rewriter.nodes.append(on_cpu0(node))
+            rewriter.replace(node, rewriter.nodes[-1].outputs)
+        else:
+            rewriter.keep(node)
+    loop.params = (loop.params[0], loop.params[1].with_graph(rewriter.finish()), *loop.params[2:])
+    assert "multiply" not in ops(check(hoist, graph)[0])

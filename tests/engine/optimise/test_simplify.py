@@ -14,6 +14,7 @@ from limelight.graph import Graph, Node, Value, parse
 from limelight.graph.build import Rewriter
 from limelight.optimise import algebra, rounding, views
 from limelight.optimise.prune import prune
+from limelight.optimise.rewriting import Found, rewrite
 from limelight.optimise.share import share
 from limelight.optimise.simplify import simplify, simplify_exactly
 from limelight.registry import get
@@ -275,7 +276,6 @@ def test_every_rule_has_a_case() -> None:
 
         return noted
 
-    from limelight.optimise.rewriting import rewrite
     from limelight.optimise.simplify import _together
 
     table = _together(*TABLES)
@@ -356,3 +356,19 @@ def test_new_nodes_know_the_sizes_that_vectors_of_sizes_hold() -> None:
     like = Node(get("tanh"), (x,), (), [x.spec])
     made = Rewriter(Graph("g", [x], [], [])).add(like, get("shape_of"), (x,), ())
     assert made.outputs[0].spec.content == (None, 3)
+
+
+def test_rules_that_find_nothing_leave_nothing_behind() -> None:
+    def hesitant(scene: Any, node: Node, inputs: Any) -> None:
+        scene.add("exp", scene.add("negative", inputs[0]))
+
+    def mistaken(scene: Any, node: Node, inputs: Any) -> Found:
+        return Found("mistaken", "another shape", scene.add("expand_dims", inputs[0], params=(0,)))
+
+    def decided(scene: Any, node: Node, inputs: Any) -> Found:
+        return Found("decided", "for a test", scene.add("sin", inputs[0]))
+
+    text = body("%1: f32[8] = tanh(%0)", "%2: f32[8] = cos(%1)", "return %2", inputs=X8)
+    better, record = run(lambda graph: rewrite("r", graph, {"tanh": [hesitant, mistaken, decided]}), text)
+    assert ops(better) == ["sin", "cos"]
+    assert (record.removed, record.added, [change.rule for change in record.changes]) == (1, 1, ["decided"])

@@ -53,6 +53,7 @@ def test_sums_of_products_are_one_product(n: int, sign: int, stacked: bool) -> N
     assert left.count("matmul") == (1 if stacked else n)
     assert left.count("concat") == (2 if stacked else 0)
     assert bool(record.changes) == stacked
+    assert "negative" not in left, "something is there to subtract from"
     if stacked:
         assert len(record.changes[0].old) == 2 * n, "n products, n additions"
         assert len(record.changes[0].new) > 2
