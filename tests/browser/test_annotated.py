@@ -125,3 +125,25 @@ def test_the_trace_cache_answers(open_cells, picture) -> None:
     picture(page, "cache-answers-light")
     set_theme(page, DARK)
     picture(page, "cache-answers-dark")
+
+
+def test_each_line_has_a_word_and_a_list_says_what_stands_beneath(open_cells, picture) -> None:
+    page = open_cells(
+        SETUP,
+        "%%stage step -a opt,plan --autograph\nwith ll.GradientTape() as tape:\n    y = ll.where(\n        x > 0,\n"
+        "        ll.sqrt(x),\n        0.0,\n    )\n    total = ll.sum(y)\nslope = tape.gradient(total, x)\n"
+        "if total > 1:\n    total = total / 2\nelse:\n    total = total + ll.ones([]) * 2\ntotal",
+    )
+    run_all(page)
+    shown, _ = drawn(page, 1)
+    words = {2: "○ trace-time only", 3: "◉ fused, group 1", 5: "◉ fused", 7: "◉ fused", 9: "○ trace-time only"}
+    words |= {10: "● staged", 12: "● staged", 14: "▸ result"}
+    for line, word in words.items():
+        expect(row(shown, line)).to_contain_text(word)
+    expect(row(shown, 9)).to_contain_text("⚠ gradient: `total` has no gradient for `x`: `x` was never watched")
+    expect(row(shown, 5)).to_contain_text("sqrt(")
+    expect(row(shown, 5)).to_contain_text("plan")
+    expect(shown).not_to_contain_text("what happened")
+    picture(cell(page, 1), "annotated-plan-light")
+    set_theme(page, DARK)
+    picture(cell(page, 1), "annotated-plan-dark")
