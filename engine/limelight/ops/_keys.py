@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from limelight import shapes
-from limelight.errors import ArgumentError, AxisError
+from limelight.errors import ArgumentError, AxisError, OutOfBoundsError
 from limelight.shapes import Shape
 
 Key = tuple[Any, ...]
@@ -76,6 +76,25 @@ def basic_shape(op: str, shape: Shape, key: Key) -> Shape:
             _check_position(op, shape, axis, part)
         axis += 1
     return (*found, *shape[axis:])
+
+
+def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
+    """The shape of `x[key]` for a key with marks, of whose positions some may be known, from literals."""
+    found = basic_shape("slice", shape, key)
+    try:
+        return found if content is None else basic_shape("slice", shape, partly_filled(key, content))
+    except AxisError as error:
+        raise OutOfBoundsError(*error.args) from None
+
+
+def within(shape: Shape, axis: int, position: Any) -> Any:
+    """A position that a tensor has told, which must exist; raises OutOfBoundsError, as an op does when it runs."""
+    size = shape[axis] if axis < len(shape) else None
+    if size is not None and type(position) is int and not -size <= position < size:
+        raise OutOfBoundsError(
+            f"slice: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}"
+        )
+    return position
 
 
 def array_shape(op: str, shape: Shape, key: Key, indices: Shape) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -23,21 +24,32 @@ Lifter = Callable[[Any], Any]
 def lifted(tracer: Tracer, leaves: list[Any], outer: Lifter | None, given: Any) -> Any:
     """The value of a tensor of `tracer`'s trace, computed from `leaves`, the arguments of the call that is traced.
 
-    `outer` does the same for the trace around. Only what the tensor depends on is run, and nothing with an effect: the
-    function itself runs afterwards. A function is called outside the trace, or in it where it uses the arguments of
-    what is traced. Raises SymbolicValueError where that cannot be done.
+    Or of a branch or body that is traced within it. `outer` does the same for the trace around. Only what the tensor
+    depends on is run, and nothing with an effect: the function itself runs afterwards. A function is called outside the
+    trace, or in it where it uses the arguments of what is traced. Raises SymbolicValueError where that cannot be done.
     """
     symbolic = _called(given) if callable(given) else given
     if not isinstance(symbolic, SymbolicTensor):
         return symbolic
-    if symbolic._tracer is not tracer:
-        if outer is None:
-            raise SymbolicValueError(
-                f"the initial value of a variable is computed inside {symbolic._tracer.name!r}, a branch or a loop "
-                "body, whose values do not exist yet; create the variable before it, or compute the value outside"
-            )
-        return outer(symbolic)
-    arguments: list[Any] = [x for x in leaves if isinstance(x, (Tensor, Variable))]
+    if symbolic._tracer is tracer:
+        return _computed(tracer, [x for x in leaves if isinstance(x, (Tensor, Variable))], outer, symbolic)
+    if _is_within(symbolic._tracer, tracer):
+        return _computed(symbolic._tracer, [], functools.partial(lifted, tracer, leaves, outer), symbolic)
+    if outer is None:
+        raise SymbolicValueError(
+            f"the initial value of a variable is computed inside {symbolic._tracer.name!r}, a branch or a loop "
+            "body, whose values do not exist yet; create the variable before it, or compute the value outside"
+        )
+    return outer(symbolic)
+
+
+def _is_within(inner: Tracer, outer: Tracer) -> bool:
+    """Whether a trace goes on inside another one: of a branch, say."""
+    stack = dispatch.stack()
+    return inner in stack and outer in stack and stack.index(inner) > stack.index(outer)
+
+
+def _computed(tracer: Tracer, arguments: list[Any], outer: Lifter | None, symbolic: SymbolicTensor) -> Tensor:
     if len(arguments) != len(tracer.inputs):
         arguments = [None] * len(tracer.inputs)
     graph = _without_effects(tracer.finish([symbolic]))
@@ -66,7 +78,8 @@ def _value(x: Any, tracer: Tracer, outer: Lifter | None) -> Any:
     if x is None or (isinstance(x, SymbolicTensor) and outer is None):
         raise SymbolicValueError(
             f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
-            "call the function with real tensors first, or make the initial value a function without arguments"
+            "call the function with real tensors first (in the body of a loop: create the variable before the loop), "
+            "or make the initial value a function without arguments"
         )
     return outer(x) if isinstance(x, SymbolicTensor) and outer else x
 

@@ -182,6 +182,14 @@ def test_an_index_out_of_bounds_is_named_with_its_position(case):
         ll.take(X, ll.constant([[0, 1], [-4, 1]]))
 
 
+def test_a_position_that_a_tensor_tells_is_an_index_at_run_time():
+    parts = lambda x, i: x[i], lambda x, i: x[0, i], lambda x, i: x[ll.constant(7)], lambda x, i: x.at[i].set(0.0)
+    for part in parts:
+        for run in (part, ll.function(part)):
+            with pytest.raises(OutOfBoundsError, match="index 7 is out of bounds for axis"):
+                run(X, ll.constant(7))
+
+
 REFUSED = {
     "shape of updates": (lambda: X.at[0].set(ll.ones(3)), ShapeError, r"index_update.*\(2,\).*\(3,\)"),
     "wider updates": (lambda: X.at[0].set(ll.ones((2, 2))), ShapeError, "do not broadcast to the part"),

@@ -58,3 +58,47 @@ def test_an_initial_value_that_depends_on_an_argument_without_a_value_is_refused
     made.clear()
     inner.clear_cache()
     assert outer(ll.ones(2)).tolist() == [8.0, 8.0]
+
+
+@pytest.mark.parametrize(
+    ("initial", "wanted"),
+    [
+        (lambda x, y: ll.zeros((2,)) + 3.0, [3.0, 3.0]),
+        (lambda x, y: ll.random.Generator(1).uniform((2,)) * 0.0 + 3.0, [3.0, 3.0]),
+        (lambda x, y: x * 2.0, [2.0, 4.0]),
+        (lambda x, y: y + x, [2.0, 4.0]),
+    ],
+)
+def test_a_branch_computes_the_initial_value_of_what_it_creates(initial: Any, wanted: list[float]) -> None:
+    made: list[ll.Variable] = []
+
+    @ll.function
+    def f(x: Any) -> Any:
+        y = x * 1.0
+
+        def inner() -> Any:
+            if not made:
+                made.append(ll.Variable(initial(x, y)))
+            return y * made[0]
+
+        return ll.cond(ll.sum(x) > 0, lambda: ll.cond(ll.sum(x) > 1, inner, lambda: x), lambda: x)
+
+    assert f(ll.constant([1.0, 2.0])).tolist() == [wanted[0], 2 * wanted[1]]
+    assert f(ll.constant([1.0, -2.0])).tolist() == [1.0, -2.0]
+    assert made[0].tolist() == wanted
+
+
+def test_a_body_cannot_compute_an_initial_value_from_a_loop_variable() -> None:
+    made: list[ll.Variable] = []
+
+    @ll.function
+    def f(x: Any) -> Any:
+        def body(c: Any, _: Any) -> Any:
+            if not made:
+                made.append(ll.Variable(c * 2.0))
+            return c * made[0], None
+
+        return ll.scan(body, x, length=2)[0]
+
+    with pytest.raises(SymbolicValueError, match=r"argument of 'body' that has no value yet.*before the loop"):
+        f(ll.ones(2))
