@@ -35,9 +35,10 @@ def with_branches(attrs: tuple[Any, ...], branches: Sequence[Any]) -> tuple[Any,
 
 
 class Pairs(NamedTuple):
-    """The forward/backward pairs of all branches."""
+    """The forward/backward pairs of all branches, and which outputs of each stand empty."""
 
     each: tuple[Pair, ...]
+    blanks: tuple[frozenset[int], ...]
 
     @property
     def n_outputs(self) -> int:
@@ -105,7 +106,7 @@ def _blank_param(spec: Spec) -> Any:
 def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     watched = watched_mask(inputs[1:])
     branches = branches_of(attrs)
-    pairs = Pairs(tuple([pair_of(branch, watched) for branch in branches]))
+    pairs = Pairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
     if not any(pairs.connected):
         return None
     n = pairs.n_outputs
@@ -121,12 +122,12 @@ def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...])
 
 def _pull(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
     pairs, decides, *residuals, sizes = saved
-    seeds = g[: pairs.n_outputs]
-    given = tuple(s is not None for s in seeds)
     halves: list[tuple[GraphFunction, tuple[int, ...], tuple[Any, ...]]] = []
-    for pair, kept in zip(pairs.each, residuals, strict=True):
+    for pair, kept, blanks in zip(pairs.each, residuals, pairs.blanks, strict=True):
         wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
-        halves.append((*pair.backward(wanted, given), (*kept, *[s for s in seeds if s is not None])))
+        seeds = [None if j in blanks else seed for j, seed in enumerate(g[: pairs.n_outputs])]
+        backward = pair.backward(wanted, tuple(seed is not None for seed in seeds))
+        halves.append((*backward, (*kept, *[seed for seed in seeds if seed is not None])))
     look_up(sizes)
     targets = sorted({i for _, found, _ in halves for i in found})
     results: list[Any] = [None] * len(needed)
