@@ -63,6 +63,10 @@ def test_135_an_object_may_have_a_key_of_its_own() -> None:
     assert f.trace_count == 1
     f(x, Setting(2.0, "one"))
     assert f.trace_count == 2
+    assert "  setting: = Setting (2, None)  (by its own key)\n" in f.trace_cache[0].full_signature
+    other = ll.Module()
+    by_identity = ll.function(lambda v, *, setting: v).get_concrete_function(x, setting=other)
+    assert "  setting: = Module object  (keyword only, by identity)\n" in by_identity.full_signature
     with pytest.raises(SignatureError, match=r"`setting`: __limelight_key__ of a Setting returned a list; it must"):
         f(x, Setting.__new__(type("Setting", (), {"__limelight_key__": lambda self: [1]})))
 

@@ -30,7 +30,8 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
 
     Use as a decorator. Each new signature of arguments (tensors by dtype and shape, plain Python values by type and
-    value, other objects by identity) is traced once; Python side effects happen then and only then.
+    value, other objects by identity, or by what their method `__limelight_key__` returns) is traced once; Python side
+    effects happen then and only then.
 
     `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
     None. `reduce_retracing`: after a second shape, trace for unknown sizes. `run_eagerly`: run the Python code on every

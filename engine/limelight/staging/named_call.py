@@ -116,6 +116,13 @@ def _value(part: tuple[Any, ...]) -> Any:
     return _BOUND if is_words(part) else part[2]
 
 
+def _rule(part: tuple[Any, ...]) -> str:
+    """By what a plain argument or an object is found, where the words for it do not show that it is the value."""
+    if part[0] == "object":
+        return "by identity"
+    return "by its own key" if part[0] == "value" and hasattr(part[1], "__limelight_key__") else ""
+
+
 def in_full(entry: Any, signature: Signature) -> str:
     """A trace's signature on several lines: parameters with their kinds, values of the result, captures."""
     lines = [f"{entry.name}("]
@@ -124,7 +131,8 @@ def in_full(entry: Any, signature: Signature) -> str:
         parameter = signature.inspected.parameters.get(root)
         kind = _KINDS[parameter.kind] if parameter is not None else ""
         bound = "" if part[0] in ("tensor", "variable") else "= "
-        lines.append(f"  {path}: {bound}{describe_part(part)}" + (f"  ({kind})" if kind else ""))
+        said = ", ".join([word for word in (kind, _rule(part)) if word])
+        lines.append(f"  {path}: {bound}{describe_part(part)}" + (f"  ({said})" if said else ""))
     lines.append(f") -> {entry.returns}")
     names = entry.graph.input_names[len(entry.graph.arguments) :]
     lines += [f"  captures {name}: {v.spec}" for name, v in zip(names, entry.graph.captures, strict=True)]
