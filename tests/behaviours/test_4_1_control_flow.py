@@ -165,6 +165,19 @@ def test_016_a_loop_hands_back_no_tensor_that_it_was_given(stage: Callable[..., 
 # 17 Loop invariants
 
 
+def test_017_invariants_may_have_the_structure_of_the_variables() -> None:
+    def doubled(invariants: Any) -> Any:
+        def body(s: Any, i: Any) -> Any:
+            return {"t": ll.concat([s["t"], s["t"]])}, i + 1
+
+        return ll.while_loop(lambda s, i: i < 3, body, [{"t": ll.ones((2,))}, 0], shape_invariants=invariants)[0]["t"]
+
+    for invariants in ([(None,), ()], ({"t": (None,)}, ())):
+        assert ll.function(lambda given=invariants: doubled(given))().shape == (16,)
+    with pytest.raises(ControlFlowError, match=r"`shape_invariants\[0\]` must have the structure {t: \*}, got {u: \*}"):
+        doubled([{"u": (None,)}, ()])
+
+
 @pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
 def test_017_a_body_that_changes_a_variable_is_refused_by_name(stage: Callable[..., Any]) -> None:
     def dtype(a: Any) -> Any:

@@ -32,7 +32,8 @@ def while_loop(
 
     `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
     The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
-    `shape_invariants`, a list of shapes for the leaves with None for sizes that change, relaxes that. Differentiable:
+    `shape_invariants`, shapes for the leaves in a list or in the structure of `loop_vars`, with None for sizes that
+    change, relaxes that. Differentiable:
     what the backward pass needs of each iteration is stacked, what does not change is kept once, and
     `GradientTape.saved_bytes` says how much that is. Less is kept with `ll.recompute_grad` around the body, which
     computes it again. With `back_prop=False` nothing is, and
@@ -53,7 +54,7 @@ def while_loop(
     leaves, structure = nest.flatten(loop_vars)
     leaves = [as_tensor(x) for x in leaves]
     names = nest.paths(structure, "loop_vars")
-    loop = Loop(cond, body, structure, _kept_specs(leaves, shape_invariants, names), names)
+    loop = Loop(cond, body, structure, _kept_specs(leaves, _flat(shape_invariants, structure), names), names)
     limit = _limit(maximum_iterations)
     return loop.repeat(leaves, limit, back_prop)
 
@@ -154,6 +155,17 @@ class Loop(NamedTuple):
                 "shape_invariants=[(None, ...), ...]"
             )
         return x
+
+
+def _flat(invariants: Any, structure: nest.Structure) -> Any:
+    """Shape invariants in the structure of the loop variables as a list of them, one for each leaf."""
+    if not isinstance(invariants, (tuple, list)) or len(invariants) == structure.n_leaves or structure.is_flat:
+        return invariants
+    given = list(invariants) if structure.kind is list else tuple(invariants)
+    try:
+        return nest.flatten_like(structure, given, "shape_invariants")
+    except ArgumentError as error:
+        raise ControlFlowError(f"while_loop: {error.bare}, or one shape for each of its leaves") from None
 
 
 def _kept_specs(leaves: Sequence[Tensor], invariants: Any, names: Sequence[str]) -> list[TensorSpec]:
