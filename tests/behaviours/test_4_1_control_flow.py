@@ -174,8 +174,8 @@ def test_017_invariants_may_have_the_structure_of_the_variables() -> None:
 
     for invariants in ([(None,), ()], ({"t": (None,)}, ())):
         assert ll.function(lambda given=invariants: doubled(given))().shape == (16,)
-    with pytest.raises(ControlFlowError, match=r"`shape_invariants\[0\]` must have the structure {t: \*}, got {u: \*}"):
-        doubled([{"u": (None,)}, ()])
+    with pytest.raises(ControlFlowError, match=r"`shape_invariants` must have the structure .*, or one shape for each"):
+        doubled([{"t": (None,)}, (), ()])
 
 
 @pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])

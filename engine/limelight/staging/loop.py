@@ -159,12 +159,14 @@ class Loop(NamedTuple):
 
 def _flat(invariants: Any, structure: nest.Structure) -> Any:
     """Shape invariants in the structure of the loop variables as a list of them, one for each leaf."""
-    if not isinstance(invariants, (tuple, list)) or len(invariants) == structure.n_leaves or structure.is_flat:
+    if not isinstance(invariants, (tuple, list)) or structure.is_flat:
         return invariants
     given = list(invariants) if structure.kind is list else tuple(invariants)
     try:
         return nest.flatten_like(structure, given, "shape_invariants")
     except ArgumentError as error:
+        if len(invariants) == structure.n_leaves:
+            return invariants
         raise ControlFlowError(f"while_loop: {error.bare}, or one shape for each of its leaves") from None
 
 
