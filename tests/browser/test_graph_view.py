@@ -75,6 +75,7 @@ def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(3)
     assert out_of_sight(view) == []
     expect(view.locator(".ll-edge[data-target$='/i0']")).to_have_count(2)  # into both branches
+    expect(view.locator(".ll-edge[data-target$='.d0']")).to_have_count(1)  # what chooses between them
     view.get_by_role("button", name="Close all groups and functions").click()
     expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(0)
     view.get_by_role("button", name="Open all groups and functions").click()

@@ -56,8 +56,9 @@ class GraphMaker:
 
     def node(self, op: str, *inputs: Value, line: int = 0, scope: str = "", outputs: int = 1, **more: Any) -> Value:
         params = more.pop("params", {})
-        functions = more.pop("functions", ())
-        attrs = (*params, *(f"function{i}" for i in range(len(functions))))
+        given = more.pop("functions", ())  # by name, or in order
+        named = given if isinstance(given, dict) else {f"function{i}": function for i, function in enumerate(given)}
+        attrs, functions = (*params, *named), tuple(named.values())
         declared = FakeOp(op, attrs, more.pop("rule", ""), more.pop("effect", None), bool(functions))
         stack = (Source(self.file, line, "f"),) if line else ()
         specs = [TensorSpec((2, 3), np.dtype("float32"))] * outputs

@@ -27,6 +27,7 @@ def example(name, graph, opened=()):
         "open": list(opened),
         "boxes": [[box.name, box.kind, box.parent] for box in picture.boxes],
         "frames": [[frame.name, frame.label, frame.parent] for frame in picture.frames],
+        "again": sorted(list(edge) for edge in picture.again),
         "edges": [[source, target, count] for (source, target), count in picture.edges.items()],
         "places": {
             thing: [place.x, place.y, place.width, place.height]
@@ -51,6 +52,21 @@ def branching(make, fake_function):
     x = outer.input("x")
     out = outer.node("cond", outer.input("condition"), outer.node("tanh", x), functions=branches)
     return outer.graph(out, x)
+
+
+def looping(make, fake_function):
+    """A loop that counts to three and doubles: what its body gives comes back to it."""
+    cond, body = make("cond"), make("body")
+    cond.input("y")
+    met = cond.graph(cond.node("less", cond.input("n")))
+    n, y = body.input("n"), body.input("y")
+    step = body.graph(body.node("add", n), body.node("add", y, y))
+    outer = make("f")
+    functions = {"cond": fake_function("cond", met), "body": fake_function("body", step)}
+    end = outer.node(
+        "while_loop", outer.input("n"), outer.input("y"), functions=functions, params={"n_vars": 2}, outputs=2
+    )
+    return outer.graph(outer.node("exp", end), outer.nodes[0].outputs[1])
 
 
 def layered_network(make):
@@ -90,6 +106,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         example("network", network),
         example("open call", network, ["n4"]),
         example("branches", branching(make, fake_function), ["n1"]),
+        example("loop", looping(make, fake_function), ["n0"]),
         example("recursion", recursive(make, fake_function), ["n0"]),
         example("fused", fused(make)),
         example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),

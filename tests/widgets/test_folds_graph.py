@@ -289,3 +289,15 @@ def test_groups_are_opened_while_they_fit():
     opened = hierarchy.initially_open()
     visible = hierarchy.children()[-1] + sum(hierarchy.children()[g] - 1 for g in opened)
     assert 50 < visible <= MOST_CHILDREN
+
+
+def test_a_cell_is_one_source_whatever_file_its_lines_are_from(make, monkeypatch):
+    """A staged cell has a file of its own, besides that which IPython has for it."""
+    monkeypatch.setattr(Source, "label", property(lambda source: "In[4]" if source.file != "b.py" else "b.py"))
+    maker = make("f")
+    value = maker.node("exp", maker.input("x"))
+    maker.nodes[0].stack = (Source("a", 2, "<module>"), Source("c", 1, "f"), Source("b.py", 7, "f"))
+    state = GraphFold(maker.graph(value)).state()
+    (node,) = state["graphs"][0]["nodes"]
+    assert [source["label"] for source in state["sources"]] == ["b.py", "In[4]"]
+    assert [position[:2] for position in node["stack"]] == [[1, 2], [1, 1], [0, 7]]

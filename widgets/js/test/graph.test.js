@@ -22,13 +22,15 @@ const openNames = (names) => (name, byDefault) => byDefault || names.includes(na
 const sizes = (picture, width = 60, height = 30) => new Map(picture.boxes.map(({ name }) => [name, [width, height]]));
 const close = (a, b) => Math.abs(a - b) < 1e-6;
 
-for (const { name, state, open, boxes, frames, edges, places } of EXAMPLES) {
+for (const { name, state, open, boxes, frames, again, edges, places } of EXAMPLES) {
   test(`${name}: the same boxes, frames and edges as in Python`, () => {
     const picture = visible(state.graphs, 0, openNames(open));
     assert.deepEqual(picture.boxes.map((box) => [box.name, box.kind, box.parent]), boxes);
     assert.deepEqual(picture.frames.map((frame) => [frame.name, frame.label, frame.parent]), frames);
     const sorted = [...picture.edges.values()].map(({ source, target, count }) => [source, target, count]).sort();
     assert.deepEqual(sorted, edges.sort());
+    const back = [...picture.edges.values()].filter((edge) => edge.again).map(({ source, target }) => [source, target]);
+    assert.deepEqual(back.sort(), again);
   });
 
   test(`${name}: the same places as in Python`, () => {

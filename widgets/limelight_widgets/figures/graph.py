@@ -46,7 +46,7 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
         *(_frame(frame, drawing.frames[frame.name]) for frame in _outside_in(picture) if frame.name in drawing.frames),
-        *(_edge(points, picture.edges[edge]) for edge, points in drawing.edges.items()),
+        *(_edge(points, picture.edges[edge], edge in picture.again) for edge, points in drawing.edges.items()),
         *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
         "</g>",
     ]
@@ -87,12 +87,13 @@ def _box(box: Words, place: Rectangle) -> str:
     return outline + first + svg.label(box.detail, middle, place.y + 30, 10, anchor="middle", fill=svg.QUIET)
 
 
-def _edge(points: list[Point], count: int) -> str:
+def _edge(points: list[Point], count: int, again: bool) -> str:
     x, y = points[-1]
     down = 1 if y >= points[-2][1] else -1
     path = svg.element(
         "path", d=_curve([*points[:-1], (x, y - 5 * down)]), fill="none", stroke=svg.EDGE,
         stroke_width=1.2 if count == 1 else 2.2,
+        stroke_dasharray="5 4" if again else None,
     )  # fmt: skip
     head = f"{x:.1f},{y:.1f} {x - 3.5:.1f},{y - 7 * down:.1f} {x + 3.5:.1f},{y - 7 * down:.1f}"
     return path + svg.element("polygon", points=head, fill=svg.EDGE)

@@ -52,6 +52,7 @@ class Picture:
     boxes: list[Box] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
+    again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
 
 
 def by_default(_name: str, default: bool) -> bool:
@@ -197,14 +198,23 @@ class _Builder:
                 for position, value in enumerate(node.get("in", ())):
                     for target in self._targets(instance, index, position, len(node["in"])):
                         self._connect(instance, value, target)
+            for index, calls in instance.calls.items():
+                self._go_round(self.graphs[instance.graph]["nodes"][index].get("loop", 0), calls[-1])
         root = self.instances[0]
         for k, value in enumerate(self.graphs[root.graph]["outputs"]):
             self._connect(root, value, f"o{k}")
 
-    def _connect(self, instance: _Instance, value: int, target: str) -> None:
+    def _go_round(self, loop: int, body: _Instance) -> None:
+        """What a loop's body gives goes into its next round."""
+        for k, value in enumerate(self.graphs[body.graph]["outputs"][:loop]):
+            self._connect(body, value, f"{body.path}i{k}", again=True)
+
+    def _connect(self, instance: _Instance, value: int, target: str, *, again: bool = False) -> None:
         for source in self._sources(instance, value):
             if source != target:
                 edge = (source, target)
+                if again and edge not in self.picture.edges:
+                    self.picture.again.add(edge)
                 self.picture.edges[edge] = self.picture.edges.get(edge, 0) + 1
 
     def _targets(self, instance: _Instance, index: int, position: int, count: int) -> list[str]:
@@ -230,7 +240,8 @@ class _Builder:
             elif place.boxes[index]:
                 found.append(place.boxes[index])
             else:
-                for callee in place.calls.get(index, ()):
+                loop = self.graphs[place.graph]["nodes"][index].get("loop", 0)
+                for callee in place.calls.get(index, [])[-1 if loop else 0 :]:
                     outputs = self.graphs[callee.graph]["outputs"]
                     if output < len(outputs):
                         waiting.append((callee, outputs[output]))

@@ -121,9 +121,10 @@ class Describer:
             "attrs": {name: attribute_text(value) for name, value in attributes},
             "device": short_device(str(node.device)) if node.device else "",
             "stack": outer[::-1] or self._bare(node.source),
+            "loop": _rounds(node),
             "calls": [[self._place(self._form(function)), function.name] for function in called],
         }
-        return {key: value for key, value in full.items() if value not in ("", [], {}, None)}
+        return {key: value for key, value in full.items() if value not in ("", [], {}, None, 0)}
 
     def _bare(self, source: Any) -> list[list[object]]:
         """A position that is only a label and a line, as an optimiser's node may have."""
@@ -132,6 +133,12 @@ class Describer:
     def _line(self, node: State) -> str:
         stack = node.get("stack")
         return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+
+
+def _rounds(node: Any) -> int:
+    """How many values a loop hands from one round to the next: the first inputs and outputs of its body."""
+    attrs = node.attrs if node.functions else {}
+    return int(attrs["n_vars"] if "cond" in attrs and "n_vars" in attrs else attrs.get("n_carry", 0))
 
 
 def _as_traced(function: Any) -> Any:

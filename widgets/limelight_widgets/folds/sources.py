@@ -18,15 +18,22 @@ class Excerpts:
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
+        self._files: list[str] = []
         self._labels: list[str] = []
         self._lines: list[tuple[int, int]] = []
 
     def at(self, source: Source) -> tuple[int, int]:
-        """Notes that `source` is shown; returns the index of its file and its line."""
-        known = self._index.get(source.file)
+        """Notes that `source` is shown; returns the index of its file and its line.
+
+        A notebook's cell is one thing, whether its lines are known as IPython's or as those of the staged cell.
+        """
+        label = source.label
+        name = label if label.startswith("In[") else source.file
+        known = self._index.get(name)
         if known is None:
-            known = self._index[source.file] = len(self._labels)
-            self._labels.append(source.label)
+            known = self._index[name] = len(self._labels)
+            self._files.append(source.file)
+            self._labels.append(label)
             self._lines.append((source.line, source.line))
         else:
             first, last = self._lines[known]
@@ -41,7 +48,7 @@ class Excerpts:
         """For each file its label, the number of the first line shown, and the lines' text."""
         return [
             {"label": label, **_excerpt(file, *span)}
-            for file, label, span in zip(self._index, self._labels, self._lines, strict=True)
+            for file, label, span in zip(self._files, self._labels, self._lines, strict=True)
         ]
 
 

@@ -25,7 +25,9 @@ export function toViz(picture, sizes) {
     const [width, height] = sizes.get(name) ?? [0, 0];
     clusters.get(parent).nodes.push({ name: number.get(name), attributes: { width: width / POINTS, height: height / POINTS } });
   }
-  const edges = [...picture.edges.values()].map(({ source, target }) => ({ tail: number.get(source), head: number.get(target) }));
+  const edges = [...picture.edges.values()].map(({ source, target, again }) => ({
+    tail: number.get(source), head: number.get(target), ...(again ? { attributes: { constraint: false } } : {}),
+  }));
   return {
     directed: true,
     graphAttributes: { nodesep: 0.22, ranksep: 0.42 },

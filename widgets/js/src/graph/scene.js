@@ -26,9 +26,9 @@ export function scene(picture, drawing, words, actions, arrow) {
     const place = drawing.frames.get(frame.name);
     return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
   });
-  const edges = [...picture.edges].flatMap(([key, { source, target, count }]) => {
+  const edges = [...picture.edges].flatMap(([key, edge]) => {
     const path = drawing.edges.get(key);
-    return path ? [edgeElement(path, source, target, count)] : [];
+    return path ? [edgeElement(path, edge)] : [];
   });
   const boxes = picture.boxes.flatMap((box) => {
     const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
@@ -70,11 +70,12 @@ function frameTitle({ name, label, fused }, { x, y, width }, actions) {
   );
 }
 
-/** @param {string} path @param {string} source @param {string} target @param {number} count */
-function edgeElement(path, source, target, count) {
-  const title = count > 1 ? s("title", {}, `${count} values`) : null;
+/** @param {string} path @param {import("./visible.js").Edge} edge */
+function edgeElement(path, { source, target, count, again }) {
+  const said = [count > 1 ? `${count} values` : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
+  const title = said ? s("title", {}, said) : null;
   const line = s("path", { d: path });
-  return s("g", { class: count > 1 ? "ll-edge ll-several" : "ll-edge", dataset: { source, target } }, title, line);
+  return s("g", { class: `ll-edge${count > 1 ? " ll-several" : ""}${again ? " ll-again" : ""}`, dataset: { source, target } }, title, line);
 }
 
 /** @param {Box} box @param {Words} words @param {Rectangle} place @param {Actions} actions */

@@ -11,6 +11,7 @@
  * @property {[string, number[], string]} [became] what passes did to a traced node, the nodes that run in its place,
  *   and the last change in a word
  * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
+ * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
  * @property {string} [came] why an optimised node is there that stands for none
  *
  * @typedef {object} Group
@@ -39,6 +40,7 @@
  *
  * @typedef {object} Edge
  * @property {string} source @property {string} target @property {number} count values that it carries
+ * @property {boolean} [again] whether it leads into the next round of a loop
  *
  * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
  *
@@ -217,18 +219,27 @@ class Builder {
         });
       });
     }
+    for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
     const root = this.instances[0];
     this.graphs[root.graph].outputs.forEach((value, k) => this.join(root, value, `o${k}`));
   }
 
-  /** @param {Instance} instance @param {number} value @param {string} target */
-  join(instance, value, target) {
+  /** What a loop's body gives goes into its next round. @param {Instance} instance @param {number} index @param {Instance[]} calls */
+  goRound(instance, index, calls) {
+    const body = calls[calls.length - 1];
+    const { loop = 0 } = this.graphs[instance.graph].nodes[index];
+    const { outputs } = this.graphs[body.graph];
+    for (let k = 0; k < loop; k++) this.join(body, outputs[k], `${body.path}i${k}`, true);
+  }
+
+  /** @param {Instance} instance @param {number} value @param {string} target @param {boolean} [again] */
+  join(instance, value, target, again) {
     for (const source of this.sources(instance, value)) {
       if (source === target) continue;
       const key = `${source}>${target}`;
       const edge = this.picture.edges.get(key);
       if (edge) edge.count += 1;
-      else this.picture.edges.set(key, { source, target, count: 1 });
+      else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again } : {}) });
     }
   }
 
@@ -255,7 +266,8 @@ class Builder {
       if (index < 0) found.push(`${place.path}i${output}`);
       else if (place.boxes[index]) found.push(place.boxes[index]);
       else {
-        for (const callee of place.calls.get(index) ?? []) {
+        const { loop } = this.graphs[place.graph].nodes[index];
+        for (const callee of (place.calls.get(index) ?? []).slice(loop ? -1 : 0)) {
           const outputs = this.graphs[callee.graph].outputs;
           if (output < outputs.length) waiting.push([callee, outputs[output]]);
         }
