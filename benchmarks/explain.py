@@ -8,6 +8,7 @@ the record with its fixes and its sentence. The bar is 2 ms. Each figure is proc
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sys
 import time
@@ -46,13 +47,44 @@ def cases(leaves: int) -> dict[str, Any]:
         "one key more": same | {"more": X},
         "one key less": dict.fromkeys(names[1:], X),
         "a list": list(same.values()),
+        "all variables": dict.fromkeys(names, ll.Variable(1.0)),
+        "all long strings": {name: f"{name} {'relu ' * 20}" for name in names},
+        "a dataclass": Tree(same, X),
+        "100 levels deep": nested(list(same.items())),
     }
 
 
-def staged(leaves: int, traces: int) -> Any:
+@dataclasses.dataclass
+class Tree:
+    """Arguments in a container of the user's."""
+
+    leaves: Any
+    more: Any
+
+
+def nested(items: list[tuple[str, Any]], depth: int = 100) -> Any:
+    """As many leaves, spread over levels one within the other."""
+    tree: Any = {}
+    each = max(1, len(items) // depth)
+    for start in range(0, len(items), each):
+        tree = dict(items[start : start + each]) | {"inner": tree}
+    return tree
+
+
+def open_sizes(leaves: int, traces: int) -> float:
+    """The same for traces with all sizes open, where what differs is a string."""
+    f = ll.function(lambda tree, which: 1.0)
+    specs = dict.fromkeys([f"layer_{i}" for i in range(leaves)], ll.TensorSpec((None, 3)))
+    for i in range(traces):
+        f.get_concrete_function(specs, f"call {i}")
+    key = f._call((dict.fromkeys(specs, X), "another"), {}).key
+    return min(timed(f, key) for _ in range(ROUNDS))
+
+
+def staged(leaves: int, traces: int, first: Any = None) -> Any:
     """A function with traces that differ in one string."""
     f = ll.function(lambda tree, which: 1.0)
-    first = cases(leaves)["one shape"] | {"layer_7": X}
+    first = cases(leaves)["one shape"] | {"layer_7": X} if first is None else first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ll.errors.RetracingWarning)
         for i in range(traces):
@@ -62,7 +94,10 @@ def staged(leaves: int, traces: int) -> Any:
 
 def milliseconds(f: Any, tree: Any) -> float:
     """What it takes to explain a call, whose objects nobody has looked at before."""
-    key = f._call((tree, "call 5"), {}).key
+    return timed(f, f._call((tree, "call 5"), {}).key)
+
+
+def timed(f: Any, key: Any) -> float:
     start = time.process_time()
     str(miss.diagnose(f, key, ()))
     return (time.process_time() - start) * 1e3
@@ -74,8 +109,17 @@ def measure(leaves: int, traces: int) -> list[tuple[str, float]]:
     gc.disable()
     for name, tree in cases(leaves).items():
         rows.append((name, min(milliseconds(f, tree) for _ in range(ROUNDS))))
+    deep = cases(leaves)["100 levels deep"]
+    f = staged(leaves, traces, deep)
+    rows.append(("a leaf 100 levels deep", min(milliseconds(f, changed(deep)) for _ in range(ROUNDS))))
+    rows.append(("open sizes", open_sizes(leaves, traces)))
     gc.enable()
     return rows
+
+
+def changed(tree: Any) -> Any:
+    """`tree` with another shape at its innermost leaf."""
+    return tree | {"inner": changed(tree["inner"])} if tree["inner"] else tree | dict.fromkeys(list(tree)[:1], OTHER)
 
 
 def main() -> None:

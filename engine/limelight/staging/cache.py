@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Iterator
@@ -150,10 +151,14 @@ def covers(relaxed: Key, key: Key) -> bool:
     return all(map(part_covers, relaxed.parts, key.parts))
 
 
+_fits: Final = functools.lru_cache(maxsize=1024)(shapes.compatible)
+"""Of a thousand arguments most have the same few shapes."""
+
+
 def part_covers(relaxed: tuple[Any, ...], part: tuple[Any, ...]) -> bool:
     """The same for one part of each key."""
     if relaxed[0] == "tensor" and part[0] == "tensor" and None in relaxed[2]:
-        return relaxed[1] == part[1] and relaxed[3:] == part[3:] and shapes.compatible(part[2], relaxed[2])
+        return relaxed[1] == part[1] and relaxed[3:] == part[3:] and _fits(part[2], relaxed[2])
     return bool(relaxed == part)
 
 

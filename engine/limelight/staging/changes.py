@@ -110,7 +110,9 @@ def sealed(change: Change) -> Change:
 
 
 def _is_harmless(part: Part) -> bool:
-    """Whether a part that is no tensor's holds nothing but a number or a short string."""
+    """Whether a part that is no tensor's holds nothing but a number, a short string, or the spec of a variable."""
+    if part[0] == "variable":
+        return not isinstance(part[-1], Identity)
     return part[0] == "value" and (part[1] in _PLAIN or (part[1] is str and len(part[2]) <= LONG))
 
 
@@ -186,20 +188,26 @@ class _Side:
 
 
 class _Node(NamedTuple):
-    """A container or a leaf of a key: its structure, and the index of its first leaf."""
+    """A container or a leaf of a key: its structure, the index of its first leaf, and how many leaves it has."""
 
     structure: Structure
     start: int
+    size: int
 
-    def children(self) -> Sequence[tuple[Any, Structure, int]]:
-        """The key, the structure and the first leaf of each child."""
+    def children(self) -> Sequence[tuple[Any, Structure, int, int]]:
+        """The key and the fields of each child's node."""
         structure, start = self.structure, self.start
-        if structure.is_flat:
-            return tuple(zip(structure.keys, structure.children, itertools.count(start), strict=False))
+        inner = len(structure.children) - structure.children.count(nest.LEAF)
+        if not inner:
+            return tuple(zip(structure.keys, structure.children, itertools.count(start), itertools.repeat(1)))
         found = []
-        for key, child in zip(self.structure.keys, self.structure.children, strict=True):
-            found.append((key, child, start))
-            start += 1 if child is nest.LEAF else child.n_leaves
+        for key, child in zip(structure.keys, structure.children, strict=True):
+            if child is nest.LEAF:
+                size = 1
+            else:  # the only one has the rest: leaves that lie deep are not counted again at each level
+                size = self.size - len(structure.children) + 1 if inner == 1 else child.n_leaves
+            found.append((key, child, start, size))
+            start += size
         return found
 
     def summary(self, parts: tuple[Part, ...]) -> Part:
@@ -236,7 +244,7 @@ class _Comparison:
                 if before is not after and before != after:
                     self._leaf(old.paths[i], i, i)
             return
-        roots = _Node(old.structure, 0), _Node(new.structure, 0)
+        roots = _Node(old.structure, 0, len(old.parts)), _Node(new.structure, 0, len(new.parts))
         signature = self._signature
         named = range(len(signature.positional))
         if not signature.takes_keywords:
@@ -250,8 +258,9 @@ class _Comparison:
         """One argument, or a part of one."""
         kind = after.structure.kind
         if before.structure == after.structure:
-            count = after.structure.n_leaves
-            old, new = self.old.parts[before.start :][:count], self.new.parts[after.start :][:count]
+            count = after.size
+            old = self.old.parts[before.start : before.start + count]
+            new = self.new.parts[after.start : after.start + count]
             if old != new:
                 for i, leaf in enumerate(nest.paths(after.structure, path)):
                     if old[i] != new[i]:
@@ -284,11 +293,15 @@ class _Comparison:
                 if at is not None and old[at] != new[j]:
                     self._leaf(name(key), at, j)
             return
-        known = {key: (child, i) for key, child, i in before.children()}
-        for key, child, j in after.children():
-            was, i = known.get(key, (None, 0))
-            if was is not None and not (was is child is nest.LEAF and old[i] == new[j]):
-                self._visit(name(key), _Node(was, i), _Node(child, j))
+        known = {child[0]: child for child in before.children()}
+        for now in after.children():
+            was = known.get(now[0])
+            if was is None:
+                continue
+            if not was[1] is now[1] is nest.LEAF:
+                self._visit(name(now[0]), _Node(*was[1:]), _Node(*now[1:]))
+            elif old[was[2]] != new[now[2]]:
+                self._leaf(name(now[0]), was[2], now[2])
 
     def _leaf(self, path: str, i: int, j: int) -> None:
         before, after = self.old.parts[i], self.new.parts[j]
@@ -323,7 +336,9 @@ def _tensor_cause(before: Part, after: Part) -> Cause:
         return Cause.RANK
     if before[1] != after[1]:
         return Cause.DTYPE
-    return Cause.SHAPE if before[2] != after[2] and differing_sizes(before[2], after[2]) else Cause.DEVICE
+    if before[2] == after[2] or (None in before[2] and not differing_sizes(before[2], after[2])):
+        return Cause.DEVICE
+    return Cause.SHAPE
 
 
 def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:

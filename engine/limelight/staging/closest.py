@@ -22,17 +22,18 @@ _OTHERS: Final = 4
 
 
 class Fingerprint(NamedTuple):
-    """The hashes of a key's structure and of each part; `open` are the parts with unknown sizes."""
+    """The hashes of a key's structure and of each part; `known` says which have no unknown sizes, None that all do."""
 
     structure: int
     parts: np.ndarray[Any, np.dtype[np.int64]]
-    open: tuple[int, ...]
+    known: np.ndarray[Any, np.dtype[np.bool_]] | None
 
 
 def fingerprint(key: Key) -> Fingerprint:
     hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
-    unknown = tuple([i for i, part in enumerate(key.parts) if part[0] == "tensor" and None in part[2]])
-    return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes, unknown)
+    known = [not (part[0] == "tensor" and None in part[2]) for part in key.parts]
+    structure = hash(key.structure) if key.structure is not None else len(key.parts)
+    return Fingerprint(structure, hashes, None if all(known) else np.array(known))
 
 
 def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
@@ -58,17 +59,31 @@ def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tup
     """Rows (differences, severity, -hits, -index, entry) of those with the fewest differences."""
     counted = []
     for entry in entries:
-        differs = entry.fingerprint.parts != mine.parts
-        for i in entry.fingerprint.open:
-            differs[i] = differs[i] and not part_covers(entry.key.parts[i], key.parts[i])
-        count = int(np.count_nonzero(differs)) + (entry.key.device is not key.device)
-        counted.append((count, differs, entry))
+        differs, known = entry.fingerprint.parts != mine.parts, entry.fingerprint.known
+        sure = differs if known is None else differs & known  # parts with open sizes may serve all the same
+        counted.append((int(np.count_nonzero(sure)) + (entry.key.device is not key.device), differs, entry))
+    if any(entry.fingerprint.known is not None for entry in entries):
+        counted = _counted_in_full(counted, key)
     fewest = min([count for count, _, _ in counted], default=0)
     return [
         (count, _severity(entry.key, key, differs), -entry.hits, -entry.index, entry)
         for count, differs, entry in counted
         if count == fewest
     ]
+
+
+def _counted_in_full(counted: list[tuple[int, Any, Any]], key: Key) -> list[tuple[int, Any, Any]]:
+    """Of entries with open sizes, those that come first: which of their open parts differ is asked one by one."""
+    exact: list[tuple[int, Any, Any]] = []
+    for count, differs, entry in sorted(counted, key=lambda row: (row[0], -row[2].hits, -row[2].index))[:_OTHERS]:
+        if len(exact) > 1 and count >= min([row[0] for row in exact]):
+            break
+        known = entry.fingerprint.known
+        opened = [] if known is None else np.flatnonzero(differs & ~known).tolist()
+        for i in opened:
+            differs[i] = not part_covers(entry.key.parts[i], key.parts[i])
+        exact.append((count + sum([differs[i] for i in opened]), differs, entry))
+    return exact
 
 
 def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:

@@ -239,14 +239,14 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__)
     names = frozenset([function.name])
     site = callsite.find(signature, names, function)
-    paths = found.paths if found.key.structure == key.structure else signature.paths(key.structure, len(key.parts))
+    alike = (len(found.key.parts), found.key.structure) == (len(key.parts), key.structure)
     situation = Situation(
         function.name,
         signature,
         function._options,
         entries,
         key,
-        paths,
+        found.paths if alike else (),  # no fix needs those of another structure
         site,
         "" if found.where == where else found.where,
         function.python_function,

@@ -128,7 +128,7 @@ def test_settings_of_all_kinds(make: Callable[..., Any]) -> None:
     settings = make(rate=3.0)
     (value,) = ll.explain.baked(f).changed
     assert value[:5] == ("settings.rate", "attribute", "constant", "2.0", "3.0")
-    assert value.fix.startswith("pass it as an argument, <lambda>(x, ll.constant(settings.rate))")
+    assert value.fix.startswith("pass it as an argument, F(x, ll.constant(settings.rate))")
     assert ("ll.Variable" in value.fix) == (make not in (Pair, Frozen)), "the others take no assignments"
 
 
@@ -170,7 +170,7 @@ def test_a_number_that_counts_or_decides_is_no_variable() -> None:
     f(X)
     rounds, on = 3, False
     fixes = {value.name: value.fix for value in ll.explain.baked(f).changed}
-    assert fixes["rounds"] == "pass it as an argument, <lambda>(x, rounds)"
+    assert fixes["rounds"] == "pass it as an argument, F(x, rounds)"
     assert "ll.Variable" not in fixes["on"]
 
 

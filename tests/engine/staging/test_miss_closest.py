@@ -149,3 +149,25 @@ def test_a_thousand_differing_leaves_are_explained_quickly():
         taken.append(time.process_time() - start)
     assert len(record.differences) == 1000
     assert min(taken) < 0.01
+
+
+def test_traces_with_open_sizes_are_counted_without_the_sizes_that_they_serve():
+    f = ll.function(lambda tree, which: 1.0)
+    for rank, which in ((1, "a"), (2, "b")):
+        spec = ll.TensorSpec((None,) * rank)
+        f.get_concrete_function({"x": spec, "y": spec}, which)
+    f({"x": ll.ones((4,)), "y": ll.ones((5,))}, "c")
+    (record,) = ll.explain.retrace(f).records[2:]
+    assert [difference.path for difference in record.differences] == ["which"]
+    assert record.closest.number == 1
+
+
+def test_deep_trees_are_compared_leaf_by_leaf():
+    def nested(depth, x):
+        return {"inner": nested(depth - 1, x), "a": 1, "b": [2, 3]} if depth else {"x": x, "y": 4}
+
+    f = ll.function(lambda tree: 1.0)
+    f(nested(30, 5))
+    f(nested(30, 6) | {"c": 7})
+    paths = [difference.path for difference in ll.explain.retrace(f).records[-1].differences]
+    assert paths == ["tree", "tree" + '["inner"]' * 30 + '["x"]']
