@@ -65,18 +65,23 @@ def _told(told: NodeStory, after: bool) -> list[str]:
     return [f"· {told.traced}{where}", *words, *runs]
 
 
-def html_listing(lines: Iterable[Line], label: str = "", parts: Collection[str] = (), stories: bool = True) -> str:
+TABLES, SENTENCES, NONE = "tables", "sentences", ""
+"""In what form the stories of a line's ops are told: sentences take a third of the room."""
+
+
+def html_listing(lines: Iterable[Line], label: str = "", parts: Collection[str] = (), stories: str = TABLES) -> str:
     """A table with a row for each line; leading blanks survive as no-break spaces.
 
-    `stories`: a line unfolds to what became of each of its ops; with any of `parts`, as in a text, it is unfolded, and
-    shows these. `label` is the cell's name, by which a graph view finds the rows of its lines.
+    `stories`: in what form a line unfolds to what became of each of its ops, if it does; with any of `parts`, as in a
+    text, it is unfolded, and shows these. `label` is the cell's name, by which a graph view finds the rows of its
+    lines.
     """
     source = f'data-ll-source="{escape(label, quote=True)}"'
     beneath = [part for part in parts if part != "source"]
     rows = "".join(
         f'<tr valign="top" {source} data-ll-line="{line.number}"><td align="right">{line.number}{GAP}</td>'
         f"{flush_left(f'{_mark(line)}{GAP}', wrap=False)}"
-        f"{flush_left(_code_cell(line, beneath) if stories else _code(line.text) + _remarks(line))}</tr>"
+        f"{flush_left(_code_cell(line, beneath, stories) if stories else _code(line.text) + _remarks(line))}</tr>"
         for line in lines
     )
     titles = [flush_left(title, "th", wrap=False) for title in (f"line{GAP}", f"what became of it{GAP}", "code")]
@@ -88,10 +93,10 @@ def _remarks(line: Line) -> str:
     return "".join(f"<br>{escape(said)}" for said in line.remarks)
 
 
-def _code_cell(line: Line, parts: Collection[str]) -> str:
+def _code_cell(line: Line, parts: Collection[str], stories: str) -> str:
     if not line.story and not line.plan:
         return _code(line.text) + _remarks(line)
-    inside = _stories(line, parts or ("trace", "opt"))
+    inside = (_stories if stories == TABLES else _sentences)(line, parts or ("trace", "opt"))
     inside += "<br>".join([*["plan"][: len(line.plan)], *map(_code, line.plan)]) if "plan" in parts else ""
     folded = f"<details{' open' if parts else ''}><summary>{_code(line.text)}</summary>{inside}</details>"
     return folded + _remarks(line).removeprefix("<br>")
@@ -111,6 +116,19 @@ def _stories(line: Line, parts: Collection[str]) -> str:
     titles = "".join(flush_left(title, "th") for title in shown)
     body = "".join(f'<tr valign="top">{"".join(map(flush_left, row))}</tr>' for row in rows)
     return f'<table cellpadding="3"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _sentences(line: Line, parts: Collection[str]) -> str:
+    """The same as lines of words; an op that runs as it was traced is written once."""
+    if "trace" not in parts:
+        left = dict.fromkeys(text for told in line.story for text in told.optimised) if "opt" in parts else {}
+        return "<br>".join(map(_code, left))
+    said = []
+    for told in line.story:
+        runs = [text for text in told.optimised if text != told.traced] if "opt" in parts else []
+        after = f", runs as {' and '.join(map(_code, runs))}" if runs else ""
+        said.append(f"{_traced(told)} {escape(told.words)}{after}")
+    return "<br>".join(said)
 
 
 def _traced(told: NodeStory) -> str:

@@ -13,7 +13,7 @@ from limelight.source import Source
 from limelight_kernel.annotate import Line, annotate
 from limelight_kernel.beside import widget_bundle
 from limelight_kernel.grad import Gradients
-from limelight_kernel.listing import html_legend, html_listing, text_listing, wrapped
+from limelight_kernel.listing import NONE, SENTENCES, TABLES, html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.staged import StagedCell
 from limelight_kernel.story import plans
 from limelight_kernel.surprises import Surprise, surprises
@@ -124,19 +124,32 @@ class StageResult:
     def _html(self, figures: Sequence[str]) -> str:
         """As much as fits: everything, the pictures without their tables, the lines without their stories."""
         pictures = [html.partition("<details>")[0] for html in figures]
-        for stories, shown in ((True, figures), (True, pictures), (False, figures), (False, pictures)):
-            html = "".join([self._head(stories), *shown])
-            if len(html) < MOST_BYTES:
-                return html
-        return f"{self._head(False)}<p>Its graph is large: <code>%graph {self.name}</code> draws it.</p>"
+        for head in self._heads:
+            for shown in (figures, pictures):
+                html = "".join([head, *shown])
+                if len(html) < MOST_BYTES:
+                    return html
+        return f"{self._head_that_fits()}<p>Its graph is large: <code>%graph {self.name}</code> draws it.</p>"
 
-    def _head(self, stories: bool = True) -> str:
+    def _head_that_fits(self) -> str:
+        return next((head for head in self._heads if len(head) < MOST_BYTES), self._heads[-1])
+
+    @cached_property
+    def _heads(self) -> tuple[str, ...]:
+        """All but the pictures, from the longest form to the shortest."""
+        return tuple(map(self._head, (TABLES, SENTENCES, NONE)))
+
+    def _head(self, stories: str) -> str:
         label = Source(self.staged.cell.filename, 0, "").label
         groups = group_texts(self.entry.optimised)
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
         fused = f"<details><summary>{counted(len(groups), 'group')} of fused ops</summary><ul>{listed}</ul></details>"
         parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
         parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
+        if self.parts not in ((), ("source",)) and not stories:
+            parts.append(
+                "<p>What stands under the lines would take too much room here: <code>--text</code> shows it.</p>"
+            )
         parts += [html_legend(self.lines), fused if groups else ""]
         if self.times is not None:
             parts.append(html_table(self.times.table()))
@@ -152,8 +165,7 @@ class StageResult:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         graphs = [self.graph] + ([self.gradient_graph] if self.gradient_graph is not None else [])
-        head = next((head for head in (self._head(), self._head(False)) if len(head) < MOST_BYTES), self._head(False))
-        return {**self.static().bundle(), **widget_bundle(head, graphs)}
+        return {**self.static().bundle(), **widget_bundle(self._head_that_fits(), graphs)}
 
     def __str__(self) -> str:
         return self.static().text

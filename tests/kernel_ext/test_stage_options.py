@@ -132,6 +132,19 @@ def test_ops_of_a_called_function_count_at_its_own_lines(notebook):
     assert "staged, 4 ops, 2 in calls" in ran.shown[0].data["text/html"]
 
 
+def test_stories_of_a_long_cell_become_sentences(notebook):
+    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(49))
+    html = notebook(f"%%stage -a\ny = x\n{lines}\ny").shown[0].data["text/html"]
+    assert len(html) < 50_000
+    assert html.count("<details open>") == 49
+    assert "= tanh(%20)</code> kept; fused into group 1<br>" in html
+    assert "--text</code> shows it" not in html
+    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(150))
+    html = notebook(f"%%stage -a\ny = x\n{lines}\ny").shown[0].data["text/html"]
+    assert len(html) < 50_000
+    assert "would take too much room here: <code>--text</code> shows it" in html
+
+
 def test_the_story_of_a_line_with_thousands_of_ops_is_cut(notebook):
     ran = notebook("%%stage -a -o ran\ny = x\nfor i in range(2000):\n    y = y * 1.5 + x")
     line = notebook("ran.lines").value[2]
