@@ -11,6 +11,7 @@ from limelight.registry import get
 from limelight.spec import known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.invariants import Place
+from limelight.staging.reaching import influences, reached
 from limelight.staging.records import Record
 from limelight.staging.scan_op import positions, scan_op
 from limelight.staging.stacks import alike, kind_of, look_up, zeros_on
@@ -41,6 +42,7 @@ class Saved(NamedTuple):
     carries: tuple[Any, ...]  # the same of the carry
     steps: Any  # of a scan without anything else to tell
     live: Any  # of a `while_loop`: a true row for each step
+    known_steps: int | None  # how many steps there are, where their number is known
 
 
 def saved_of(loop: Loop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, live: Any = None) -> Saved:
@@ -58,7 +60,8 @@ def saved_of(loop: Loop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, 
     ends = {place: (inputs if step < 0 else out)[place[1]] for place, (_, step) in record.derived.items() if step}
     operands = {i: inputs[i] for i in needed}
     count = None if live is not None or record.rows(n + m) else steps()
-    return Saved(loop, operands, stacks, ends, kinds, tuple(map(kind_of, out[:n])), count, live)
+    known_steps = next((y.shape[0] for y in (*out[n:], *([] if live is None else [live])) if hasattr(y, "ndim")), count)
+    return Saved(loop, operands, stacks, ends, kinds, tuple(map(kind_of, out[:n])), count, live, known_steps)
 
 
 def pull(g: Sequence[Any], saved: Saved, needed: Sequence[bool]) -> tuple[Any, ...]:
@@ -84,7 +87,16 @@ def pull(g: Sequence[Any], saved: Saved, needed: Sequence[bool]) -> tuple[Any, .
     found = dispatch.apply(scan_op, (*start, *rows, *captures), params)
     places = [*back.carried, *back.captured, *back.scanned]
     gradients = dict(zip(places, found, strict=True))
-    return tuple([gradients.get(i) if w else None for i, w in enumerate(needed)])
+    last = [i for i in range(n) if g[i] is not None]
+    hit = reached(_influences(loop.body), n, last, shown, saved.known_steps)
+    return tuple([gradients.get(i) if w and i in hit else None for i, w in enumerate(needed)])
+
+
+def _influences(body: GraphFunction) -> tuple[frozenset[int], ...]:
+    if "influences" not in body.pairs:
+        body.pairs["influences"] = influences(body.graph)
+    found: tuple[frozenset[int], ...] = body.pairs["influences"]
+    return found
 
 
 def _found(saved: Saved, fixed: dict[Place, Any], place: Place) -> Any:
