@@ -77,6 +77,18 @@ def tries_while_python_decides(x):
     return x if x > 0 else -x
 
 
+def returns_only_where_python_says_so(x, never=False):
+    for i in range(ll.astype(ll.abs(x), ll.int32)):
+        if never:
+            return x - i
+        x = x + 1
+    return x * 2
+
+
+def larger_and_smaller_of_equal_ones(x):
+    return max(x, 2.0, 1) * 3 + min(x, x * 1, 4.0) + max(1, 2)
+
+
 def shadows(x):
     dict, tuple = {"b": 2.0}, (x, 1.0)  # the names that a call's arguments might be made with
     return (lambda a, c, b=0.0, **more: a + b + c + more["d"] if a > 0 else a)(*tuple, **dict, d=x)
@@ -90,6 +102,8 @@ def shadows(x):
         while_with_else,
         returns_through_finally,
         tries_while_python_decides,
+        returns_only_where_python_says_so,
+        larger_and_smaller_of_equal_ones,
         shadows,
     ],
     ids=lambda f: f.__name__,

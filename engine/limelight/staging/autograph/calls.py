@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import os
 import site
 import sysconfig
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from limelight import source
 from limelight.dispatch import apply
+from limelight.eager.operands import prepare
 from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import iterating, mutation
@@ -134,7 +136,15 @@ def _len(x: Any) -> Any:
     return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else iterating.count_of(x)
 
 
-def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _better(sign: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """As Python has it: of equal ones the first, which then has the gradient."""
+    if not decides(a) and not decides(b):
+        return b if sign(b, a) else a
+    where = get("where")
+    return apply(where, prepare(where, (sign(b, a), b, a)))
+
+
+def _extreme(sign: Callable[[Any, Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:
     """`min` or `max` of several scalars, some of them tensors."""
 
     @in_place_of_python
@@ -142,7 +152,7 @@ def _extreme(sign: str, original: Callable[..., Any]) -> Callable[..., Any]:
         items = args if len(args) > 1 else tuple(args[0])
         if kwargs or not any(map(decides, items)) or any(as_tensor(x).ndim for x in items):
             return original(*args, **kwargs)
-        return functools.reduce(lambda a, b: apply(get(sign), (a, b)), items)
+        return functools.reduce(functools.partial(_better, sign), items)
 
     return extreme
 
@@ -156,8 +166,8 @@ _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.zip: iterating.zip_,
     builtins.reversed: iterating.reversed_,
     builtins.len: _len,
-    builtins.min: _extreme("minimum", builtins.min),
-    builtins.max: _extreme("maximum", builtins.max),
+    builtins.min: _extreme(operator.lt, builtins.min),
+    builtins.max: _extreme(operator.gt, builtins.max),
     builtins.all: all_,
     builtins.any: any_,
 }

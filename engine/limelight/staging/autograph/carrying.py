@@ -14,7 +14,7 @@ from limelight.staging.autograph import placing
 from limelight.staging.autograph.context import staged_block
 from limelight.staging.autograph.joining import Ran, described, fits, is_value, trace_block
 from limelight.staging.autograph.reaching import reachable
-from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, shown
+from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, may_have_value, shown
 from limelight.staging.branches import tracing
 from limelight.tensor import Tensor, as_tensor, constant
 
@@ -172,7 +172,7 @@ class Carried:
         found: list[Tensor] = []
         for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
             if structure is None:
-                self._assigned |= set() if type(value) is Undefined else {name}
+                self._assigned |= {name} if may_have_value(value) else set()
             else:
                 found += self._checked(name, value, structure, slots)
         if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):

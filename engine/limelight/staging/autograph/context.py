@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from limelight import source
 from limelight.errors import ControlFlowError
 from limelight.staging.autograph.reaching import Outer
-from limelight.staging.autograph.undefined import Undefined
+from limelight.staging.autograph.undefined import Doubtful, Undefined
 from limelight.tensor import Tensor
 
 
@@ -94,6 +94,8 @@ class FunctionScope:
                 f"{self._name} returns a value only where a tensor says so{source.at(source.user_line())}, and else "
                 "comes to its end without one. Write a `return` of the same structure at the end"
             )
+        if isinstance(value, Doubtful):
+            value.read()
         return None if isinstance(value, Undefined) else value
 
 

@@ -145,8 +145,10 @@ class _Joining(NamedTuple):
     def _half(self, a: Any, b: Any) -> Any:
         """One block has given it no value."""
         doubtful = next((x for x in (a, b) if isinstance(x, Doubtful)), None)
-        if doubtful is not None or (isinstance(a, Undefined) and isinstance(b, Undefined)):
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
             return doubtful or a
+        if doubtful is not None and not is_hidden(self.name):
+            return doubtful
         assigned = self.words.false if isinstance(a, Undefined) else self.words.true
         if is_hidden(self.name):  # a flag says whether it counts
             ran, value = (self.false, b) if isinstance(a, Undefined) else (self.true, a)

@@ -154,16 +154,22 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
         self._without_else = without_else
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        self._inner.append(inner_functions(node))
-        bound = anno.getanno(node, annos.NodeAnno.BODY_SCOPE).bound
+        scope, parameters, inner = (
+            anno.getanno(node, annos.NodeAnno.BODY_SCOPE),
+            _parameters(node),
+            inner_functions(node),
+        )
+        own = {x for x in inner.rebound if qual_names.QN(x) in scope.bound | scope.nonlocals | parameters}
+        self._inner.append(inner._replace(rebound=own))
         node = super().visit_FunctionDef(node)
-        rebound = sorted(x for x in self._inner.pop().rebound if qual_names.QN(x) in bound - _parameters(node))
+        self._inner.pop()
+        rebound = sorted(x for x in own if qual_names.QN(x) not in scope.nonlocals | parameters)
         body = node.body[-1].body if isinstance(node.body[-1], ast.With) else node.body
         body[:0] = self._create_undefined_assigns([qual_names.QN(x) for x in rebound])
         return node
 
     def visit_Lambda(self, node: Any) -> Any:
-        self._inner.append(inner_functions(node))
+        self._inner.append(Inner({}, set(), {}))  # it has no blocks
         node = super().visit_Lambda(node)
         self._inner.pop()
         return node
@@ -174,7 +180,7 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
         defined_in = anno.getanno(node, anno.Static.DEFINED_VARS_IN)
         scope = self.state[control_flow._Function].scope
         inner = self._inner[-1]
-        rebound = {s for s in map(qual_names.QN, inner.rebound) if s in scope.bound or s in scope.nonlocals}
+        rebound = set(map(qual_names.QN, inner.rebound))
         read = inner.read_beside(node)
         outside = scope.globals | scope.nonlocals | rebound | {s for s in modified if str(s) in read}
         called = any(isinstance(part, ast.Call) for part in ast.walk(node))

@@ -50,6 +50,11 @@ class UndefinedReturnValue(Undefined):
         super().__init__("the result")
 
 
+def may_have_value(value: Any) -> bool:
+    """Whether a variable has been assigned, be it in some runs of the graph only."""
+    return not isinstance(value, Undefined) or isinstance(value, Doubtful)
+
+
 def ld(value: Any) -> Any:
     """A variable is read."""
     return value.read() if isinstance(value, Undefined) else value
