@@ -29,7 +29,8 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     `pred`: a boolean with one element. Only the chosen branch runs, effects and errors included; while tracing both
     are traced, and must return the same structure with the same dtypes (ControlFlowError names the output that
     differs). Differentiable, to any order; while tracing, what only one branch uses has a gradient of zeros where the
-    other one is taken, since None is told before anybody knows which. Raises ArgumentError for a branch that cannot be called.
+    other one is taken, since None is told before anybody knows which. Raises ArgumentError for a branch that cannot be
+    called.
 
     >>> import limelight as ll
     >>> @ll.function
