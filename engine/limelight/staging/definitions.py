@@ -24,7 +24,8 @@ class Family:
 
     def __init__(self, code: CodeType | None = None) -> None:
         self.latest: deque[History] = deque(maxlen=WINDOW)
-        self.warned = 0
+        self.joined = 0  # how many there have been
+        self.warned = self.warned_at = 0
         self._objects: deque[Any] = deque(maxlen=WINDOW)  # weak references to those whose methods they are
         self._code = None if code is None else weakref.ref(code)
 
@@ -35,6 +36,7 @@ class Family:
     def joined_by(self, history: History, owner: Any = None) -> Family:
         """With `history` among the latest, of a method of `owner`."""
         if not any(history is one for one in self.latest):
+            self.joined += 1
             self.latest.append(history)
             self._objects.append(None if owner is None else _weak(owner))
         return self

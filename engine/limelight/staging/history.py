@@ -41,7 +41,7 @@ class History:
         self.made = 0
         self._made_before = 0
         self.cleared = 0
-        self.warned = 0
+        self.warned = self.warned_at = 0  # how often, and how many calls there had been the last time
         self._counters: dict[int, list[int]] = {}  # shared with the entries, which count their hits in them
         self._past_calls = 0  # of entries that have gone
         self._traced_at: deque[int] = deque(maxlen=WINDOW)

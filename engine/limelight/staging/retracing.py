@@ -10,24 +10,34 @@ from limelight import source
 from limelight.errors import RetracingWarning
 from limelight.source import Source
 from limelight.staging import definitions
-from limelight.staging.history import WINDOW
+from limelight.staging.definitions import Family
+from limelight.staging.history import WINDOW, History
 
 _OFTEN: Final = 5
 _AT_MOST: Final = 2
 
 
 def warn(function: Any, story: str) -> None:
-    """To be called once for each call that traced. Warns when five of the last ten did so, at most twice."""
+    """To be called once for each call that traced. Warns when five of the last ten did so.
+
+    At most twice, and the second time after ten more calls: what the next call would say is much the same.
+    """
     history = function.trace_cache.history
     family = definitions.family_of(function)
     traced = history.recent_traces()
-    if history.warned < _AT_MOST and traced >= _OFTEN:
-        history.warned += 1
+    if traced >= _OFTEN and _is_due(history, history.calls):
         calls = min(WINDOW, history.calls)
         _warn(f"`{function.name}` traced in {traced} of its last {calls} calls, which costs more than running. {story}")
-    elif history.made == 1 and family.warned < _AT_MOST and family.is_remade_often:
-        family.warned += 1
+    elif history.made == 1 and family.is_remade_often and _is_due(family, family.joined):
         _warn(f"`{function.name}` was staged anew in {_OFTEN} of its last {WINDOW} calls or fewer. {story}")
+
+
+def _is_due(told: History | Family, now: int) -> bool:
+    """Whether a warning is due; it is counted if so."""
+    due = told.warned == 0 or (told.warned < _AT_MOST and now >= told.warned_at + WINDOW)
+    if due:
+        told.warned, told.warned_at = told.warned + 1, now
+    return due
 
 
 def _warn(message: str) -> None:
