@@ -357,3 +357,19 @@ def test_iteration_without_autograph_over_an_unknown_number_of_rows_names_what_c
     for words in ("f32[?,2]", "ll.map_fn", "ll.scan"):
         assert words in str(caught.value)
     assert "len()" not in str(caught.value)
+
+
+def appends_within_finally(x):
+    seen, y = [], x
+    try:
+        while y < 10:
+            y = y * 2
+            seen.append(y)
+    finally:
+        y = y + 1
+    return y
+
+
+def test_a_finally_of_the_users_does_not_hide_the_error():
+    with pytest.raises(ControlFlowError, match=r"\.append\(\) changes a list in this `while` loop"):
+        staged(appends_within_finally)(ll.constant(1.0))

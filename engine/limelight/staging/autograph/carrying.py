@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from limelight import dtypes, nest, shapes, source
 from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.autograph import placing
-from limelight.staging.autograph.context import staged_block
+from limelight.staging.autograph.context import put_back, staged_block
 from limelight.staging.autograph.joining import Ran, described, fits, is_value, trace_block
 from limelight.staging.autograph.reaching import reachable
 from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, may_have_value, shown
@@ -57,7 +57,8 @@ class Carried:
         self._names = names
         self._get, self._set = get_state, set_state
         self._body, self._what = body, what
-        self._before = [Undefined(name) if name in shared else x for name, x in zip(names, get_state(), strict=True)]
+        self._entry = get_state()
+        self._before = [Undefined(name) if name in shared else x for name, x in zip(names, self._entry, strict=True)]
         self._outer = reachable(body, state=get_state, names=names)
         self._assigned: set[str] = set()
         self._settled = False
@@ -75,12 +76,13 @@ class Carried:
         `run` does what the body does, for finding out what becomes of the variables.
         """
         self._run = run
-        if self._blanks:
-            self._settle()
-        results = self._built(build) if self._settled else self._attempt(build)
-        if results is None:
-            self._settle()
-            results = self._built(build)
+        with put_back(self._set, self._entry):
+            if self._blanks:
+                self._settle()
+            results = self._built(build) if self._settled else self._attempt(build)
+            if results is None:
+                self._settle()
+                results = self._built(build)
         self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
 
     def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:

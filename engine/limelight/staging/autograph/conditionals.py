@@ -11,7 +11,7 @@ from limelight.errors import ControlFlowError, LimelightError
 from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import placing
-from limelight.staging.autograph.context import refuse_in_try
+from limelight.staging.autograph.context import put_back, refuse_in_try
 from limelight.staging.autograph.joining import Ran, Words, join, trace_block
 from limelight.staging.autograph.reaching import reachable
 from limelight.staging.autograph.truth import decides, truth
@@ -85,7 +85,8 @@ def choose_block(
 
         return trace_block(_graph_name(words, outcome), words.block or words.whole, outer, values)
 
-    true, false = run(body, True), run(orelse, False)
+    with put_back(set_state, before):
+        true, false = run(body, True), run(orelse, False)
     set_state(before)
     joined = join(pred, _first(true, n_outputs), _first(false, n_outputs), names[:n_outputs], words, (body, orelse))
     set_state((*joined, *before[n_outputs:]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -42,6 +42,16 @@ def staged_block(what: str, outer: Outer) -> Iterator[None]:
     finally:
         here.blocks.pop()
     outer.refuse_changes(before, what)
+
+
+@contextmanager
+def put_back(set_state: Callable[[Any], None], before: tuple[Any, ...]) -> Iterator[None]:
+    """Gives variables back what they were `before` if its block fails: a `finally` of the user's may read them."""
+    try:
+        yield
+    except BaseException:
+        set_state(before)
+        raise
 
 
 class trying:  # noqa: N801  # it stands in converted code like an operator
