@@ -210,7 +210,8 @@ def test_rows_are_filled_up_to_the_largest_and_nothing_more_is_kept() -> None:
 
 def test_a_loop_of_fixed_shapes_of_unknown_sizes_keeps_no_sizes() -> None:
     signature = [ll.TensorSpec((None,), "float64")]
-    F = ll.function(ll.grad(lambda x: ll.sum(ll.scan(lambda c, _: (ll.tanh(c * x), None), x, length=3)[0])), signature)
+    slopes = ll.grad(lambda x: ll.sum(ll.scan(lambda c, _: (ll.tanh(c * x), None), x, length=3)[0]))
+    F = ll.function(slopes, input_signature=signature)
     F(x0)
     (forward,) = [node for node in F.trace_cache[0].graph.nodes if node.op == "scan_forward"]
     assert not any(node.op == "uneven" for node in forward.params[0].graph.nodes)
