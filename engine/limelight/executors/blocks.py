@@ -76,7 +76,7 @@ def _fused(group: Group, formulas: Formulas) -> tuple[Op, tuple[Value, ...]] | N
     if not all(isinstance(x.spec, TensorSpec) and is_static(x.spec.shape) for x in inputs):
         return None
     assert isinstance(last, TensorSpec)
-    besides = [thing for f in how for thing in f.besides]
+    besides = list({id(thing): thing for f in how for thing in f.besides}.values())  # each has one place
     places: dict[Any, int] = {x: i for i, x in enumerate(inputs)}
     places |= {id(thing): len(inputs) + i for i, thing in enumerate(besides)}
     steps, scratch = _assigned(nodes, [f.besides for f in how], places)

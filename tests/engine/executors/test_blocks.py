@@ -112,6 +112,14 @@ def test_buffers_are_of_their_dtype_and_are_used_again() -> None:
     assert len(blocks._assigned(longer, [()] * 9, {longer[0].inputs[0]: 0})[1]) == 1
 
 
+def test_rows_that_are_one_for_all_and_constants_besides() -> None:
+    inputs = X + "  input %1: f32[1,5]  y\n"
+    lines = ["%2: f32[6,5] = add(%0, %1)", "%3: f32[6,5] = relu(%2)", "%4: f32[6,5] = subtract(%3, %1)"]
+    graph = marked(*lines, "%5: f32[6,5] = relu(%4)", "return %5", inputs=inputs)
+    assert blocked(graph) == ["fused_4_relu"]
+    same(graph, RANDOM, RANDOM[:1])
+
+
 def test_operands_of_every_layout() -> None:
     inputs = X + "  input %1: f32[5]  y\n  input %2: f32[6,1]  z\n  input %3: f32[]  s\n  input %4: f32[6,5]  t\n"
     lines = ["%5: f32[6,5] = add(%0, %1)", "%6: f32[6,5] = multiply(%2, %5)", "%7: f32[6,5] = maximum(%6, %3)"]
