@@ -131,10 +131,11 @@ def test_a_dead_variable_is_named(clean: Clean) -> None:
 
 @pytest.mark.parametrize("staged", [False, True], ids=["eager", "staged"])
 def test_what_does_not_fit_a_variable_is_not_assigned(staged: bool, clean: Clean) -> None:
-    v, i = ll.Variable([1.0, 2.0]), ll.Variable(1)
+    v, i, flag = ll.Variable([1.0, 2.0]), ll.Variable(1), ll.Variable(True)
     mistakes: list[tuple[Callable[..., Any], type[Exception], str]] = [
         (lambda: v.assign(v3), ShapeError, r"assign: .*\(3,\) does not fit .*\(2,\)"),
         (lambda: v.assign_add(m23), ShapeError, r"\(2, 3\)"),
+        (lambda: flag.assign_sub(True), DTypeError, r"a variable of bool is no number; write v\.assign\(ll\.logical_or"),
         (lambda: v.assign(i2), DTypeError, r"a int32 value does not fit a float32 variable; write ll\.astype"),
         (lambda: v.assign(np.zeros(2)), DTypeError, "float64"),
         (lambda: i.assign(0.5), DTypeError, "would lose information as int32"),
