@@ -15,6 +15,7 @@ from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueErr
 from limelight.graph import contents
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.headroom import Level
 from limelight.ops.literal import constant_op
 from limelight.registry import Op, get
 from limelight.spec import Spec, TensorSpec, VariableSpec, known
@@ -201,6 +202,7 @@ class Tracer(dispatch.Interpreter):
         self.owner = around
         self.begun = source.user_line()
         self._around = Surroundings()
+        self._level = Level()
         dispatch.push(self)
         return self
 
@@ -218,6 +220,7 @@ class Tracer(dispatch.Interpreter):
         if self._around is not None:
             self._around.come_back()
             self._around = None
+            self._level.close()
 
     # Inputs
 

@@ -10,11 +10,15 @@ from limelight.spec import VariableSpec
 
 
 class Effects(NamedTuple):
-    """`reads` and `writes` are variable inputs of the node or graph; `chains` a subset of {"random", "io"}."""
+    """`reads` and `writes` are variable inputs of the node or graph; `chains` a subset of {"random", "io"}.
+
+    `depth` is how many calls within calls a graph makes.
+    """
 
     reads: frozenset[Value]
     writes: frozenset[Value]
     chains: frozenset[str]
+    depth: int = 0
 
     @property
     def any(self) -> bool:
@@ -65,7 +69,8 @@ def _summarise(graph: Graph) -> Effects:
     found = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
     reads = frozenset(value for effects in found for value in effects.reads)
     writes = frozenset(value for effects in found for value in effects.writes)
-    return Effects(reads, writes, frozenset(chain for effects in found for chain in effects.chains))
+    depth = max((1 + effects_of_graph(function.graph).depth for function in graph.functions()), default=0)
+    return Effects(reads, writes, frozenset(chain for effects in found for chain in effects.chains), depth)
 
 
 def _of_functions(node: Node) -> Effects:

@@ -11,6 +11,7 @@ from limelight.devices import CPU0, Device
 from limelight.executors import plan
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
+from limelight.headroom import roomy
 from limelight.optimise.pipeline import Optimised, optimise
 
 _ids = itertools.count(1)
@@ -49,7 +50,7 @@ class GraphFunction:
     @cached_property
     def run(self) -> plan.Plan:
         """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
-        return plan.build(self.optimised.graph)
+        return roomy(plan.build(self.optimised.graph), self.effects.depth)
 
     def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:
         """The function for inputs on these devices: each op runs where asked, else where its first operand is."""

@@ -1,0 +1,85 @@
+"""Room on Python's stack for functions within functions: hundreds of levels take more than the usual thousand frames.
+
+Each level of nested traces, and of nested calls at run time, costs Python a few frames. Where they are many the
+recursion limit is raised for as long as they last, by what they need and up to a bound, so that an endless recursion
+still ends with RecursionError instead of a crash.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar, cast
+
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+SHALLOW: Final = 20
+"""Levels that fit into the usual limit."""
+FRAMES: Final = 12
+"""Frames of a level; the most that was measured are 11, for gradients of branches."""
+MOST: Final = 6000
+"""Frames that the limit is raised by at most."""
+
+
+class _Limit:
+    """The recursion limit, which belongs to all threads together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = 0
+        self._usual = self._raised = sys.getrecursionlimit()
+
+    def add(self, frames: int) -> None:
+        with self._lock:
+            if not self._wanted:
+                self._usual = self._raised = sys.getrecursionlimit()
+            self._wanted += frames
+            if sys.getrecursionlimit() != self._raised:
+                return  # somebody else has set it meanwhile
+            limit = self._usual + min(self._wanted, MOST)
+            with suppress(RecursionError):  # it would be lower than this thread is deep
+                sys.setrecursionlimit(limit)
+                self._raised = limit
+
+
+_limit: Final = _Limit()
+_thread: Final = threading.local()
+
+
+class Level:
+    """One of several traces inside one another: it has room until `close`, which may be called again."""
+
+    __slots__ = ("_frames", "_open")
+
+    def __init__(self) -> None:
+        _thread.levels = getattr(_thread, "levels", 0) + 1
+        self._frames = FRAMES if _thread.levels > SHALLOW else 0
+        self._open = True
+        if self._frames:
+            _limit.add(self._frames)
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            _thread.levels -= 1
+            if self._frames:
+                _limit.add(-self._frames)
+
+
+def roomy(run: Run, levels: int) -> Run:
+    """`run`, with room for calls `levels` deep where these are many."""
+    if levels <= SHALLOW:
+        return run
+
+    @functools.wraps(run)
+    def with_room(*operands: Any) -> Any:
+        _limit.add(levels * FRAMES)
+        try:
+            return run(*operands)
+        finally:
+            _limit.add(-levels * FRAMES)
+
+    return cast(Run, with_room)
