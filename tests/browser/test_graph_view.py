@@ -83,6 +83,8 @@ def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(4)
     picture(view, "graph-all-open-narrow-light")
 
+    view.get_by_role("button", name="Fit").click()
+    assert out_of_sight(view) == []
     hull = view.locator(".ll-fused-title", has_text="fused 1: 3 ops in one go").first
     hull.click()
     details = view.locator(".ll-details")
