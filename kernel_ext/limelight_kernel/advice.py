@@ -66,6 +66,7 @@ def budget_error(
 
 def for_cell(text: str) -> str:
     """What is said of a function's arguments, for a cell: it takes none, but every name that it reads is an input."""
+    text = re.sub(r"Create the (\w+) outside, or once: `[^`]*`", r"Create the \1 in a cell above", text)
     return re.sub(r"pass it as an argument, \S+\(\.\.\.,\s(?:ll\.constant\()?([\w.\[\]\"]+)\)+", _named, text)
 
 

@@ -169,7 +169,10 @@ class Recording:
 def _said(result: object) -> str:
     if result is None:
         return "the cell has no result"
-    return f"the cell's result is {result.spec if isinstance(result, Tensor) else type(result).__name__}"
+    if isinstance(result, Tensor):
+        return f"the cell's result is {result.spec}"
+    kind = type(result).__name__
+    return f"the cell's result is {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _differentiable(x: Tensor | Variable) -> bool:

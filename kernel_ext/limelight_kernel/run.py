@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from limelight.errors import LimelightError, SymbolicValueError
-from limelight_kernel.advice import for_line
+from limelight.errors import LimelightError, StateCreationError, SymbolicValueError
+from limelight_kernel.advice import for_cell, for_line
 from limelight_kernel.binding import check_bindings
 from limelight_kernel.grad import Gradients, Recording
 from limelight_kernel.options import Options, Shown
@@ -47,6 +47,8 @@ def run_cell(
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
     except BaseException as error:
+        if isinstance(error, StateCreationError):
+            error.args = (for_cell(str(error)),)
         if (
             isinstance(error, SymbolicValueError)
             and staged is not None
@@ -58,7 +60,7 @@ def run_cell(
     finally:
         if staged is not None and len(staged.trace_cache):
             session.keep(text, options, staged)
-    times = measure(staged, done.entry) if shown.time else None  # before the notebook's names change
+    times = measure(staged, done.entry, run) if shown.time else None  # before the notebook's names change
     _write_back(session, staged, done)
     gradients = _gradients(recording, done, session.shell.user_ns) if recording is not None else None
     return _result(staged, done, known and not shown.force, shown, times, gradients)

@@ -77,8 +77,10 @@ def _row(name: str, found: Repeated) -> tuple[str, str, str]:
     return f"{name} ({counted(found.repeats, 'run')})", seconds_text(found.least), seconds_text(found.mean)
 
 
-def measure(staged: StagedCell, entry: Any) -> Times:
+def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
     """The times of a trace on the notebook's values; variables and generators are as before afterwards.
+
+    Without `run` those of making it alone.
 
     A cell whose graph calls Python or writes files is not run again; nor by Python, if its code does more than compute.
     """
@@ -87,6 +89,8 @@ def measure(staged: StagedCell, entry: Any) -> Times:
     start = time.perf_counter()
     plan.build(optimised.graph)
     planning = time.perf_counter() - start
+    if not run:
+        return Times(entry.trace_seconds, passes, planning, None, None, "Not run for its times: --no-run.")
     if "io" in entry.function.effects.chains:
         note = "Not run again for its times: the graph has effects beyond variables, such as ll.py_func."
         return Times(entry.trace_seconds, passes, planning, None, None, note)

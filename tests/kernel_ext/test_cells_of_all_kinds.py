@@ -160,6 +160,28 @@ def test_an_interrupt_leaves_the_notebook_as_it_was(notebook, when):
     assert notebook("%%stage\ny = x * 2\nll.sum(y)").value.item() == 6.0
 
 
+def test_times_of_a_cell_that_is_not_to_run_are_those_of_its_trace(notebook):
+    text = notebook("%%stage -t --no-run\nll.sum(x)").text
+    assert ("first call" in text, "cached call" in text, "eager" in text) == (True, False, False)
+    assert "Not run for its times: --no-run." in text
+
+
+def test_state_is_to_be_made_in_a_cell_above(notebook):
+    for code, kind in (("ll.Variable(1.0)", "variable"), ("ll.random.Generator(1)", "generator")):
+        said = notebook(f"%%stage\nmade = {code}\nx", fails=True).out
+        assert said.rstrip().endswith(f"Create the {kind} in a cell above")
+
+
+def test_dataclasses_are_no_side_effects(notebook):
+    cell = "from dataclasses import dataclass\n@dataclass\nclass P:\n    a: object\n    b: int = 2\nP(x).a * 2"
+    assert notebook(f"%%stage --strict\n{cell}").value.numpy().tolist() == [[2.0, 4.0]]
+
+
+def test_a_result_that_has_no_gradient(notebook):
+    assert "the cell's result is a list, and a gradient" in notebook("%%stage -g\n[x]").text.replace("\n", " ")
+    assert "the cell's result is an int, and a gradient" in notebook("%%stage -g\n1 + 1").text.replace("\n", " ")
+
+
 def test_a_global_at_the_top_of_a_cell_is_no_side_effect(notebook):
     for _ in range(2):
         assert "⚠" not in notebook("%%stage\nglobal q\nq = x * 2").text

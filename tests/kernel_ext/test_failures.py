@@ -112,7 +112,7 @@ def test_an_error_below_another_magic(notebook, shell):
         ("if x[0, 0] > 0:\n    y = x", "SymbolicValueError", ["line 2", "ll.cond", "ll.where"]),
         ("y = float(x[0, 0])", "SymbolicValueError", ["float()", "line 2"]),
         ("y = x.numpy()", "SymbolicValueError", [".numpy()", "line 2"]),
-        ("y = ll.Variable(1.0)", "StateCreationError", ["line 2", "outside"]),
+        ("y = ll.Variable(1.0)", "StateCreationError", ["line 2", "in a cell above"]),
         ("y = undefined_name", "NameError", ["undefined_name"]),
         ("raise KeyError('k')", "KeyError", ["k"]),
     ],

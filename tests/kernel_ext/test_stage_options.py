@@ -258,7 +258,7 @@ def test_the_gradient_of_a_cell_that_updates_is_that_at_the_old_value(notebook):
     [
         ("y = x * 2", "No gradient: the cell has no result"),
         ("ll.argmax(x)", "No gradient: the cell's result is i64[]"),
-        ("y = x\n'text'", "No gradient: the cell's result is str"),
+        ("y = x\n'text'", "No gradient: the cell's result is a str"),
     ],
 )
 def test_where_there_is_nothing_to_differentiate(notebook, cell, said):

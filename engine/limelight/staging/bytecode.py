@@ -93,6 +93,7 @@ class _Walk:
         self._parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
         self._aliases: dict[str, Any] = {}  # what local names stand for; None where that is something else
         self._free = frozenset(code.co_freevars)
+        self._own = {"__annotations__"}  # names of a class's body, once they are assigned
 
     def step(self, instruction: dis.Instruction) -> None:
         line = instruction.positions.lineno if instruction.positions else None
@@ -136,7 +137,14 @@ class _Walk:
     def load_global(self, instruction: dis.Instruction) -> None:
         if instruction.arg is not None and instruction.opname == "LOAD_GLOBAL" and instruction.arg & 1:
             self._push()  # a NULL for the call that follows
+        if instruction.opname == "LOAD_NAME" and instruction.argval in self._own:
+            self._push()
+            return
         self._load(Chain("global", str(instruction.argval)))
+
+    def store_name(self, instruction: dis.Instruction) -> None:
+        self._pop()
+        self._own.add(str(instruction.argval))
 
     def load_deref(self, instruction: dis.Instruction) -> None:
         self._load_local(str(instruction.argval))
@@ -335,6 +343,7 @@ _HANDLERS: Final[dict[str, Any]] = {
     "LOAD_FAST_BORROW": _Walk.load_fast,
     "LOAD_FAST_LOAD_FAST": _Walk.load_fast,
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW": _Walk.load_fast,
+    "STORE_NAME": _Walk.store_name,
     "STORE_FAST": _Walk.store_fast,
     "STORE_FAST_STORE_FAST": _Walk.store_fast,
     "STORE_FAST_LOAD_FAST": _Walk.store_and_load,
