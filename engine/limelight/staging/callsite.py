@@ -10,6 +10,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 from typing import Any, Final, NamedTuple
 
 from limelight import source
+from limelight.staging.reads import MISSING, step
 from limelight.staging.signature import Signature
 
 _ASKING: Final = ("explain", "get_concrete_function")
@@ -113,15 +114,26 @@ def _without_attribute(text: str, node: ast.Attribute) -> str:
 
 
 def _names(node: ast.expr, names: frozenset[str], function: Any, frame: FrameType) -> bool:
-    """Whether `node` can be `function`: by its own name, by a global that holds it, or by a local variable.
+    """Whether `node` can be `function`: by its own name, by a global that leads to it, or by a local variable.
 
     The values of local variables are not looked up: asking a frame for them would keep them alive.
     """
+    if isinstance(node, ast.Attribute) and node.attr in names:
+        return True
+    if isinstance(node, ast.Name) and (node.id in names or _is_local(node.id, frame.f_code)):
+        return True
+    return _value(node, frame) is function
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """What an expression of global names, attributes and constant keys leads to, as far as no code has to run."""
+    if isinstance(node, ast.Name):
+        return MISSING if _is_local(node.id, frame.f_code) else frame.f_globals.get(node.id, MISSING)
     if isinstance(node, ast.Attribute):
-        return node.attr in names
-    if not isinstance(node, ast.Name):
-        return False
-    return node.id in names or _is_local(node.id, frame.f_code) or frame.f_globals.get(node.id) is function
+        return step(_value(node.value, frame), ".", node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return step(_value(node.value, frame), "[]", node.slice.value)
+    return MISSING
 
 
 def _steady(call: ast.Call, frame: FrameType) -> frozenset[str]:

@@ -179,8 +179,8 @@ def _resolved(use: Use, frame: _Frame) -> Read:
         use = use._replace(chain=chain)
     base, value = MISSING, _root(chain, frame)
     module = value.__name__ if isinstance(value, ModuleType) else ""
-    for i, step in enumerate(chain.steps):
-        further = _step(value, *step)
+    for i, one in enumerate(chain.steps):
+        further = step(value, *one)
         if further is MISSING and use.how == "read":  # an item of an array, say: what it is taken from was read
             shorter = use._replace(chain=chain._replace(steps=chain.steps[:i]))
             return Read(shorter, frame.code, value, base, module, frame.globals)
@@ -197,7 +197,8 @@ def _root(chain: Chain, frame: _Frame) -> Any:
     return getattr(builtins, chain.name, MISSING) if found is MISSING else found
 
 
-def _step(value: Any, kind: str, key: Any) -> Any:
+def step(value: Any, kind: str, key: Any) -> Any:
+    """An attribute (".") or an item of `value`, MISSING where finding it would run code."""
     if value is MISSING:
         return MISSING
     if kind == ".":

@@ -91,6 +91,19 @@ def test_a_def_in_a_loop_is_a_new_function_object_and_no_cell_that_ran_again():
     ]
 
 
+@pytest.mark.parametrize("called", ["owner.f", 'shelf["f"]', 'shelf["more"][0]', "owner.shelf.f"])
+def test_the_call_is_mended_by_whatever_name_it_is_made(program, called):
+    p = program(f"""
+        import types
+        f = ll.function(lambda v, n: v * n)
+        owner, shelf = types.SimpleNamespace(f=f), {{"f": f, "more": [f]}}
+        owner.shelf = owner
+        for n in (1.0, 2.0):
+            {called}(2.0, n)
+    """)
+    assert p.miss.fix == f"{called}(2.0, ll.constant(n))"
+
+
 def test_of_traces_that_are_as_close_the_one_of_this_line_is_told():
     f = ll.function(lambda v, n: v * n)
     for _ in range(3):
