@@ -89,9 +89,7 @@ def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
 def _updated(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     _assigned(VariableSpec(value.shape, variable.dtype), value)
     if variable.dtype == dtypes.bool_:
-        raise DTypeError(
-            "assign_add/assign_sub: a variable of bool is no number; write v.assign(ll.logical_or(v, value))"
-        )
+        raise DTypeError("assign_add/assign_sub: a bool variable is no number; write v.assign(ll.logical_or(v, value))")
     if shapes.broadcast("assign", variable.shape, value.shape) != variable.shape:
         given, wanted = shapes.show(value.shape), shapes.show(variable.shape)
         raise ShapeError(f"assign_add/assign_sub: {given} does not broadcast to the variable's {wanted}")

@@ -158,3 +158,59 @@ def test_literals_are_spread_at_once() -> None:
     better, _ = run(spread, body(*lines, "return %2, %3, %4, %5"))
     assert ops(better) == ["multiply"] * 4
     assert better.nodes[1].params[0].array.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_factor_that_many_share_is_taken_out(sign: int) -> None:
+    def f(a: Any, factor: Any) -> Any:
+        total = ll.tanh(a)
+        for i in range(5):
+            term = ll.sin(a * (i + 1.0)) * factor if i % 2 else factor * ll.sin(a * (i + 1.0))
+            total = total + term if sign > 0 else total - term
+        return total
+
+    graph, arrays = traced(f, (4, 2), (4, 2))
+    better, record = check(stack, graph)
+    left = [node for node in prune(better)[0].nodes if node.op == "multiply" and graph.inputs[1] in node.inputs]
+    assert len(left) == 1
+    assert "negative" not in ops(better)
+    assert len(record.changes[0].old) == 10, "five products, five additions"
+    same_results(graph, better, arrays)
+    assert check(stack, traced(lambda a, x: f(a, x * 1.0) * 1.0, (4, 2), (4, 2))[0])[1].changes
+
+
+def test_factors_of_factors() -> None:
+    """What is left of the terms is a sum again, with a factor of its own or products to be stacked."""
+
+    def f(a: Any, b: Any, c: Any) -> Any:
+        half, terms = b[:2], [(ll.sin(a * (i + 1.0)) * b) * c for i in range(4)]
+        products = [(ll.sin(a * (i + 1.0)).mT @ ll.cos(a * (i + 2.0))) * half for i in range(4)]
+        return sum(terms[1:], terms[0]), sum(products[1:], products[0])
+
+    graph, arrays = traced(f, (4, 2), (4, 2), (4, 2))
+    better, _ = check(stack, graph)
+    left = prune(better)[0]
+    assert ops(left).count("matmul") == 1
+    for factor in graph.inputs[1:3]:
+        assert sum(node.op == "multiply" and factor in node.inputs for node in left.nodes) == 1
+    same_results(graph, better, arrays)
+
+
+@pytest.mark.parametrize(
+    ("kind", "device", "spreads"), [("f32", "", True), ("i32", "", False), ("f32", "  @CPU:0", False)]
+)
+def test_which_operands_are_broadcast_once(kind: str, device: str, spreads: bool) -> None:
+    lines = [f"%{i}: {kind}[2,3] = multiply(%0, %1){device}" for i in range(2, 6)]
+    inputs = f"  input %0: {kind}[2,3]  x\n  input %1: {kind}[3]  y\n"
+    assert bool(run(spread, body(*lines, "return %2, %3, %4, %5", inputs=inputs))[1].changes) == spreads
+
+
+def test_operands_wanted_in_two_shapes_or_once_only() -> None:
+    inputs = "  input %0: f32[2,3]  x\n  input %1: f32[3]  y\n  input %2: f32[4,3]  z\n  input %3: f32[]  s\n"
+    lines = [f"%{i}: f32[2,3] = multiply(%0, %1)" for i in range(4, 8)]
+    lines += [f"%{i}: f32[4,3] = add(%1, %2)" for i in range(8, 12)]
+    lines += [f"%{i}: f32[2,3] = subtract(%3, %0)" for i in range(12, 15)]
+    better, record = run(spread, body(*lines, "return %4, %8, %12", inputs=inputs))
+    assert [change.rule for change in record.changes] == ["broadcast once"] * 2
+    assert ops(better).count("broadcast_to") == 2
+    assert all(better.inputs[3] in node.inputs for node in better.nodes if node.op == "subtract")
