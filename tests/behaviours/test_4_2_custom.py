@@ -294,6 +294,19 @@ def test_051_a_nested_rule_says_what_second_order_is(stage: Function) -> None:
 
 
 @both
+def test_051_a_result_that_the_rule_uses_is_differentiated_by_the_ops(stage: Function) -> None:
+    @ll.custom_gradient
+    def f(x: Any) -> Any:
+        y = ll.sin(x)
+        return y, lambda dy: dy * y * 10.0  # the rule is no derivative, so it shows which one is taken
+
+    x, slope = ll.constant(0.3, "float64"), f
+    for wanted in (10 * np.sin(0.3), 10 * np.cos(0.3), -10 * np.sin(0.3)):
+        slope = slope_of(stage(slope))
+        assert slope(x).item() == pytest.approx(wanted)
+
+
+@both
 def test_051_gradients_with_respect_to_the_incoming_gradient(stage: Function) -> None:
     x, g = ll.constant([1.0, 2.0]), ll.constant([5.0, 7.0])
     with ll.GradientTape() as outer:

@@ -75,7 +75,7 @@ def _pair(site: Site, pair: CustomPair) -> ManyPair | None:
     key = ("custom", site.mask, count_of(site))
     if key not in pair.function.pairs:
         function = many(count_of(site), pair.function, site.mask, _tensors(pair.function))
-        forward = many(count_of(site), pair.forward, site.mask, _tensors(pair.forward))
+        forward = many(count_of(site), pair.forward, site.mask, _tensors(pair.forward, pair.n_outputs))
         whole = None if function is None or forward is None else (function, forward)
         made = None if whole is None else ManyPair(pair, *whole, site.mask, count_of(site))
         pair.function.pairs[key] = made
@@ -90,7 +90,7 @@ def _custom(site: Site) -> Any:
     pair = _pair(site, one) if tensors_only(site) else None
     if pair is None:
         return NotImplemented
-    found = many(count_of(site), function, site.mask, _tensors(function))
+    found = many(count_of(site), function, site.mask, _tensors(function, pair.n_outputs))
     if found is None:
         return NotImplemented
     note(site, found)
@@ -101,6 +101,6 @@ def _custom(site: Site) -> Any:
     return shown(results, found.mask)
 
 
-def _tensors(function: Any) -> Flags:
-    """All outputs but opaque ones."""
-    return tuple([isinstance(value.spec, TensorSpec) for value in function.graph.outputs])
+def _tensors(function: Any, n: int | None = None) -> Flags:
+    """The first `n` outputs, but for opaque ones: what is kept besides may be the same for all examples."""
+    return tuple([isinstance(value.spec, TensorSpec) for value in function.graph.outputs[:n]])

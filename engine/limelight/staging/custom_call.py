@@ -125,6 +125,8 @@ class _Traced:
 class CustomPair(Pair):
     """The halves of a function with a gradient of its own. There is one backward half, for all outputs and inputs."""
 
+    apart = True  # gradients of results go through the user's rule, those of what the rule has used through the ops
+
     def __init__(self, name: str, joint: Joint, error: Exception | None) -> None:
         names = [f"x{i}" for i in range(len(joint.inputs))]
         self._graph = prune(extract(name, joint.inputs, joint.forward, joint.outputs, names))[0]
@@ -202,7 +204,7 @@ def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1)
 def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
     """For an outer tape: the results of the body that the gradient function uses get gradients as well."""
     function, pair, _ = attrs
-    ordinary = pair_of(function, watched_mask(inputs))
+    ordinary = pair_of(function, watched_mask(inputs), apart=True)
     n = len(function.graph.outputs)
     return Taped(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
 

@@ -40,7 +40,11 @@ class Joint(NamedTuple):
 class Pair:
     """The forward version of a graph function and its backward versions, for one set of watched inputs."""
 
-    def __init__(self, function: GraphFunction, watched: tuple[bool, ...]) -> None:
+    apart = False
+    """Whether what the backward pass starts from has outputs of its own even where it is a result as well."""
+
+    def __init__(self, function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> None:
+        self.apart = apart
         self._graph = function.graph
         self._watched = watched
         self.n_outputs = len(function.graph.outputs)
@@ -68,7 +72,7 @@ class Pair:
 
     def _sources(self, joint: Joint) -> list[tuple[str, int]]:
         """For each residual the input or the output of `forward` that has it."""
-        named = {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
+        named = {} if self.apart else {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
         extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
         found = []
         for place in self._places:
@@ -105,7 +109,7 @@ class Pair:
             )
 
     def _build_forward(self, joint: Joint) -> GraphFunction:
-        named = set(joint.outputs)
+        named = set() if self.apart else set(joint.outputs)
         residuals = [_at(joint, place) for place in self._places if place[0] == "node"]
         outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
         graph = extract(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
@@ -189,11 +193,12 @@ def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
     return tuple(x.dtype in INEXACT for x in inputs)
 
 
-def pair_of(function: GraphFunction, watched: tuple[bool, ...]) -> Pair:
+def pair_of(function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> Pair:
     """The forward/backward pair, built on first use and shared by all callers."""
-    found: Pair | None = function.pairs.get(watched)
+    key = (watched, apart) if apart else watched
+    found: Pair | None = function.pairs.get(key)
     if found is None:
-        found = function.pairs[watched] = Pair(function, watched)
+        found = function.pairs[key] = Pair(function, watched, apart)
     return found
 
 

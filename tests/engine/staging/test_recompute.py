@@ -58,6 +58,14 @@ class Model:
         step = lambda r: ll.scan(lambda c, _: (inner(self.plain)(c), c), r, length=2)[1]  # noqa: E731
         return ll.vectorize(step)(ll.stack([x, x]))
 
+    def vectorize_assigned(self, x: Any, inner: Function) -> Any:
+        def step(r: Any) -> Any:
+            before = self.plain(r)
+            self.u.assign(self.u * 2.0)
+            return before * self.u
+
+        return ll.vectorize(inner(step))(ll.stack([x, x * 2.0]))
+
     def gradient_inside(self, x: Any, inner: Function) -> Any:
         slope = ll.grad(lambda q: ll.sum(inner(self.called)(q) * q))
         return ll.scan(lambda c, _: (slope(c), c), x, length=2)[1]
