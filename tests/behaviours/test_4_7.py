@@ -310,3 +310,78 @@ def test_173_a_mistake_in_limelights_use_keeps_its_line() -> None:
     g = ll.function(lambda a: ll.py_func(f, [a], scalar))
     with pytest.raises(ShapeError, match=r"matmul: .*test_4_7.py line \d+: return t \+ ll\.ones"):
         g(x)
+
+
+@both
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (
+            np.ones(2),
+            r"returned float64, output_specs promise float32; return ll.astype\(..., ll.float32\), or promise",
+        ),
+        (ll.ones(3), r"returned f32\[3\], output_specs promise .*; sizes that change are None in a ll.TensorSpec"),
+        ((1.0, 2.0, 3.0), r"returned a tuple, output_specs promise .*|returned f32\[3\]"),
+        ("text", r"returned a str, output_specs promise .*: cannot make a tensor"),
+        ({"a": 1.0}, "returned a dict, output_specs promise "),
+        ([[1.0], [1.0, 2.0]], "returned a list, output_specs promise .*: a tensor must be rectangular"),
+        (iter([1.0, 2.0]), "returned a list_iterator, output_specs promise "),
+    ],
+)
+def test_170_a_broken_promise_says_what_was_returned(stage: Callable[..., Any], returned: Any, message: str) -> None:
+    def python(t: Any) -> Any:
+        return returned
+
+    with pytest.raises(ll.errors.LimelightError, match=f"py_func: python {message}"):
+        stage(lambda t: ll.py_func(python, [t], ll.TensorSpec((2,), "float32")))(ll.ones(2))
+
+
+def test_170_coroutines_and_generators_are_refused_before_they_are_called() -> None:
+    async def waits(t: Any) -> Any:
+        return t
+
+    def hands_out(t: Any) -> Any:
+        yield t
+
+    for python, kind in ((waits, "coroutine"), (hands_out, "generator")):
+        with pytest.raises(ll.errors.ArgumentError, match=f"py_func: {python.__name__} is a {kind} function"):
+            ll.py_func(python, [ll.ones(2)], ll.float32)
+
+
+def test_173_after_an_interrupt_the_graph_can_be_called_again() -> None:
+    interrupted = [True]
+
+    def python(t: Any) -> Any:
+        if interrupted[0]:
+            raise KeyboardInterrupt
+        return t * t
+
+    f = ll.function(lambda t: ll.py_func(python, [t], ll.float32) + 1.0)
+    x = ll.constant(3.0)
+    for call in (f, ll.grad(f)):
+        interrupted[0] = True
+        with pytest.raises(KeyboardInterrupt):
+            call(x)
+        interrupted[0] = False
+        assert call(x).item() == (10.0 if call is f else 6.0)
+    assert f.trace_count == 1
+    assert len(dispatch.stack()) == 1
+
+
+def test_171_in_loops_branches_and_vectorised() -> None:
+    def squared(t: Any) -> Any:
+        return ll.py_func(lambda v: v * v, [t], ll.float32)
+
+    loop = ll.function(
+        lambda s: ll.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, squared(s)), (ll.constant(0), s))[1]
+    )
+    branch = ll.function(autograph=True)(lambda s: squared(s) if s > 0 else s)
+    x = ll.constant(1.5, dtype="float32")
+    np.testing.assert_allclose([f(x).item() for f in (loop, branch)], [1.5**8, 1.5**2], rtol=1e-5)
+    np.testing.assert_allclose([ll.grad(f)(x).item() for f in (loop, branch)], [8 * 1.5**7, 3.0], rtol=1e-5)
+    np.testing.assert_allclose([ll.grad(ll.grad(f))(x).item() for f in (loop, branch)], [56 * 1.5**6, 2.0], rtol=1e-5)
+    rows = ll.constant([1.0, 2.0])
+    assert ll.vectorize(squared)(rows).tolist() == [1.0, 4.0]
+    assert ll.vectorize(ll.grad(squared))(rows).tolist() == [2.0, 4.0]
+    with pytest.raises(ZeroDivisionError):
+        ll.vectorize(lambda t: ll.py_func(lambda v: 1 / 0, [t], ll.float32))(rows)

@@ -26,16 +26,21 @@ def check_function(function: Any) -> None:
     """Raises ArgumentError for what cannot be called, and for functions that hand out results one by one, or wait."""
     if not callable(function):
         raise ArgumentError(f"ll.function needs something callable, got {type(function).__name__}")
+    refuse_waiting("ll.function", function)
+
+
+def refuse_waiting(what: str, function: Any) -> None:
+    """Raises ArgumentError for a generator or coroutine function, calling which does no more than making an object."""
     name = getattr(function, "__name__", type(function).__name__)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ArgumentError(
-            f"ll.function: {name} is a generator function (`yield`), whose values a graph cannot hand out one by one. "
-            "Return a list or tuple; or stage what it computes in one step, and call that from a plain generator"
+            f"{what}: {name} is a generator function (`yield`), whose values a graph cannot hand out one by one. "
+            "Return a list or tuple; or give it what computes one step, and call that from a plain generator"
         )
     if inspect.iscoroutinefunction(function):
         raise ArgumentError(
-            f"ll.function: {name} is a coroutine function (`async def`), and a graph runs without an event loop. Stage "
-            "a plain function with what it computes, and call that from the coroutine"
+            f"{what}: {name} is a coroutine function (`async def`), and a graph runs without an event loop. Give it a "
+            "plain function with what it computes, and call that from the coroutine"
         )
 
 

@@ -10,10 +10,11 @@ from limelight import dispatch, source
 from limelight.batching import Batched
 from limelight.devices import CPU0, Device
 from limelight.eager import move
-from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
+from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
 from limelight.registry import Op, Taped, defop
 from limelight.spec import ObjectSpec, Spec, TensorSpec
 from limelight.staging.branches import require_callable, tracing
+from limelight.staging.options import refuse_waiting
 from limelight.staging.rerun import Snapshots, replayed, snapshots_of
 from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, filled
@@ -66,7 +67,8 @@ class PythonCall:
         results = [result] if self.single else list(result) if isinstance(result, (tuple, list)) else [result]
         if len(results) != len(self.specs):
             raise SignatureError(
-                f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}"
+                f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}; write a "
+                "spec for each in a list, or None where nothing is to be returned"
             )
         return results
 
@@ -75,14 +77,21 @@ class PythonCall:
             raise SignatureError(f"py_func: {self.name} returned a variable; return v.read_value()")
         if value is None:
             raise SignatureError(f"py_func: {self.name} returned None, output_specs promise {spec}")
-        # a Python number has no dtype of its own
-        tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, spec.dtype)
+        try:  # a Python number has no dtype of its own
+            tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, spec.dtype)
+        except LimelightError as error:
+            kind = type(value).__name__
+            raise type(error)(f"py_func: {self.name} returned a {kind}, output_specs promise {spec}: {error}") from None
         if tensor.dtype != spec.dtype:
             raise DTypeError(
-                f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}"
+                f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}; return "
+                f"ll.astype(..., ll.{spec.dtype.name}), or promise what it is"
             )
         if not spec.accepts(tensor.spec):
-            raise ShapeError(f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}")
+            raise ShapeError(
+                f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}; sizes that change are None "
+                "in a ll.TensorSpec"
+            )
         return tensor
 
     def __repr__(self) -> str:
@@ -111,6 +120,7 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     [3.0, 9.0]
     """
     require_callable("py_func", fn=fn)
+    refuse_waiting("py_func", fn)
     if not isinstance(inputs, (list, tuple)):
         raise ArgumentError(
             f"py_func: inputs must be a list or tuple of tensors, got {type(inputs).__name__}; write [x]"

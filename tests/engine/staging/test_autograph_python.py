@@ -203,6 +203,6 @@ def test_what_a_graph_cannot_do_is_refused_when_it_is_staged():
     with pytest.raises(ArgumentError, match=r"generator is a generator function \(`yield`\).*Return a list or tuple"):
         ll.function(generator)
     with pytest.raises(
-        ArgumentError, match=r"coroutine is a coroutine function \(`async def`\).*Stage a plain function"
+        ArgumentError, match=r"coroutine is a coroutine function \(`async def`\).*Give it a plain function"
     ):
         staged(coroutine)
