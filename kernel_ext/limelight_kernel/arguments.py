@@ -43,7 +43,7 @@ def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Name
     except ValueError as error:  # an unclosed quote
         raise UsageError(f"{called}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
     except UsageError as error:
-        raise UsageError(f"{called}: {error}{_suggestion(magic, line) or _one(error)}; see %{name}?") from None
+        raise UsageError(f"{called}: {error}{_suggestion(magic, line) or _one(magic, error)}; see %{name}?") from None
     output = getattr(given, "output", None)
     if output is not None:
         identifier(output, f"{called} -o")
@@ -133,10 +133,22 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _one(error: UsageError) -> str:
+def _one(magic: Callable[..., Any], error: UsageError) -> str:
     """A clause for a second NAME: what is too much is no flag."""
     extra = str(error).partition("unrecognized arguments: ")[2]
-    return "; one NAME at a time" if extra and not extra.startswith("-") else ""
+    if not extra or extra.startswith("-"):
+        return ""
+    named = any(action.dest == "name" for action in magic.parser._actions)  # type: ignore[attr-defined]
+    return "; one NAME at a time" if named else "; it takes no NAME"
+
+
+def only(given: Namespace, allowed: Iterable[str], magic: Callable[..., Any], where: str) -> None:
+    """Raises UsageError where a flag was given that is not `allowed` here."""
+    for action in magic.parser._actions:  # type: ignore[attr-defined]
+        default = [] if action.default is None and action.nargs == "?" else action.default
+        if action.option_strings and action.dest not in allowed and getattr(given, action.dest, default) != default:
+            flag = action.option_strings[0]
+            raise UsageError(f"%{where}: {flag} is for a cell; write %%{where} {flag} on the first line of one")
 
 
 def _suggestion(magic: Callable[..., Any], line: str) -> str:

@@ -22,8 +22,9 @@ from limelight_kernel.cell import cell_number
 from limelight_kernel.inputs import specs_from
 from limelight_kernel.options import USUAL, Options, Shown
 from limelight_kernel.result import PlainText
-from limelight_kernel.run import run_cell, staged_table
+from limelight_kernel.run import as_it_was, run_cell, staged_table
 from limelight_kernel.session import Session, position
+from limelight_kernel.staged import StagedCell
 from limelight_kernel.why import Explanation
 from limelight_kernel.would import ask, written_call
 
@@ -88,7 +89,7 @@ class LimelightMagics(Magics):
 
         --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
 
-        %stage lists the staged cells; %stage NAME shows one.
+        %stage lists the staged cells; %stage NAME shows one as it was traced last, and runs nothing.
 
             import limelight as ll
             x = ll.constant([1.0, 2.0])
@@ -269,9 +270,13 @@ class LimelightMagics(Magics):
         return self._show(given, views.devices())
 
     def _staged(self, given: Namespace) -> Any:
+        given.name, parts = arguments.parts(given.annotate, given.name)
+        arguments.only(given, ("annotate", "output", "text", "static"), self.stage, "stage")
         if given.name is None:
             return self._say(given, PlainText(staged_table(self.session.cells)))
-        return self._show(given, views.graph(self.session.function(given.name)))
+        function = self.session.function(given.name)
+        again = as_it_was(function, parts) if isinstance(function, StagedCell) else None
+        return self._show(given, views.graph(function) if again is None else again)
 
     def _show(self, given: Namespace, view: Any) -> Any:
         return _seen(_form(given, self._keep(given, view)))

@@ -132,6 +132,16 @@ def _result(
     )
 
 
+def as_it_was(staged: StagedCell, parts: tuple[str, ...] = ()) -> StageResult | None:
+    """The newest trace of a staged cell, line by line, without running anything; None where there is none."""
+    if not len(staged.trace_cache):
+        return None
+    entry = staged.trace_cache[-1]
+    uses = counted(entry.hits + 1, "time")
+    head = f"{staged.name}: trace #{entry.index + 1}, the newest of {len(staged.trace_cache)} (used {uses})"
+    return StageResult(staged.name, head, True, False, {}, None, 0.0, entry, staged, parts)
+
+
 def headline(staged: StagedCell, done: Run, known: bool) -> str:
     """What happened: a cache hit, a first trace, or a trace again and why."""
     entry = done.entry

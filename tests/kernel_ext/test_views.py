@@ -65,6 +65,9 @@ def test_output_static_and_text(staged):
         ("%tape --why x", "expected 2 arguments"),
         ("%devices --nothing", "its flags are"),
         ("%stage nosuch", "nothing is called 'nosuch'"),
+        ("%stage -g", "%stage: -g is for a cell; write %%stage -g on the first line of one"),
+        ("%stage double --max-traces 2", "%stage: --max-traces is for a cell"),
+        ("%devices nosuch", "unrecognized arguments: nosuch; it takes no NAME"),
     ],
 )
 def test_usage_errors_are_one_line(staged, line, words):
@@ -125,7 +128,12 @@ def test_stage_lists_and_shows(staged):
     assert listed.splitlines()[0].split() == ["name", "lines", "traces", "hits"]
     assert "double" in listed
     assert "cell_" in listed
-    assert "Graph of double" in repr(staged("%stage double").value)
+    shown = staged("%stage double -a plan").value
+    assert (shown.ran, shown.outputs) == (False, {})
+    text = str(shown)
+    assert text.startswith("double: trace #1, the newest of 1 (used ")
+    assert "Graph of double" in text
+    assert "plan  v" in text
 
 
 def test_several_functions_and_no_name(notebook):
