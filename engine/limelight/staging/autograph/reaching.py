@@ -90,7 +90,7 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
     users = [x for x in found.values() if isinstance(x, FunctionType) and not _is_installed(x)]
     variables = [
         shared
-        for function in (*roots, *users)
+        for function in users  # what the block itself assigns is its state
         for shared in _assigned(function)
         if id(shared.where) not in own and not (id(shared.where) in own_globals and shared.name in names)
     ]
