@@ -76,6 +76,14 @@ def test_the_callers_of_a_function_are_not_in_its_stacks(make):
     assert [line for _, line, _ in node["stack"]] == [3, 9]
 
 
+def test_what_is_made_of_a_function_has_its_lines(make):
+    maker = make("backward_forward_f")
+    value = maker.node("exp", maker.input("x"))
+    maker.nodes[0].stack = (Source("a.py", 3, "helper"), Source("a.py", 9, "f"), Source("b.py", 20, "<module>"))
+    (node,) = GraphFold(maker.graph(value)).state()["graphs"][0]["nodes"]
+    assert [line for _, line, _ in node["stack"]] == [3, 9]
+
+
 def test_a_staged_cell_ends_its_stacks(make):
     maker = make("cell")
     value = maker.node("exp", maker.input("x"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Sequence
 
 from limelight.source import Source
@@ -11,6 +12,7 @@ from limelight_widgets.folds.fold import State
 WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is
 MARGIN = 4  # lines of context around what is shown of a longer file
 MOST_LINES = 400
+_MADE = re.compile("^(?:(?:forward|backward|many|pushed|unchanging|gradient_of)_)+")
 
 
 class Excerpts:
@@ -68,9 +70,11 @@ def line_state(source: Source | None) -> list[object] | None:
 def own_stack(stack: Sequence[Source], function: str) -> Sequence[Source]:
     """The part of a call stack that lies in `function` and what it calls: its own callers made no op.
 
-    The body of a staged cell is a module; the module around it is the cell with its first line.
+    The body of a staged cell is a module; the module around it is the cell with its first line. What was made of a
+    function, such as its backward pass, has its lines.
     """
     names = [source.function for source in stack]
-    if function in names:
-        return stack[: len(names) - names[::-1].index(function)]
+    for name in (function, _MADE.sub("", function)):
+        if name in names:
+            return stack[: len(names) - names[::-1].index(name)]
     return stack[: names.index("<module>") + 1] if "<module>" in names else stack

@@ -319,7 +319,8 @@ export class GraphView {
     const { body, svg, camera } = this;
     if (!body || !svg || !camera || body.style.blockSize !== this.height || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
-    const wanted = Math.ceil(this.drawing.height * scale + 24) + around;
+    const byWidth = (svg.clientWidth - 24) / this.drawing.width; // a wide picture will be smaller
+    const wanted = Math.ceil(this.drawing.height * Math.min(scale, byWidth) + 24) + around;
     const most = Math.min(TALLEST[0], TALLEST[1] * window.innerHeight);
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
