@@ -23,14 +23,14 @@ _INNER: Final = ("builtins", *[f"limelight.{name}" for name in ("trace", "graph"
 
 
 def first_holder(x: Any, seconds: float = 0.2) -> Holder | None:
-    """A way from one of the user's names to `x`, found within `seconds`: rather from a global than from a local name.
+    """A way from one of the user's names to `x`, found within `seconds` of work: rather from a global than from a local name.
 
     Goes through containers, attributes of the user's objects, classes, closures, default arguments, generators that
     wait, exceptions and the frames of their tracebacks, from the names of the user's modules, of functions that are
     running, and of those that a traceback keeps. What lies in objects of other people's classes is looked at, too, and
     local names last: one of them is what led here.
     """
-    begin = time.perf_counter()
+    begin = time.thread_time()
     modules, frames = list(_modules()), list(_namespaces())
     for roots, plainly, thoroughly in ((modules, 0.5, 0.7), (frames, 0.9, 1.0)):
         ways = (_way(x, [root], begin + seconds * plainly, thorough=False) for root in roots)
@@ -90,7 +90,7 @@ def _way(x: Any, roots: list[_Root], deadline: float, thorough: bool) -> Holder 
         if depth >= _DEEPEST or id(value) in seen:
             continue
         seen.add(id(value))
-        if len(seen) % _LOOK_AT_CLOCK == 0 and time.perf_counter() > deadline:
+        if len(seen) % _LOOK_AT_CLOCK == 0 and time.thread_time() > deadline:
             return None
         waiting += [(part, path + step, depth + 1, where) for part, step in _parts(value, thorough)]
     return None

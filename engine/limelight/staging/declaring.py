@@ -41,8 +41,8 @@ def for_shapes(
         return [Fix(first, ONCE, paths)]
     else:
         options["reduce_retracing"] = True
-        return [Fix(decorator(situation.name, options), LATER, paths)]
-    return [Fix(decorator(situation.name, options), "", paths)]
+        return [Fix(decorator(situation.function, options), LATER, paths)]
+    return [Fix(decorator(situation.function, options), "", paths)]
 
 
 def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:

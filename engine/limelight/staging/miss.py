@@ -220,7 +220,7 @@ def _lost(function: Any, lost: Ghost, where: str) -> Miss:
         return Miss(function.name, where, Cause.CLEARED, number, note=note)
     note = f"its {trace} for these arguments was evicted, since the cache holds {_traces(cache.size)} at most"
     wanted = cache.history.evicted() | {hash(entry.key) for entry in cache}
-    enough = decorator(function.name, function._options | {"cache_size": len(wanted)})
+    enough = decorator(function.python_function, function._options | {"cache_size": len(wanted)})
     return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(Fix(enough, "", ()),))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Sequence
 from itertools import islice
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 from limelight import dtypes, nest
 from limelight.dtypes import DType
 from limelight.staging.callsite import CallSite
-from limelight.staging.changes import Change, Part
+from limelight.staging.changes import Change, Part, quoted
 from limelight.staging.reading import Obstacle
 from limelight.staging.signature import Key, Signature
 from limelight.staging.uses import obstacle
@@ -105,8 +107,19 @@ class Code(str):
     __repr__ = str.__str__
 
 
-def decorator(name: str, options: dict[str, Any]) -> str:
-    """`ll.function` with those of `options` that are not left at their defaults."""
-    written = [f"{option}={value!r}" for option, value in options.items() if value]
-    target = ["fn"] if name == "<lambda>" else []
-    return f"{'' if target else '@'}ll.function({', '.join(target + written)})"
+def decorator(function: Any, options: dict[str, Any]) -> str:
+    """`ll.function` with those of `options` that are not left at their defaults, as a decorator or as it was called."""
+    shown = [
+        (option, quoted(value) if type(value) is str else repr(value)) for option, value in options.items() if value
+    ]
+    target = _target(function)
+    return f"{'' if target else '@'}ll.function({', '.join([*target, *[f'{name}={value}' for name, value in shown]])})"
+
+
+def _target(function: Any) -> list[str]:
+    """What a call of `ll.function` is given; nothing where it is a decorator."""
+    found = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
+    if not isinstance(found, FunctionType) or found.__name__ == "<lambda>":
+        return ["fn"]
+    first = linecache.getline(found.__code__.co_filename, found.__code__.co_firstlineno).strip()
+    return [found.__name__] if first.startswith(("def ", "async def ")) else []

@@ -104,6 +104,32 @@ def test_the_call_is_mended_by_whatever_name_it_is_made(program, called):
     assert p.miss.fix == f"{called}(2.0, ll.constant(n))"
 
 
+@pytest.mark.parametrize(
+    ("staged", "shown"),
+    [
+        ("ll.function(loss)", "ll.function(loss, "),
+        ("ll.function(lambda v: v)", "ll.function(fn, "),
+        ("ll.function(functools.partial(loss, scale=2.0))", "ll.function(fn, "),
+        ("ll.function(ll.nn.Dense(2))", "ll.function(fn, "),
+        ("Net().step", "@ll.function("),
+    ],
+)
+def test_a_signature_is_shown_where_the_function_is_staged(program, staged, shown):
+    p = program(f"""
+        import functools
+        def loss(v, scale=1.0):
+            return v * scale
+        class Net:
+            @ll.function
+            def step(self, v):
+                return v
+        f = {staged}
+        for n in (4, 4, 2):
+            f(ll.ones((n, 3)))
+    """)
+    assert p.miss.fix == f'{shown}input_signature=[ll.TensorSpec((None, 3), "float32")])'
+
+
 def test_of_traces_that_are_as_close_the_one_of_this_line_is_told():
     f = ll.function(lambda v, n: v * n)
     for _ in range(3):

@@ -183,7 +183,7 @@ def test_a_cache_that_is_too_small_is_warned_of_with_its_cure():
     messages = heard(lambda: [f(ll.ones((n % 3 + 1,))) for n in range(15)])
     assert len(messages) == 2
     assert "was evicted, since the cache holds 2 traces at most" in messages[1]
-    assert messages[1].endswith("Fix: @ll.function(name='f', cache_size=3)")
+    assert messages[1].endswith('Fix: ll.function(fn, name="f", cache_size=3)')
 
 
 def test_nested_functions_that_are_staged_anew_in_a_loop_are_named():
