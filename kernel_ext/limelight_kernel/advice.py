@@ -37,6 +37,9 @@ def advised(miss: Any, parts: Sequence[Part], options: Options, effects: Callabl
     if specs:
         given = {name: str_of(spec) for name, spec in options.specs if name not in specs}
         fixes = (Fix(options.line({**given, **specs}), "", tuple(specs)),)
+    casts = {change.path: code for change in miss.changes if (code := _cast(change)) is not None}
+    if casts:
+        fixes = (*fixes, Fix("; ".join(casts.values()), "in a cell above,", tuple(casts)))
     changed = {_root(change.path) for change in miss.changes}
     own = [one for one in effects() if one.kind in _CHANGING and _root(one.what) in changed] if changed else []
     return dataclasses.replace(miss, fixes=fixes, advice=" ".join(map(_itself, own)) or miss.advice)
@@ -102,6 +105,19 @@ def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | Non
         dtype = met_dtype(parts)
         return None if dtype is None else str_of(TensorSpec((), dtype))
     return None
+
+
+def _cast(change: Change) -> str | None:
+    """The assignment that gives an input the dtype that it had; it may be meant to have another one from now on."""
+    before, after = change.before, change.after
+    if (
+        change.cause is not Cause.DTYPE
+        or not change.path.isidentifier()
+        or before[0] != after[0]
+        or before[0] != "tensor"
+    ):
+        return None
+    return f'{change.path} = ll.astype({change.path}, "{before[1].name}")'
 
 
 def str_of(spec: TensorSpec) -> str:

@@ -29,7 +29,7 @@ MEANING = {
     CONSTANT: "depends on literals alone: computed once, its value is part of the graph",
     DEAD: "nothing uses what it computes, so it was dropped",
     MERGED: "another line computes the same, or it was simplified away",
-    TRACE_TIME: "Python ran it while tracing, and does not on a cache hit",
+    TRACE_TIME: "no op of the graph: Python ran it while tracing, if at all, and does not on a cache hit",
     RESULT: "names the value that the cell shows",
 }
 

@@ -59,6 +59,8 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
         short = getattr(formatter, "skip_hidden", True) and not frames.shown()
         shown = _as_the_user_sees(error, cell) if short else contextlib.nullcontext()
         with shown:
+            if cell is not None and short and error.__traceback__ is None and error.__cause__ is None:
+                return [f"{type(error).__name__}: {error}"]  # nothing of the user's was running
             return list(formatter.structured_traceback(type(error), error, error.__traceback__, tb_offset=0))
 
     error._render_traceback_ = render  # type: ignore[attr-defined]  # IPython's hook

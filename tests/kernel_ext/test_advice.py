@@ -104,3 +104,17 @@ def test_a_number_that_decides_gets_words_instead_of_a_spec(notebook):
     assert re.search(
         r"`lr` cannot simply be a tensor: an `if` asks for it at In\[\d+\] line 3, where ll.cond takes one", said
     )
+
+
+def test_another_dtype_is_cast_in_a_cell_above(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nimport numpy as np\nx = ll.ones([2])")
+    cell = "%%stage step --max-traces 1\ny = x * 2"
+    run(cell)
+    run("x = np.ones(2)")
+    said = run(cell, fails=True).out
+    assert said.startswith("TraceBudgetError: `step` has its 1 trace (--max-traces)"), "and no empty traceback"
+    fix = said.rpartition("Fix: in a cell above, ")[2].strip()
+    assert fix == 'x = ll.astype(x, "float32")'
+    run(fix)
+    assert "cache hit" in run(cell).text
