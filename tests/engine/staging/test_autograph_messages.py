@@ -198,3 +198,12 @@ def test_objects_are_made_and_used_by_converted_code():
 def test_what_python_itself_calls_says_so(f, message):
     with pytest.raises(ControlFlowError, match=message):
         staged(f)(ll.constant(1.0))
+
+
+def test_what_converted_code_asks_for_is_not_to_be_had_by_autograph():
+    with pytest.raises(ll.errors.SymbolicValueError, match=r"int\(\) of a symbolic tensor") as caught:
+        staged(lambda x: [1, 2][int(x)] + x)(ll.constant(1))
+    assert "autograph=True" not in str(caught.value)
+    assert "ll.py_func(fn, inputs, output_specs)" in str(caught.value)
+    with pytest.raises(ll.errors.SymbolicValueError, match=r"let ll.function\(autograph=True\) rewrite"):
+        ll.function(lambda x: [1, 2][int(x)] + x)(ll.constant(1))

@@ -9,6 +9,7 @@ from typing import Any
 from limelight import source
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.frames import in_place_of_python
+from limelight.trace import AUTOGRAPH_DOES_IT
 
 
 class Converted:
@@ -43,6 +44,7 @@ def explained(run: Callable[[], Any]) -> Any:
     except SymbolicValueError as error:
         reason = _unconverted(error)
         if reason is None:
+            error.args = (str(error).replace(AUTOGRAPH_DOES_IT, ""),)
             raise
         raise ControlFlowError(reason) from error
 
