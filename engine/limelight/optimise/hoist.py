@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.graph.build import Rewriter
+from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node, Value
 from limelight.ops.literal import constant_op
 from limelight.optimise.record import PassRecord, Recorder
@@ -21,6 +22,8 @@ from limelight.spec import TensorSpec
 
 LITTLE: Final = 1 << 16
 """Multiplications, or so, that a loop may be made to cost that never runs."""
+DEEPEST: Final = 20
+"""Loops within loops that are looked into."""
 _WHILE: Final = ("cond", "body", "n_vars", "maximum_iterations")
 _SCAN: Final = ("body", "n_carry", "n_xs", "length")
 _VIEWS: Final = frozenset(["matrix_transpose", "transpose", "reshape", "expand_dims", "squeeze"])
@@ -64,8 +67,9 @@ class _Plan:
         self._n: int = loop.params[1] + loop.params[2] if scans else loop.params[2]  # inputs that change as it goes
         self._given: tuple[FunctionLike, ...] = loop.params[: 1 if scans else 2]
         same = [hasattr(f, "with_graph") and len(f.graph.inputs) == len(loop.inputs) for f in self._given]
-        self._invariant = [_invariant(f.graph, self._n) if all(same) else {} for f in self._given]
-        self._crossing = [_crossing(f.graph, found) for f, found in zip(self._given, self._invariant, strict=True)]
+        self._graphs = [_with_loops_hoisted(f.graph) for f in self._given]
+        self._invariant = [_invariant(graph, self._n) if all(same) else {} for graph in self._graphs]
+        self._crossing = [_crossing(graph, found) for graph, found in zip(self._graphs, self._invariant, strict=True)]
 
     def worthwhile(self, inputs: tuple[Value, ...]) -> bool:
         moved = [node for found in self._invariant for node in found if node.op is not constant_op]
@@ -78,8 +82,8 @@ class _Plan:
         extra: list[Value] = []
         copies: list[Node] = []
         outer = rewriter.inputs(loop)
-        for function, found, crossing in zip(self._given, self._invariant, self._crossing, strict=True):
-            values: dict[Value, Value] = dict(zip(function.graph.inputs, outer, strict=True))
+        for graph, found, crossing in zip(self._graphs, self._invariant, self._crossing, strict=True):
+            values: dict[Value, Value] = dict(zip(graph.inputs, outer, strict=True))
             for node in found:
                 copy = Node(
                     node.op,
@@ -99,10 +103,16 @@ class _Plan:
         """The loop's functions with the values that cross as their last inputs, each with those of both."""
         both = [value for crossing in self._crossing for value in crossing]
         made = []
-        for function, found in zip(self._given, self._invariant, strict=True):
+        for function, graph, found in zip(self._given, self._graphs, self._invariant, strict=True):
             new = {value: Value(value.spec) for value in both}
-            made.append(function.with_graph(_without(function.graph, found, new)))  # type: ignore[attr-defined]
+            made.append(function.with_graph(_without(graph, found, new)))  # type: ignore[attr-defined]
         return made
+
+
+def _with_loops_hoisted(graph: Graph) -> Graph:
+    """A body in which loops have handed out what is invariant for them: it may be so for this loop, too."""
+    loops = any(node.op.higher_order and _is_loop(node) for node in graph.nodes)
+    return hoist(graph)[0] if loops and effects_of_graph(graph).depth <= DEEPEST else graph
 
 
 def _invariant(graph: Graph, n_vars: int) -> dict[Node, None]:

@@ -13,6 +13,7 @@ import limelight as ll
 from limelight import devices
 from limelight.graph import Graph, Node
 from limelight.graph.build import Rewriter
+from limelight.graph.text import nested
 from limelight.optimise import optimise
 from limelight.optimise.hoist import hoist
 
@@ -154,7 +155,35 @@ def test_nested_loops_hand_out_what_is_invariant_for_both() -> None:
     inner = repeated(lambda y, w: y @ ll.exp(w))
     graph = traced(repeated(inner), X, W)
     expected = results(graph, [X, W])[0][0]
+    better, _ = check(hoist, graph)
+    assert ops(better) == ["exp", "while_loop"]
+    np.testing.assert_allclose(results(better, [X, W])[0][0], expected, rtol=1e-6)
     np.testing.assert_allclose(results(optimise(graph, check=True).graph, [X, W])[0][0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("outer", ["scan", "map_fn", "while_loop"])
+@pytest.mark.parametrize("inner", ["scan", "map_fn", "while_loop"])
+def test_out_of_loops_of_every_kind_within_one_another(outer: str, inner: str) -> None:
+    """The inner loop reads what the outer one changes, and something that neither does."""
+    xs = np.ones((2, 3), np.float32)
+
+    def loop(kind: str, step: Any, y: Any) -> Any:
+        if kind == "scan":
+            return ll.scan(lambda c, row: (step(c + row), None), y, ll.constant(xs))[0]
+        if kind == "map_fn":
+            return ll.sum(ll.map_fn(lambda row: step(y * row), ll.constant(xs)), 0)
+        return ll.while_loop(lambda i, _: i < 2, lambda i, c: (i + 1, step(c)), (0, y))[1]
+
+    def f(y: Any, w: Any) -> Any:
+        return loop(outer, lambda c: loop(inner, lambda d: ll.tanh(d @ ll.exp(w) + c), c), y)
+
+    graph = traced(f, X, W)
+    better, record = check(hoist, graph)
+    assert "exp" in ops(better)
+    assert "exp" not in [node.op.name for one in nested(better) for node in one.graph.nodes]
+    assert len(record.changes) == 1
+    for mine in results(better, [X, W]):
+        np.testing.assert_allclose(mine[0], f(ll.constant(X), ll.constant(W)), rtol=1e-5)
 
 
 def on_cpu0(node: Node, params: tuple[Any, ...] | None = None) -> Node:
