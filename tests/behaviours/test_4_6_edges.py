@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import decimal
+import functools
 import pathlib
 import pickle
 import sys
@@ -108,6 +109,18 @@ def test_142_objects_without_weak_references_are_told_what_to_add() -> None:
 def test_144_the_number_of_axes_is_never_guessed() -> None:
     with pytest.raises(ShapeError, match=r"write \(\) for a scalar, and None for each size"):
         ll.TensorSpec(None)  # type: ignore[arg-type]
+
+
+def test_143_partial_functions_and_objects_have_a_name() -> None:
+    def scaled(v: Any, by: float) -> Any:
+        return v * by
+
+    class Doubling:
+        def __call__(self, v: Any) -> Any:
+            return v * 2
+
+    names = [ll.function(f).__name__ for f in (scaled, functools.partial(scaled, by=2.0), Doubling(), lambda v: v)]
+    assert names == ["scaled", "scaled", "Doubling", "<lambda>"]
 
 
 # 155, 159, 160

@@ -82,6 +82,7 @@ class Function:
         self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_turns`
         self._levels = 0  # how many these were at most, while the outermost of them was traced
         functools.update_wrapper(self, python_function, updated=())
+        self.__name__ = getattr(python_function, "__name__", self.name)  # partial functions have none
         _alive.add(self)
 
     # Calling

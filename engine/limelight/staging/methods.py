@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +51,7 @@ def endless(name: str) -> str:
 def too_deep(name: str, levels: int) -> str:
     """The message for a recursion that would end, and that Python's stack cannot hold."""
     return (
-        f"{name} called itself {levels:,} levels deep while it was traced, each level a graph of its own, and Python's "
-        f"stack was full ({sys.getrecursionlimit():,} frames){source.at(source.user_line())}. Write the repetition as "
-        "a loop: ll.while_loop, ll.scan, or Python's `for`; or sys.setrecursionlimit(...) for a little more"
+        f"{name} called itself {levels:,} levels deep while it was traced, each with a graph of its own, and the stack "
+        f"was full{source.at(source.user_line())}. Write the repetition as a loop: ll.while_loop, ll.scan, or Python's "
+        "`for`"
     )
