@@ -23,12 +23,12 @@ _INNER: Final = ("builtins", *[f"limelight.{name}" for name in ("trace", "graph"
 
 
 def first_holder(x: Any, seconds: float = 0.2) -> Holder | None:
-    """A way from one of the user's names to `x`, found within `seconds` of work: rather from a global than from a local name.
+    """A way from one of the user's names to `x`, found within `seconds` of work.
 
-    Goes through containers, attributes of the user's objects, classes, closures, default arguments, generators that
-    wait, exceptions and the frames of their tracebacks, from the names of the user's modules, of functions that are
-    running, and of those that a traceback keeps. What lies in objects of other people's classes is looked at, too, and
-    local names last: one of them is what led here.
+    Rather from a global than from a local name. Goes through containers, attributes of the user's objects, classes,
+    closures, default arguments, generators that wait, exceptions and the frames of their tracebacks, from the names of
+    the user's modules, of functions that are running, and of those that a traceback keeps. What lies in objects of
+    other people's classes is looked at, too, and local names last: one of them is what led here.
     """
     begin = time.thread_time()
     modules, frames = list(_modules()), list(_namespaces())
