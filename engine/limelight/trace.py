@@ -140,8 +140,8 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
         f"{x._tracer.words} runs, not while it is traced. For a choice by value write "
         "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars), "
-        f"{AUTOGRAPH_DOES_IT}for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the value "
-        "as a plain Python argument, which is known while tracing"
+        f"{AUTOGRAPH_DOES_IT}for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the "
+        "value as a plain Python argument, which is known while tracing"
     )
 
 
