@@ -154,7 +154,8 @@ def _called(value: Any, base: Any) -> list[_Frame]:
     if isinstance(value, (property, functools.cached_property)):
         return _frames(value.fget if isinstance(value, property) else value.func, None, base)
     if isinstance(value, (staticmethod, classmethod)):
-        return _frames(value.__func__, None, MISSING if isinstance(value, staticmethod) else type(base))
+        owner = base if isinstance(base, type) else type(base)
+        return _frames(value.__func__, None, MISSING if isinstance(value, staticmethod) else owner)
     if isinstance(value, FunctionType) and not isinstance(base, (ModuleType, type)) and base is not MISSING:
         return _frames(value, None, base)
     if isinstance(value, (list, tuple)):

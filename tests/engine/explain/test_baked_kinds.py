@@ -187,3 +187,19 @@ def test_a_value_that_cannot_be_shown_does_not_hide_the_others() -> None:
     f(X)
     rate = 3.0
     assert changed(f) == {"rate": ("2.0", "3.0")}
+
+
+class Registry:
+    items = {"rate": 2.0}  # noqa: RUF012  # what this is about
+
+    @classmethod
+    def get(cls, name: str) -> float:
+        return cls.items[name]
+
+
+@pytest.mark.parametrize("owner", [Registry, Registry()])
+def test_what_a_class_method_reads(monkeypatch: pytest.MonkeyPatch, owner: Any) -> None:
+    f = ll.function(lambda x: x * owner.get("rate"))
+    f(X)
+    monkeypatch.setitem(Registry.items, "rate", 3.0)
+    assert changed(f) == {"cls.items": ("{'rate': 2.0}", "{'rate': 3.0}")}
