@@ -207,3 +207,21 @@ def test_what_converted_code_asks_for_is_not_to_be_had_by_autograph():
     assert "ll.py_func(fn, inputs, output_specs)" in str(caught.value)
     with pytest.raises(ll.errors.SymbolicValueError, match=r"let ll.function\(autograph=True\) rewrite"):
         ll.function(lambda x: [1, 2][int(x)] + x)(ll.constant(1))
+
+
+def test_what_python_raises_in_a_block_that_it_might_not_have_come_to_has_a_note():
+    sizes = {"a": 1}
+
+    def f(x):
+        if x > 0:
+            x = x * sizes["b"]
+        return x
+
+    with pytest.raises(KeyError) as caught:
+        staged(f)(ll.constant(-1.0))
+    assert caught.value.__notes__ == [
+        "while this `if` was traced: a tensor decides it, so that its code runs then, whatever it says"
+    ]
+    with pytest.raises(KeyError) as plain:
+        staged(lambda x: x * sizes["b"])(ll.constant(1.0))
+    assert not hasattr(plain.value, "__notes__")

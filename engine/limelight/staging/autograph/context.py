@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from limelight import source
-from limelight.errors import ControlFlowError
+from limelight.errors import ControlFlowError, LimelightError
 from limelight.staging.autograph.reaching import Outer
 from limelight.staging.autograph.undefined import Doubtful, Undefined
 from limelight.tensor import Tensor
@@ -39,6 +39,12 @@ def staged_block(what: str, outer: Outer) -> Iterator[None]:
     before = outer.contents()
     try:
         yield
+    except Exception as error:
+        if not isinstance(error, LimelightError) and not getattr(error, "__notes__", ()):
+            error.add_note(
+                f"while {what} was traced: a tensor decides it, so that its code runs then, whatever it says"
+            )
+        raise
     finally:
         here.blocks.pop()
     outer.refuse_changes(before, what)
