@@ -220,7 +220,7 @@ def test_what_python_raises_in_a_block_that_it_might_not_have_come_to_has_a_note
     with pytest.raises(KeyError) as caught:
         staged(f)(ll.constant(-1.0))
     assert caught.value.__notes__ == [
-        "while this `if` was traced: a tensor decides it, so that its code runs then, whatever it says"
+        "while this `if` was traced: a tensor decides it, so its code runs then, whatever it says"
     ]
     with pytest.raises(KeyError) as plain:
         staged(lambda x: x * sizes["b"])(ll.constant(1.0))
