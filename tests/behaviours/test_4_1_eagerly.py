@@ -203,3 +203,30 @@ def test_025_the_switch_is_put_back_after_an_error() -> None:
     g(x2)
     g(x2)
     assert len(ran) == 1
+
+
+def test_025_bodies_of_control_flow_run_eagerly_too_at_their_own_lines() -> None:
+    seen: list[tuple[str, float, int]] = []
+
+    def note(where: str, v: Any) -> Any:
+        frame = sys._getframe(1)
+        seen.append((where, v.item(), frame.f_lineno - frame.f_code.co_firstlineno))
+        return v
+
+    def f(x: Any) -> Any:
+        while x < 3:
+            x = note("while", x) + 1
+        y = ll.cond(x > 0, lambda: note("cond", x), lambda: x)
+        y = ll.switch(1, [lambda: x, lambda: note("switch", y)])
+        y = ll.while_loop(lambda i, s: i < 1, lambda i, s: (i + 1, note("while_loop", s)), (0, y))[1]
+        return ll.scan(lambda s, v: (note("scan", s + v), None), y, ll.arange(2.0))[0]
+
+    staged = ll.function(autograph=True)(f)
+    expected = f(x2).item()
+    lines, seen[:] = list(seen), []
+    for call in both_ways(staged):
+        assert call(x2).item() == expected
+        assert seen == lines
+        seen.clear()
+    assert [where for where, _, _ in lines] == ["while", "cond", "switch", "while_loop", "scan", "scan"]
+    assert staged.trace_count == 0

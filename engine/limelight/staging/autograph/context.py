@@ -41,9 +41,7 @@ def staged_block(what: str, outer: Outer) -> Iterator[None]:
         yield
     except Exception as error:
         if not isinstance(error, LimelightError) and not getattr(error, "__notes__", ()):
-            error.add_note(
-                f"while {what} was traced: a tensor decides it, so that its code runs then, whatever it says"
-            )
+            error.add_note(f"while {what} was traced: a tensor decides it, so its code runs then, whatever it says")
         raise
     finally:
         here.blocks.pop()
