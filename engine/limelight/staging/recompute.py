@@ -32,9 +32,10 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     over. Variables are read as they were, whatever has been assigned to them since, and random draws are replayed.
     A variable to which `fn` itself assigns is set back to what it was while `fn` runs again, and is then what it was
     just before: assignments happen once. Input and output happen a second time, so a RuntimeWarning names the line of a
-    py_func or other output that `fn` makes (a variable that such Python code reads in a graph is read as it is then);
-    what plain Python does (printing, appending to a list) also happens twice. Raises ArgumentError when `fn` cannot be
-    called, GradientError where running it again leads to other ops for which a variable's old value cannot be given.
+    py_func or other output that `fn` makes; what such code reads by itself in a graph is read as it is then. What plain
+    Python does (printing, appending to a list) also happens twice; run eagerly it sees names that have been bound anew
+    since, and what `ll.init_scope` blocks read, as they are then. Raises ArgumentError when `fn` cannot be called,
+    GradientError where running it again leads to other ops, for which a variable's old value cannot be given.
 
     >>> import limelight as ll
     >>> block = ll.recompute_grad(lambda x: ll.tanh(ll.tanh(ll.tanh(x))))
@@ -104,7 +105,10 @@ def _sum(a: Any, b: Any) -> Any:
 
 def _warn_of_io(name: str, lines: Sequence[source.Source | None]) -> None:
     """Says that what `fn` does besides computing its result happens twice."""
-    message = f"recompute_grad: {name} does input or output, and does so again when its gradient is computed"
+    message = (
+        f"recompute_grad: {name} does input or output, and does so again when its gradient is computed; what it reads "
+        "besides its inputs (a variable, say) is read as it is then: pass v.read_value()"
+    )
     for line in dict.fromkeys(lines):
         try:
             if line is None:
