@@ -14,9 +14,8 @@ class _Form(NamedTuple):
 
     parameters: tuple[str, ...]
     call: str
-    order: tuple[
-        tuple[str, str], ...
-    ]  # parameters of that call, and those of the host's; what was not given is left out
+    order: tuple[tuple[str, str], ...]  # parameters of that call, and those of the host's that they are
+    more: tuple[str, ...] = ()  # further arguments
 
 
 _SIZED: Final = ("shape", "size")
@@ -42,20 +41,28 @@ _PYTHON: Final = {
     "randrange": _Form(("start", "stop"), "integers", (("low", "start"), ("high", "stop"))),
     "randint": _Form(("a", "b"), "integers", (("low", "a"), ("high", "b + 1"))),
     "choice": _Form(("seq",), "choice", (("x", "seq"),)),
+    "sample": _Form(("population", "k"), "choice", (("x", "population"), ("shape", "k")), ("replace=False",)),
     "shuffle": _Form(("x",), "permutation", (("x", "x"),)),
     "seed": _Form(("a",), "seed", (("seed", "a"),)),
 }
+_ALIKE: Final = ("gamma", "beta", "poisson", "laplace", "gumbel", "dirichlet", "multinomial")
+"""Draws that `ll.random` has by the same name, with parameters of its own."""
 _SIZES: Final = {"rand": "uniform", "randn": "normal"}
 _FIRST: Final = {"uniform": "shape", "normal": "shape", "exponential": "shape", "integers": "low"}
 """The parameter that may be given by position."""
 
 
 def staged_draw(read: Read, last: str, of_python: bool) -> str:
-    """The draw `last` as one of `ll.random`, with the arguments of its line; "..." where they cannot be had."""
+    """The draw `last` as one of `ll.random`, with the arguments of its line; "..." where they cannot be had.
+
+    Empty for a draw that `ll.random` does not have.
+    """
     form = (_PYTHON if of_python else _NUMPY).get(last)
-    op = _SIZES.get(last, "normal") if form is None else form.call
+    if form is None and last not in _SIZES:
+        return f"ll.random.{last}(...)" if last in _ALIKE else ""
+    op = _SIZES[last] if form is None else form.call
     found = call_at(read, str(read.use.chain))
-    if found is None or (form is None and last not in _SIZES):
+    if found is None:
         return f"ll.random.{op}(...)"
     call = found[1]
     if form is None:
@@ -65,7 +72,7 @@ def staged_draw(read: Read, last: str, of_python: bool) -> str:
     given |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg}
     if any(k.arg is None for k in call.keywords) or not set(given) <= set(form.parameters):
         return f"ll.random.{op}(...)"
-    return f"ll.random.{op}({', '.join(_arguments(form, given))})"
+    return f"ll.random.{op}({', '.join([*_arguments(form, given), *form.more])})"
 
 
 def _arguments(form: _Form, given: dict[str, str]) -> list[str]:

@@ -248,9 +248,8 @@ def _draw(read: Read, last: str) -> str:
     of_python = any(isinstance(one, random.Random) or one is random for one in owners)
     if last == "seed":
         return f"`{staged_draw(read, last, of_python)}`, outside the function"
-    if _dotted(read).startswith(_SECRETS):
-        return "draw it outside, and pass it as an argument"
-    return f"`{staged_draw(read, last, of_python)}`, which draws anew at each call"
+    found = "" if _dotted(read).startswith(_SECRETS) else staged_draw(read, last, of_python)
+    return f"`{found}`, which draws anew at each call" if found else "draw it outside, and pass it as an argument"
 
 
 def _dotted(read: Read) -> str:

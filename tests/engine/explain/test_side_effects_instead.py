@@ -98,6 +98,8 @@ DRAWS = {
     "random.random()": "ll.random.uniform()",
     "random.uniform(1, 2)": "ll.random.uniform(low=1, high=2)",
     "random.randint(1, 600)": "ll.random.integers(1, high=600 + 1)",
+    "random.sample(range(500), 3)": "ll.random.choice(range(500), shape=3, replace=False)",
+    "rng.exponential(2.0, 3)": "ll.random.exponential(3, scale=2.0)",
     "dice.gauss(0, 1)": "ll.random.normal(mean=0, stddev=1)",
     "time.time()": "ll.py_func(time.time, [], ll.float64)",
     "time.perf_counter_ns()": "ll.py_func(time.perf_counter_ns, [], ll.float64)",
@@ -116,10 +118,14 @@ def test_draws_and_clocks_differ_at_each_call(define: Callable[..., dict[str, An
 
 
 def test_what_has_no_staged_form_is_not_made_up(define: Callable[..., dict[str, Any]]) -> None:
-    names = define("np.random.normal(**{'size': 3})\nnp.random.seed(0)\nnext(steps)\nreturn x", "import uuid")
+    names = define(
+        "np.random.normal(**{'size': 3})\nnp.random.seed(0)\nnext(steps)\nuuid.uuid4()\nrandom.triangular()\nreturn x",
+        "import uuid",
+    )
     names["f"](ll.constant(1.0))
     found = {effect.what: effect.instead for effect in ll.explain.side_effects(names["f"]).records}
     assert found["np.random.seed(...)"] == "`ll.random.seed(0)`, outside the function"
+    assert found["uuid.uuid4(...)"] == found["random.triangular(...)"] == "draw it outside, and pass it as an argument"
     assert found["next(...)"] == "take the item outside, and pass it as an argument"
 
 
