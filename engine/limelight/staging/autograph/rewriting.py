@@ -81,6 +81,7 @@ def _blank(args: ast.arguments, default: ast.expr) -> None:
 def _passes(node: Any, context: Any) -> Any:
     """Those passes that find something to do: each analyses the whole function anew."""
     kinds = {type(part) for part in ast.walk(node)}
+    tests = {position(part): ast.unparse(part.test) for part in ast.walk(node) if isinstance(part, ast.IfExp)}
     without_else = {position(part) for part in ast.walk(node) if isinstance(part, ast.If) and not part.orelse}
     node = reaching_definitions.resolve(_named(node, context), context, cfg.build(node))
     anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
@@ -98,7 +99,7 @@ def _passes(node: Any, context: Any) -> Any:
     if kinds & {ast.If, ast.While, ast.For}:
         node = _with_blocks(node, context, without_else)
     if ast.IfExp in kinds:
-        node = _ConditionalExpressions(context).visit(node)
+        node = _ConditionalExpressions(context, tests).visit(node)
     node = _LogicalExpressions(context).visit(node)
     return variables.transform(node, context)
 
@@ -257,10 +258,14 @@ class _Replacing(ast.NodeTransformer):
 
 
 class _ConditionalExpressions(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]  # the same
-    """Those within others too."""
+    """Those within others too; `tests` has their conditions as they were written, by the positions of the whole."""
+
+    def __init__(self, context: Any, tests: dict[Any, str]) -> None:
+        super().__init__(context)
+        self._tests = tests
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        said = ast.unparse(node.test)
+        said = self._tests.get(anno.getanno(node, anno.Basic.ORIGIN, default=None)) or ast.unparse(node.test)
         made = super().visit_IfExp(self.generic_visit(node))
         made.args[-1] = ast.Constant(said)
         return made
