@@ -12,6 +12,7 @@ import limelight as ll
 from limelight import batching, dispatch, registry
 from limelight.batching import rules
 from limelight.errors import ArgumentError, LeakedTensorError, ShapeError, SymbolicValueError
+from limelight.staging import batching as staged_batching
 
 
 @pytest.fixture(params=[lambda f: f, ll.function], ids=["eager", "staged"])
@@ -313,3 +314,13 @@ def test_nothing_is_kept_alive_by_the_call():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_versions_for_many_numbers_of_examples_are_not_kept_for_ever(monkeypatch):
+    monkeypatch.setattr(staged_batching, "MOST", 4)
+    inner = ll.function(lambda x: ll.cond(ll.sum(x) > 0, lambda: x * 2.0, lambda: -x))
+    V = ll.vectorize(lambda x: inner(x) + 1.0)
+    for n in range(1, 12):
+        np.testing.assert_array_equal(V(numbers(n, 2)), [inner(row) + 1.0 for row in numbers(n, 2)])
+    versions = [key for key in inner.trace_cache[0].function.pairs if key[:1] == ("many",)]
+    assert [key[2] for key in versions] == [8, 9, 10, 11]

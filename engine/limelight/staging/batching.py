@@ -8,7 +8,8 @@ does, and the others keep what they have. So branches and bodies with effects ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 from limelight import dispatch
 from limelight.batching import Batcher, Shared, Site, rule
@@ -27,6 +28,8 @@ from limelight.tensor import Tensor, as_tensor
 from limelight.trace import Tracer, replay
 
 Flags = tuple[bool, ...]
+MOST: Final = 32
+"""Versions of a graph for many examples that are kept: each number of examples has one, or more."""
 
 
 class Many(NamedTuple):
@@ -44,14 +47,27 @@ def many(count: int | None, function: Any, mask: Flags, forced: Flags = ()) -> M
     """
     if not any(mask) and not any(forced):
         return Many(function, (False,) * len(function.graph.outputs), {})
-    key = ("many", mask, count, forced)
-    if key not in function.pairs:
+
+    def make() -> Many | None:
         made = _trace(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
-        function.pairs[key] = made
         if made is not None:
             made.function.blanks = function.blanks
-    found: Many | None = function.pairs[key]
+        return made
+
+    found: Many | None = _kept(function.pairs, ("many", mask, count, forced), make)
     return found
+
+
+def _kept(pairs: dict[Any, Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What `make` makes, kept under `key`; of the kind that `key` begins with only the last few are."""
+    if key in pairs:
+        with suppress(KeyError):  # another thread may just have let it go
+            return pairs[key]
+    made = pairs[key] = make()
+    alike = [other for other in tuple(pairs) if type(other) is tuple and other[:1] == key[:1]]
+    for other in alike[:-MOST]:
+        pairs.pop(other, None)
+    return made
 
 
 def count_of(site: Site) -> int | None:
@@ -214,9 +230,7 @@ def _masked(site: Site, mask: Flags) -> Any:
         return NotImplemented
     recorded = site.op == "while_forward"
     key = ("masked", body, mask, count_of(site), recorded)
-    if key not in condition.pairs:
-        condition.pairs[key] = _masked_functions(site, mask, recorded)
-    going, step = condition.pairs[key]
+    going, step = _kept(condition.pairs, key, lambda: _masked_functions(site, mask, recorded))
     note(site, going, step)
     inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
     if not recorded:
