@@ -14,7 +14,7 @@ from limelight.registry import Op, Taped, defop
 from limelight.spec import Spec, known
 from limelight.staging.loop_op import while_op
 from limelight.staging.records import recorded
-from limelight.staging.scan_op import empty_stack, stack_of, stacked
+from limelight.staging.scan_op import empty_stacks, stack_of, stacked
 from limelight.staging.stacks import watched_in_loop
 from limelight.staging.uneven import uneven_results
 from limelight.staging.unwinding import Loop, Saved, pull, saved_of
@@ -47,7 +47,7 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     graph = body_fn.graph
     live = xp.ones(len(rows), dtype=bool)
     if not rows:
-        return (*values, live, *[empty_stack(xp, graph, n, values, value) for value in graph.outputs[n:]])
+        return (*values, live, *empty_stacks(xp, graph, n, [getattr(x, "shape", ()) for x in data]))
     uneven = uneven_results(graph)
     columns = enumerate(zip(*rows, strict=True), n)
     stacks = [stacked("while_loop", xp, column, graph.outputs[i].spec, i in uneven) for i, column in columns]

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.errors import ControlFlowError
-from limelight.graph.ir import Graph, Value
+from limelight.errors import ControlFlowError, ShapeError
+from limelight.graph.ir import Graph
 from limelight.registry import Op, defop
+from limelight.shapes import Shape
 from limelight.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.staging.gradient import infer_outputs
 from limelight.staging.uneven import uneven_results
@@ -57,7 +58,9 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
     steps = _number(xs, length)
     if steps == 0:
-        return (*carry, *[empty_stack(xp, body.graph, n, carry, value) for value in body.graph.outputs[n:]])
+        sizes = [getattr(x, "shape", ()) for x in data]
+        sizes[n : n + m] = [shape[1:] for shape in sizes[n : n + m]]
+        return (*carry, *empty_stacks(xp, body.graph, n, sizes))
     uneven = uneven_results(body.graph)
     columns = [_Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
     run = body.run
@@ -69,13 +72,27 @@ def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
     return (*carry, *[column.result() for column in columns])
 
 
-def empty_stack(xp: Any, graph: Graph, n: int, carry: Sequence[Any], value: Value) -> Any:
-    """A stack of no rows. Where a row is a carry its sizes are known, other sizes that are not count as 0."""
-    if not isinstance(value.spec, TensorSpec):
-        return []
-    likely = [i for i in range(n) if value in (graph.inputs[i], graph.outputs[i])]
-    sizes = carry[likely[0]].shape if likely else [size or 0 for size in value.spec.shape]
-    return xp.empty((0, *sizes), dtype=value.spec.dtype)
+def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[Any]:
+    """Stacks of no rows, of a body that would be given tensors of these sizes; sizes that are not known count as 0.
+
+    What a body hands on it would have handed on as it was.
+    """
+    inputs = [
+        known(s, v.spec.dtype) if isinstance(v.spec, TensorSpec) else v.spec
+        for v, s in zip(graph.inputs, sizes, strict=True)
+    ]
+    try:
+        specs = infer_outputs(graph, inputs)
+    except ShapeError:
+        specs = tuple([value.spec for value in graph.outputs])
+    kept = {
+        value: spec for values in (graph.outputs, graph.inputs) for value, spec in zip(values[:n], inputs, strict=False)
+    }
+    rows = [kept.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
+    return [
+        xp.empty((0, *[size or 0 for size in row.shape]), dtype=row.dtype) if isinstance(row, TensorSpec) else []
+        for row in rows
+    ]
 
 
 def _number(xs: Sequence[Any], length: int | None) -> int:

@@ -38,7 +38,7 @@ class Saved(NamedTuple):
     operands: dict[int, Any]  # rows and captures that it reads, by the number of the input
     stacks: dict[Place, Any]
     ends: dict[Place, Any]  # the row that a derived stack has and the other one lacks
-    kinds: tuple[Any, ...]  # sizes, dtype and device of captured inputs
+    kinds: tuple[Any, ...]  # sizes, dtype and device of rows and captured inputs
     carries: tuple[Any, ...]  # the same of the carry
     steps: Any  # of a scan without anything else to tell
     live: Any  # of a `while_loop`: a true row for each step
@@ -56,7 +56,7 @@ def saved_of(loop: Loop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, 
     stacks = {("output", i): out[i] for where, i in read if where == "output" and n <= i < pair.n_outputs}
     stacks.update(zip(record.kept, out[pair.n_outputs :], strict=True))
     known_to = zip(inputs, pair.connected, strict=True)
-    kinds = tuple([kind_of(x) if i >= n + m and c else None for i, (x, c) in enumerate(known_to)])
+    kinds = tuple([kind_of(x) if i >= n and c else None for i, (x, c) in enumerate(known_to)])
     ends = {place: (inputs if step < 0 else out)[place[1]] for place, (_, step) in record.derived.items() if step}
     operands = {i: inputs[i] for i in needed}
     count = None if live is not None or record.rows(n + m) else steps()
@@ -87,6 +87,9 @@ def pull(g: Sequence[Any], saved: Saved, needed: Sequence[bool]) -> tuple[Any, .
     found = dispatch.apply(scan_op, (*start, *rows, *captures), params)
     places = [*back.carried, *back.captured, *back.scanned]
     gradients = dict(zip(places, found, strict=True))
+    for i in back.scanned:
+        if None in gradients[i].shape[1:]:  # then a stack of no rows may not know their sizes
+            gradients[i] = cropped(gradients[i], saved.kinds[i][0])
     last = [i for i in range(n) if g[i] is not None]
     hit = reached(_influences(loop.body), n, last, shown, saved.known_steps)
     return tuple([gradients.get(i) if w and i in hit else None for i, w in enumerate(needed)])

@@ -71,6 +71,19 @@ def a_call_that_grows(x: Any) -> Any:
     return ll.while_loop(lambda i, _: i < 3, lambda i, c: (i + 1, longer(c)), (0, x), None, [(), (None,)])[1]
 
 
+def begins_with_no_rows(x: Any) -> Any:
+    rows = ll.stack([x[:2], x[2:], -x[1:3]])
+
+    def inner(c: Any) -> Any:
+        def step(c: Any, i: Any) -> Any:
+            last, shown = ll.scan(lambda a, r: (ll.sin(a + r), ll.cos(a) * r), c, rows[:i])
+            return ll.tanh(last + ll.sum(shown, axis=0) + ll.sum(ll.sin(rows[i:]), axis=0)), c
+
+        return ll.scan(step, c, ll.arange(3))[0]
+
+    return ll.while_loop(lambda i, _: i < 1, lambda i, c: (i + 1, inner(c[-2:])), (0, x), None, [(), (None,)])[1]
+
+
 def converted(x: Any) -> Any:
     n, c, total = ll.sum(x * 0).astype("int32"), x, x[0]
     while n < 3:
@@ -110,6 +123,7 @@ PROGRAMS: list[Function] = [
     branches_on_what_grows,
     grows_in_a_map,
     a_call_that_grows,
+    begins_with_no_rows,
     a_gradient_inside_around_a_branch_in_a_loop,
 ]
 
