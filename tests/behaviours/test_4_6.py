@@ -174,7 +174,10 @@ def test_135_an_unhashable_object_is_keyed_by_identity_too():
 # 136
 
 
-@pytest.mark.parametrize("bad", [{1, 2}, frozenset([1]), bytearray(b"ab"), memoryview(b"ab"), weakref.ref(Thing)])
+@pytest.mark.parametrize(
+    "bad",
+    [{1, 2}, frozenset([1]), bytearray(b"ab"), memoryview(b"ab"), weakref.ref(Thing), (n for n in range(3))],
+)
 def test_136_what_cannot_be_keyed_is_refused_by_name(bad):
     f = ll.function(lambda v, options: v, name="f")
     with pytest.raises(TypeError, match=r'f: argument `options\["which"\]`: a \w+ can.*(pass|close over)') as caught:

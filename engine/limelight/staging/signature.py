@@ -16,7 +16,7 @@ import enum
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, GeneratorType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -316,6 +316,11 @@ def part_of(x: Any, seen: dict[int, int]) -> tuple[Any, ...]:
 
 
 def _by_identity(x: Any) -> tuple[Any, ...]:
+    if isinstance(x, GeneratorType):
+        raise SignatureError(
+            "a generator cannot be part of a cache key: a trace uses it up, and each one is another object; pass a "
+            "tuple or list of its elements"
+        )
     if isinstance(x, _UNKEYABLE):
         raise SignatureError(
             f"a {type(x).__name__} cannot be part of a cache key: its contents may change or have no order; "
