@@ -48,6 +48,7 @@ def over_lines() -> Any:
         (in_a_loop, "total"),
         (over_lines, "count"),
         (lambda: ll.stack([count, rate]), None),
+        (lambda: ll.kron(count, rate), None),  # in which something else is multiplied
         (lambda: ll.nn.relu(count + rate) + (count * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1), "count"),
         (lambda: (count * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1 + 0 * 1) + rate, None),
     ],
