@@ -22,6 +22,7 @@ const FUSION = /** @type {Record<string, string>} */ ({
   elementwise: "elementwise ops of one shape", product: "a product and the elementwise ops after it",
 });
 const MOST_CHANGES = 100;
+const MOST_OPS = 6; // of a group that are named
 
 /**
  * @param {GraphState} state @param {string} variant the version that is shown @param {Box | null} box @param {Links} links
@@ -160,13 +161,14 @@ function overview(state, links) {
   const passes = state.passes ?? [];
   if (!passes.length) return [hint];
   const busy = passes.filter(({ removed, added, changed }) => removed || added || changed);
-  const fusions = state.graphs[state.variants.find(({ key }) => key === "optimised")?.graph ?? 0].fusions?.length ?? 0;
+  const optimised = state.graphs[state.variants.find(({ key }) => key === "optimised")?.graph ?? 0];
+  const fusions = optimised.fusions?.length ?? 0;
   const idle = [...new Set(passes.filter((one) => !busy.includes(one)).map(({ name }) => name))];
   const others = idle.filter((name) => !busy.some((one) => one.name === name) && !(name === "fuse" && fusions));
   return [
     h("h4", {}, "What the optimiser did"),
     h("div", { class: "ll-passes" }, ...busy.map((one) => passRow(state, one, links))),
-    ...(fusions ? [h("div", { class: "ll-pass" }, h("code", {}, "fuse"), ` ${counted(fusions, "group")}`)] : []),
+    ...(fusions ? [fusionRow(optimised, links)] : []),
     ...(others.length ? [h("p", { class: "ll-quiet" }, `nothing to do for ${others.join(", ")}`)] : []),
     hint,
   ];
@@ -181,6 +183,18 @@ function passRow(state, { name, before, removed, added, after, changed = [] }, l
     h("li", {}, nodeLink(state, root, index, "traced", `n${index}`, links), `: ${said}`),
   );
   return h("details", { class: "ll-pass" }, h("summary", {}, ...sum), h("ul", {}, ...rows));
+}
+
+/** The fusion groups, folded away. @param {import("./visible.js").Graph} graph @param {Links} links */
+function fusionRow({ nodes, fusions = [] }, links) {
+  const rows = fusions.slice(0, MOST_CHANGES).map(({ nodes: members }, i) => {
+    const ops = members.slice(0, MOST_OPS).map((index) => nodes[index].op).join(", ");
+    const text = `fused ${i + 1}: ${ops}${members.length > MOST_OPS ? ` and ${members.length - MOST_OPS} more` : ""}`;
+    const last = members[members.length - 1];
+    return h("li", {}, button(`Show ${text}`, () => links.goTo("optimised", `n${last}`), { class: "ll-link" }, text));
+  });
+  const summary = h("summary", {}, h("code", {}, "fuse"), ` ${counted(fusions.length, "group")}`);
+  return h("details", { class: "ll-pass" }, summary, h("ul", {}, ...rows));
 }
 
 /** @param {string} title @param {string} kind */
