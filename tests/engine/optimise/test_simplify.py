@@ -198,6 +198,15 @@ ALONE = [
     (X8, [constant(1, "[[1.0]]", "f32[1,1]"), "%2: f32[1,8] = multiply(%0, %1)"]),  # another shape
     (X8, [constant(1, "1.0"), "%2: f32[8] = multiply(%0, %1)  @CPU:0"]),  # asked for a place
     (X8, ["%1: i32[8] = astype(%0)  {dtype=i32}", "%2: f32[8] = astype(%1)  {dtype=f32}"]),
+    # numbers that no integer is become something else on the way through another dtype, on some machines
+    (X8, ["%1: f64[8] = astype(%0)  {dtype=f64}", "%2: i32[8] = astype(%1)  {dtype=i32}"]),
+    ("  input %0: c64[8]  x\n", ["%1: c128[8] = astype(%0)  {dtype=c128}", "%2: c64[8] = astype(%1)  {dtype=c64}"]),
+    (
+        X8,
+        [constant(1, "3.7e19"), "%2: f32[8] = multiply(%0, %1)", constant(3, "4e18"), "%4: f32[8] = multiply(%2, %3)"],
+    ),
+    (X8, [constant(1, "0.0"), "%2: f32[8] = multiply(%0, %1)", constant(3, "2.0"), "%4: f32[8] = multiply(%2, %3)"]),
+    (X8, [constant(1, "inf"), "%2: f32[8] = add(%0, %1)", constant(3, "2.0"), "%4: f32[8] = add(%2, %3)"]),
     (
         X8,  # overflows on its way, and is infinite
         [constant(1, "1e30"), "%2: f32[8] = multiply(%0, %1)", constant(3, "1e-30"), "%4: f32[8] = multiply(%2, %3)"],
