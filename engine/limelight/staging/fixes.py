@@ -14,6 +14,7 @@ from limelight.staging.situation import MOST, Fix, Situation, parameter_of
 
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
+_CALL: Final = "call with"
 
 ADVICE: Final = {
     Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
@@ -62,8 +63,7 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     both = [change.path for change in named if change.before[0] == change.after[0] == "value"]
     mended = _at_the_call(templates, names, earlier, situation)
     fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
-    fixes += _scopes(changes, situation)
-    return fixes
+    return _scoped(changes, fixes, situation)
 
 
 # At the call: another expression for an argument
@@ -155,7 +155,7 @@ def _at_the_call(
         else:
             fixes.append(_elsewhere(path, template, parameter, given))
     if site is not None and mended:
-        fixes.append(Fix(site.mended(mended), "call with", tuple(mended)))
+        fixes.append(Fix(site.mended(mended), _CALL, tuple(mended)))
     return fixes
 
 
@@ -243,10 +243,15 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
 # Around the call
 
 
-def _scopes(changes: Sequence[Change], situation: Situation) -> list[Fix]:
-    for change in changes:
-        if change.path == SCOPE:
-            name = "None" if change.before[1] == "none" else f'"{change.before[1]}"'
-            call = situation.site.text if situation.site else "..."
-            return [Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]
-    return []
+def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -> list[Fix]:
+    """With the device scope of the earlier call around this one, mended as it may be."""
+    change = next((one for one in changes if one.path == SCOPE), None)
+    if change is None:
+        return fixes
+    name = "None" if change.before[1] == "none" else f'"{change.before[1]}"'
+    if fixes and fixes[-1].place.endswith(_CALL):
+        last = fixes[-1]
+        place = last.place.removesuffix(_CALL).strip()
+        return [*fixes[:-1], Fix(f"with ll.device({name}): {last.code}", place, (SCOPE, *last.paths))]
+    call = situation.site.text if situation.site else "..."
+    return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]

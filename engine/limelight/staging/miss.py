@@ -19,7 +19,7 @@ from limelight.staging.changes import Cause, Change
 from limelight.staging.closest import closest
 from limelight.staging.history import Ghost
 from limelight.staging.signature import Call, Key
-from limelight.staging.situation import Fix, Situation, decorator
+from limelight.staging.situation import MOST, Fix, Situation, decorator
 from limelight.trace import Tracer
 
 _SPELLED = 3
@@ -255,8 +255,25 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
     )
     mended = tuple(fixes.find(differing, situation))
     advice = fixes.advice(differing, situation) or _opened(function, key, differing)
+    differing[:MOST] = map(_told, differing[:MOST])
     sealed = tuple([changes.sealed(change) for change in differing])
     return Miss(function.name, where, cause, number, sealed, closest_to(found), mended, advice=advice)
+
+
+def _told(change: Change) -> Change:
+    """`change`, where it is one of long texts that begin alike, with the place where they differ."""
+    before, after = change.before, change.after
+    texts = (before[-1], after[-1])
+    if not (before[0] == after[0] == "value" and type(texts[0]) is type(texts[1]) and type(texts[0]) in (str, bytes)):
+        return change
+    if changes.show(before) != changes.show(after):
+        return change
+    at, end = 0, min(map(len, texts))
+    while at < end:  # halving, since the texts may be long
+        middle = (at + end + 1) // 2
+        at, end = (middle, end) if texts[0][:middle] == texts[1][:middle] else (at, middle - 1)
+    ends = [repr(text[at : at + MOST]) if at < len(text) else "its end" for text in texts]
+    return change._replace(note=f"from character {at} on: {ends[0]} -> {ends[1]}")
 
 
 def _opened(function: Any, key: Key, differing: Sequence[Change]) -> str:

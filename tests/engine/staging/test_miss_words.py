@@ -130,6 +130,32 @@ def test_a_signature_is_shown_where_the_function_is_staged(program, staged, show
     assert p.miss.fix == f'{shown}input_signature=[ll.TensorSpec((None, 3), "float32")])'
 
 
+@pytest.mark.parametrize("kind", [str, lambda text: text.encode()])
+def test_long_texts_say_where_they_differ(kind):
+    f = ll.function(lambda v, text: v)
+    for end in ("one", "two", ""):
+        f(x, kind("the same words " * 10 + end))
+    first, second = ll.explain.retrace(f).records[1:]
+    mark = "b" if kind is not str else ""
+    assert first.differences[0].detail == f"from character 150 on: {mark}'one' -> {mark}'two'"
+    assert second.differences[0].detail.endswith("-> its end")
+
+
+def test_a_call_that_is_mended_in_another_device_scope_is_shown_once(program):
+    ll.config.set_virtual_devices(CPU=2)
+    p = program("""
+        @ll.function
+        def f(v, rate):
+            return v * rate
+        for device, rate in (("CPU:0", 0.1), ("CPU:1", 0.2)):
+            with ll.device(device):
+                f(2.0, rate)
+    """)
+    assert p.miss.fix == 'with ll.device("CPU:0"): f(2.0, ll.constant(rate))'
+    assert "leaves" not in str(p.miss)
+    assert program(p.mended()).f.trace_count == 1
+
+
 def test_of_traces_that_are_as_close_the_one_of_this_line_is_told():
     f = ll.function(lambda v, n: v * n)
     for _ in range(3):
