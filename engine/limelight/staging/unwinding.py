@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from limelight import dispatch, dtypes
+from limelight import dispatch, dtypes, shapes
 from limelight.errors import GradientError
 from limelight.registry import get
-from limelight.spec import known
+from limelight.spec import TensorSpec, known
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.invariants import Place
 from limelight.staging.reaching import influences, reached
@@ -171,7 +171,7 @@ class _Step:
         graph = self._graph
         with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{graph.name}") as tracer:
             tracer.scope = "gradient/"
-            after = [tracer.add_input(alike(graph.outputs[i].spec), f"gradient{i}") for i in self._carried]
+            after = [tracer.add_input(self._spec_of_carry(i), f"gradient{i}") for i in self._carried]
             totals = [tracer.add_input(alike(graph.inputs[i].spec), f"total{i}") for i in self._captured]
             live = tracer.add_input(known((), dtypes.bool_), "live") if may_rest else None
             of_rows = [tracer.add_input(graph.outputs[j].spec, f"gradient{j}") for j in self._shown]
@@ -184,6 +184,11 @@ class _Step:
             sums = [total + x for total, x in zip(totals, sums, strict=True)]
             result = GraphFunction(tracer.finish([*before, *sums, *rows]))
         return Backward(result, self._carried, self._captured, self._scanned, self._rows, self._captures)
+
+    def _spec_of_carry(self, i: int) -> TensorSpec:
+        """Of gradients before and after a step: a step may know more of what it returns than of what it is given."""
+        before, after = alike(self._graph.inputs[i].spec), alike(self._graph.outputs[i].spec)
+        return known(shapes.generalise(before.shape, after.shape) or after.shape, after.dtype)
 
     def _values(self, tracer: Tracer, live: Any) -> dict[Place, Any]:
         """What the step reads, as it was: rows that were filled up are cropped."""
