@@ -250,6 +250,22 @@ def test_165_a_trace_is_not_pickled_and_copies_are_the_same_trace() -> None:
     assert copy.deepcopy({"trace": trace})["trace"] is trace
 
 
+def test_166_state_made_outside_the_trace_has_the_scopes_of_the_function_alone() -> None:
+    made: list[Any] = []
+
+    @ll.function
+    def f(v: Any) -> Any:
+        with ll.init_scope():
+            made.append(ll.Variable(1.0, name="w"))
+        with ll.name_scope("inside"), ll.init_scope():
+            made.append(ll.Variable(1.0, name="w"))
+        return v * made[0]
+
+    with ll.name_scope("around"):
+        f(x)
+    assert [v.name for v in made] == ["w", "inside/w"]
+
+
 def test_168_a_clock_is_told_though_its_digits_do_not_fit() -> None:
     f = ll.function(lambda v: v * time.time())
     assert "`time.time(...)` is read once for each trace" in str(ll.explain.purity(f, ll.constant(0.0)))
