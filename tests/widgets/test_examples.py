@@ -84,21 +84,16 @@ def layered_network(make):
 
 
 def fused(make):
-    """A fusion group in a scope, out of which one of its ops falls."""
+    """A fusion group in a scope, out of which one of its ops falls; another needs what is made in between."""
     maker = make("fused")
     x = maker.input("x")
     a = maker.node("multiply", x, x, scope="dense/")
-    b = maker.node("add", a, x, scope="dense/")
+    between = maker.node("sum", x, scope="dense/")
+    b = maker.node("add", a, between, scope="dense/")
     c = maker.node("tanh", b)
     d = maker.node("exp", maker.node("sum", c))
-    return Graph(
-        "fused",
-        maker.inputs,
-        maker.nodes,
-        [d],
-        input_names=["x"],
-        groups=[Group("elementwise", tuple(maker.nodes[:3]))],
-    )
+    group = Group("elementwise", tuple(maker.nodes[k] for k in (0, 2, 3)))
+    return Graph("fused", maker.inputs, maker.nodes, [d], input_names=["x"], groups=[group])
 
 
 def test_javascript_is_compared_with_what_python_does_now(make, fake_function, network):

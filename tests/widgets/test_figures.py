@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from limelight.graph.ir import Graph, Group
 from limelight_widgets.figures.boxes import words
 from limelight_widgets.figures.frames import draw
 from limelight_widgets.figures.graph import graph_figure
@@ -271,3 +272,17 @@ def test_wide_columns_give_way():
     table = Table(("a", "b"), [["x" * 200, "12"]], numbers=frozenset({"b"}))
     assert max(map(len, text_table(table).splitlines())) == 80
     assert text_table(table).splitlines()[-1].endswith("…  12")
+
+
+def test_a_fusion_group_stands_below_what_it_needs(make):
+    maker = make("f")
+    x = maker.input("x")
+    a = maker.node("multiply", x, x)
+    between = maker.node("sum", x)
+    graph = maker.graph(maker.node("add", a, between))
+    fused = Graph(
+        "f", graph.inputs, graph.nodes, graph.outputs, groups=[Group("elementwise", (a.node, graph.nodes[2]))]
+    )
+    picture = visible(GraphFold(fused).state(), 0)
+    drawing = draw(picture, {box.name: (60.0, 30.0) for box in picture.boxes})
+    assert drawing.boxes["n1"].y + drawing.boxes["n1"].height < drawing.frames["f1"].y

@@ -180,7 +180,7 @@ test("finding by word and by field", () => {
   assert.deepEqual(find(state, 0, "line:7"), [3]);
   assert.deepEqual(find(state, 0, "dtype:f32 line:8"), [4]);
   assert.deepEqual(find(state, 0, "call loss"), [4]);
-  assert.deepEqual(find(example("fused"), 0, "fused:1"), [0, 1, 2]);
+  assert.deepEqual(find(example("fused"), 0, "fused:1"), [0, 2, 3]);
   assert.deepEqual(find(state, 0, "dtype:i32"), []);
   assert.deepEqual(find(state, 0, "  "), []);
   assert.equal(matcher(""), null);
@@ -219,6 +219,7 @@ test("what is opened moves nothing if all of it is in sight, and else everything
   assert.deepEqual(settled(now, view, { width: 500, height: 400 }, opened), now);
   const moved = settled({ x: 300, y: 20, scale: 1 }, view, { width: 500, height: 400 }, opened);
   assert.equal(moved.scale, 1);
+  assert.ok(seen(moved, { x: 0, y: 0, width: 500, height: 400 }));
   for (const [width, height] of [[500, 400], [900, 600], [300, 780]]) {
     assert.ok(seen(settled(now, view, { width, height }, opened), { x: 0, y: 0, width, height }), `${width} by ${height}`);
   }
