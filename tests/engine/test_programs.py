@@ -41,7 +41,7 @@ EXECUTORS = {
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 seen: Counter[str] = Counter()
 
-pytestmark = [pytest.mark.usefixtures("retraces_are_meant"), pytest.mark.timeout(180 + N)]
+pytestmark = [pytest.mark.usefixtures("retraces_are_meant"), pytest.mark.timeout(600 + N)]
 
 
 KINDS = ("cond", "switch", "while", "scan", "map", "call", "tape", "assign", "say", "random")
