@@ -32,8 +32,8 @@ class TensorSpec:
     ) -> None:
         if shape is None:
             raise ShapeError(
-                "TensorSpec: shape None: the number of axes must be known; write () for a scalar, and None for each size "
-                "that is not known, as in (None,) or (None, 3)"
+                "TensorSpec: shape None: the number of axes must be known; write () for a scalar, and None for each "
+                "size that is not known, as in (None,) or (None, 3)"
             )
         self.shape = shapes.as_shape(shape)
         self.dtype = dtypes.dtype(dtype)
