@@ -108,10 +108,7 @@ def test_initial_values_that_depend_on_effects_are_refused(clean: Clean) -> None
     def of_python(a: Any) -> Any:
         return ll.Variable(ll.py_func(lambda t: t, [a], scalar))
 
-    def in_a_branch(a: Any) -> Any:
-        return ll.cond(a > 0, lambda: ll.Variable(a * 2), lambda: a)
-
-    for body in (after_a_write, of_a_write, of_python, in_a_branch):
+    for body in (after_a_write, of_a_write, of_python):
         f = ll.function(body)
         with clean(f), pytest.raises(SymbolicValueError, match="the initial value of a variable") as caught:
             f(one)
