@@ -189,6 +189,17 @@ def test_162_structures_are_checked_and_arguments_named() -> None:
     assert trace.full_signature.splitlines()[-1] == ") -> (f32[], {s: f32[]}, None)"
 
 
+def test_162_variables_keep_the_pattern_that_was_traced() -> None:
+    one, other = ll.Variable(1.0), ll.Variable(2.0)
+    f = ll.function(lambda v, w: [v.assign_add(1.0), v * w][1])
+    apart, same = f.get_concrete_function(one, other), f.get_concrete_function(one, one)
+    assert (apart(one, other).item(), same(other, other).item()) == (4.0, 9.0)
+    for trace, given in ((apart, (one, one)), (same, (one, other))):
+        with pytest.raises(SignatureError, match="was traced for variables that are the same, .*, in another pattern"):
+            trace(*given)
+    assert (one.numpy(), other.numpy()) == (2.0, 3.0)
+
+
 def test_162_a_flat_name_never_hides_a_parameter() -> None:
     trace = ll.function(lambda a, a_0: a[0] * 10 + a_0).get_concrete_function([scalar], scalar)
     assert trace(a_0=ll.constant(1.0), a_0_1=x).item() == 21.0
