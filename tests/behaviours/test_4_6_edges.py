@@ -195,7 +195,7 @@ def test_162_variables_keep_the_pattern_that_was_traced() -> None:
     apart, same = f.get_concrete_function(one, other), f.get_concrete_function(one, one)
     assert (apart(one, other).item(), same(other, other).item()) == (4.0, 9.0)
     for trace, given in ((apart, (one, one)), (same, (one, other))):
-        with pytest.raises(SignatureError, match="was traced for variables that are the same, .*, in another pattern"):
+        with pytest.raises(SignatureError, match=r"was traced for variables that are the same, .*, in another pattern"):
             trace(*given)
     assert (one.numpy(), other.numpy()) == (2.0, 3.0)
 
