@@ -31,17 +31,15 @@ _KINDS: Final = {
 
 def flat_names(paths: Sequence[str]) -> list[str]:
     """The paths of leaves as names that Python takes for keywords, each once: "pair[0]" is pair_0."""
-    taken = {path for path in paths if path.isidentifier()}
+    parameters = {path for path in paths if path.isidentifier()}
     found: list[str] = []
     for path in paths:
-        unique = name = re.sub(r"\W+", "_", path).strip("_")
-        if path not in taken:
-            unique = name = name if name.isidentifier() else f"arg_{name}"
-            count = 0
-            while unique in taken:
-                count += 1
-                unique = f"{name}_{count}"
-        taken.add(unique)
+        name = re.sub(r"\W+", "_", path).strip("_")
+        unique = name = name if name.isidentifier() else f"arg_{name}"
+        count = 0
+        while unique in found or (unique in parameters and unique != path):
+            count += 1
+            unique = f"{name}_{count}"
         found.append(unique)
     return found
 

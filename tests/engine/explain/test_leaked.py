@@ -180,10 +180,10 @@ def test_151_the_error_says_where_it_is_kept(way: str) -> None:
     assert leak.function == "leaky"
     assert leak.holder.path.startswith(path) if way == "tape" else leak.holder.path == path
     assert __name__.rpartition(".")[2] in leak.holder.where
-    start = time.perf_counter()
+    start = time.process_time()  # other work on the machine does not count
     with pytest.raises(LeakedTensorError) as caught:
         SHELF.last["y"] + 1.0 if way == "attribute" else _leaked()
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     if way not in THOROUGH:  # an error looks less long than `leaks`
         assert f"It is kept as {path} (a name of module" in str(caught.value)
 
