@@ -168,7 +168,9 @@ def test_a_leaked_tensor_names_its_function_and_the_line_that_made_it(leak: str,
     with clean(f), pytest.raises(LeakedTensorError, match="a symbolic tensor leaked out of the function") as caught:
         USES[use](out["leak"])
     message = str(caught.value)
-    assert re.search(r"the function ('leaky'|'body' of 'leaky'|'true_fn' of 'leaky'|'inner'), whose trace has ended", message)
+    assert re.search(
+        r"the function ('leaky'|'body' of 'leaky'|'true_fn' of 'leaky'|'inner'), whose trace has ended", message
+    )
     assert re.search(r"the result of multiply, f32\[\] \(test_leaks.py line \d+: .*\* 2", message)
     assert "It has no value outside (test_leaks.py line" in message
     assert "ll.Variable" in message
@@ -187,7 +189,10 @@ def test_a_leak_used_in_the_same_function_after_its_block(clean: Clean) -> None:
         return ll.while_loop(lambda i: i < 3, body, (a,))[0] + kept[0]
 
     f = ll.function(uses)
-    with clean(f), pytest.raises(LeakedTensorError, match="out of the function 'body' of 'uses', whose trace has ended"):
+    with (
+        clean(f),
+        pytest.raises(LeakedTensorError, match="out of the function 'body' of 'uses', whose trace has ended"),
+    ):
         f(one)
 
 
