@@ -33,13 +33,16 @@ def while_loop(
     `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
     The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
     `shape_invariants`, shapes for the leaves in a list or in the structure of `loop_vars`, with None for sizes that
-    change, relaxes that. Differentiable: what the backward pass needs of each iteration is stacked (rows of other
-    shapes are filled up to the largest), what does not change is kept once, and `GradientTape.saved_bytes` says how
-    much that is. Less is kept with `ll.recompute_grad` around the body, which computes it again. With
-    `back_prop=False` nothing is, and no gradient leads through the loop. What only a loop with more iterations would
-    use has, while tracing, a gradient of zeros. `maximum_iterations`: a number or an integer tensor; reached, `cond`
-    is not asked any more. Raises ArgumentError for functions that cannot be called and for a `maximum_iterations` that
-    is not a number from 0 on (a negative one that is known only when a graph runs counts as 0).
+    change, relaxes that. `maximum_iterations`: a number or an integer tensor; once it is reached, `cond` is not asked
+    any more (a negative one that is known only when a graph runs counts as 0).
+
+    Differentiable: what the backward pass needs of each iteration is stacked (rows of other shapes are filled up to the
+    largest), what does not change is kept once, and `GradientTape.saved_bytes` says how much that is. Less is kept with
+    `ll.recompute_grad` around the body, which computes it again. With `back_prop=False` nothing is kept, and no
+    gradient leads through the loop.
+
+    Raises ArgumentError for functions that cannot be called and for a `maximum_iterations` that is not a number from 0
+    on.
 
     >>> import limelight as ll
     >>> i, total = ll.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (ll.constant(0), ll.constant(0)))
