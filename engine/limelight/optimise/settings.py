@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final, NamedTuple, Self
 
 from limelight.errors import ArgumentError
 from limelight.scoped import Scoped
@@ -42,9 +42,10 @@ class Setting(NamedTuple):
 setting: Final = Scoped("optimiser", Setting())
 
 
-@contextmanager
-def optimiser(level: int = HIGHEST, *, without: Sequence[str] = ()) -> Iterator[None]:
-    """Within it, graphs that are optimised for the first time are so at `level`, `without` the passes named.
+class optimiser:  # noqa: N801  # used as a function
+    """Graphs that are optimised from now on are so at `level`, `without` the passes named, in the whole process.
+
+    As a `with` block it holds for what this thread does in the block, and ends with it.
 
     Level 0 runs graphs as they were traced; 1 removes what is unused; 2 makes every change that gives the same numbers
     bit for bit; 3, the default, also those that round otherwise: sums in another order, `x**3` as products. What has
@@ -60,8 +61,23 @@ def optimiser(level: int = HIGHEST, *, without: Sequence[str] = ()) -> Iterator[
     >>> f(ll.constant(1.0)).item(), len(f.trace_cache[0].optimised.nodes)
     (1.0, 0)
     """
-    with setting.override(checked(level, without)):
-        yield
+
+    def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
+        self._mine = checked(level, without)
+        self._before = setting.set_globally(self._mine)
+        self._blocks = ExitStack()
+
+    def __repr__(self) -> str:
+        left_out = f", without={sorted(self._mine.without)}" if self._mine.without else ""
+        return f"<optimiser: level {self._mine.level}{left_out}>"
+
+    def __enter__(self) -> Self:
+        setting.set_globally(self._before)
+        self._blocks.enter_context(setting.override(self._mine))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._blocks.close()
 
 
 def checked(level: int, without: Sequence[str] = ()) -> Setting:

@@ -39,7 +39,8 @@ def while_loop(
     Differentiable: what the backward pass needs of each iteration is stacked (rows of other shapes are filled up to the
     largest), what does not change is kept once, and `GradientTape.saved_bytes` says how much that is. Less is kept with
     `ll.recompute_grad` around the body, which computes it again. With `back_prop=False` nothing is kept, and no
-    gradient leads through the loop.
+    gradient leads through the loop. What only a loop with more iterations would use has, while tracing, a gradient of
+    zeros.
 
     Raises ArgumentError for functions that cannot be called and for a `maximum_iterations` that is not a number from 0
     on.

@@ -111,6 +111,24 @@ def test_passes_can_be_left_out_and_overrides_end() -> None:
     assert "fuse" in names[0], "an override is this thread's"
 
 
+def test_a_bare_call_sets_the_level_of_the_process_until_the_next() -> None:
+    graph = ll.function(lambda x: ll.exp(ll.negative(-x)) + 1.0).get_concrete_function(ll.constant(1.0)).graph
+    try:
+        assert repr(ll.config.optimiser(level=0)) == "<optimiser: level 0>"
+        seen: list[Any] = []
+        thread = threading.Thread(target=lambda: seen.append(optimise(graph).graph))
+        thread.start()
+        thread.join()
+        assert seen == [graph]
+        with ll.config.optimiser(without=["fuse"]) as block:
+            assert repr(block) == "<optimiser: level 3, without=['fuse']>"
+            assert optimise(graph).graph is not graph
+        assert optimise(graph).graph is graph, "as before the block"
+    finally:
+        ll.config.optimiser()
+    assert optimise(graph).graph.groups
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
