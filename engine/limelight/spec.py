@@ -169,4 +169,3 @@ class ObjectSpec:
 
 Spec: TypeAlias = TensorSpec | VariableSpec | ObjectSpec
 GENERATOR: Final = GeneratorSpec()
-SCALAR_BOOL: Final = known((), dtypes.bool_)

@@ -247,6 +247,12 @@ def test_165_a_clone_has_the_options_and_another_body() -> None:
     with pytest.raises(ll.errors.TraceBudgetError):
         second(ll.ones((1, 1)))
     assert (first.clone().python_function, first.clone().trace_count) == (first.python_function, 0)
+
+    class Empty(list):  # type: ignore[type-arg]
+        def __call__(self, x: Any) -> Any:
+            return x * 7.0
+
+    assert first.clone(Empty())(ll.constant(1.0)).item() == 7.0  # false, and callable
     declared = ll.function(lambda v: v, input_signature=[scalar])
     with pytest.raises(SignatureError, match="1 specs for 0 arguments"):
         declared.clone(lambda: 1)

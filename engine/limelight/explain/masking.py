@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from limelight.explain.staged_calls import parsed
 from limelight.source import Source
 
 _LONGEST: Final = 8
@@ -33,7 +33,7 @@ def statement_at(line: Source | None) -> ast.stmt | None:
     """The simple statement that a line is in."""
     if line is None:
         return None
-    found = [one for one in _simple(_parsed("".join(linecache.getlines(line.file)))) if _covers(one, line.line)]
+    found = [one for one in _simple(parsed("".join(linecache.getlines(line.file)))) if _covers(one, line.line)]
     return min(found, key=lambda one: (one.end_lineno or one.lineno) - one.lineno) if found else _alone(line.text)
 
 
@@ -43,7 +43,7 @@ def _covers(statement: ast.stmt, line: int) -> bool:
 
 def _alone(text: str) -> ast.stmt | None:
     """A line of a file that cannot be read as Python, such as a cell with a magic."""
-    return next(iter(_simple(_parsed(text))), None)
+    return next(iter(_simple(parsed(text))), None)
 
 
 def _simple(tree: ast.Module | None) -> Iterator[ast.stmt]:
@@ -52,14 +52,6 @@ def _simple(tree: ast.Module | None) -> Iterator[ast.stmt]:
         for node in ast.walk(tree or ast.Module([], []))
         if isinstance(node, ast.stmt) and not hasattr(node, "body")
     )
-
-
-@lru_cache(maxsize=16)
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 class Writer(ast.NodeTransformer):

@@ -98,7 +98,7 @@ def call_at(read: Read, called: str) -> tuple[str, ast.Call] | None:
 
 def _at(text: str, first: int, read: Read, kinds: Any) -> list[Any]:
     """The nodes of some kinds at the line that is read; `text` begins at line `first`."""
-    tree, line = _parsed(text), read.line.line - first + 1
+    tree, line = parsed(text), read.line.line - first + 1
     nodes: Any = ast.walk(tree) if tree is not None else ()
     return [node for node in nodes if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)]
 
@@ -113,7 +113,8 @@ def _texts(read: Read) -> Iterator[tuple[str, int]]:
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """A syntax tree, one for all who ask (nobody changes it); None for what is no Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -21,7 +21,7 @@ import numpy as np
 from limelight.source import Source
 from limelight.spec import TensorSpec
 from limelight.staging.bytecode import Chain
-from limelight.staging.reads import MISSING, Read, is_users, reads
+from limelight.staging.reads import MISSING, Read, defaults_of, is_users, reads
 from limelight.tensor import Tensor, new_uid
 from limelight.variables import Resource
 
@@ -193,7 +193,7 @@ def fingerprint(value: Any) -> tuple[str, Any, str] | None:
     if isinstance(value, FunctionType):
         if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
             return None
-        given = f" {_text(_defaults(value))}" if _defaults(value) else ""
+        given = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
         code = value.__code__
         where = Source(code.co_filename, code.co_firstlineno, code.co_name)
         return ("function", _token_of_function(value), f"function {value.__name__}{given} ({where})")
@@ -227,15 +227,15 @@ def token_of(value: Any, depth: int = 0) -> Any:
         return ("spec", str(value))
     if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
         return _of_container(value, depth)
-    return _of_part(value) if depth else None
+    return _of_part(value, depth) if depth else None
 
 
-def _of_part(value: Any) -> Any:
+def _of_part(value: Any, depth: int) -> Any:
     """What stands for something in a container that is no plain value: code, or which object it is."""
     if isinstance(value, FunctionType):
-        return _token_of_function(value)
+        return _token_of_function(value, depth)
     if isinstance(value, MethodType):
-        return (_token_of_function(value.__func__), _of_part(value.__self__))
+        return (_token_of_function(value.__func__, depth), _of_part(value.__self__, depth))
     if isinstance(value, (Tensor, Resource)):
         value._uid = value._uid or new_uid()
         return (type(value).__name__, value._uid)
@@ -245,16 +245,15 @@ def _of_part(value: Any) -> Any:
         return None
 
 
-def _token_of_function(value: Any) -> Any:
-    """Code, and the values of its defaults, with which the same code does something else."""
+def _token_of_function(value: Any, depth: int = 0) -> Any:
+    """Code, and the values of its defaults, with which the same code does something else.
+
+    At a depth where containers are not looked into any more, code alone: a default may hold the very function.
+    """
     code = getattr(value, "__code__", None)
-    return (code, token_of(_defaults(value), 1)) if code is not None else id(value)
-
-
-def _defaults(value: FunctionType) -> dict[str, Any]:
-    code, given = value.__code__, value.__defaults__ or ()
-    names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
-    return dict(zip(names, given, strict=False)) | (value.__kwdefaults__ or {})
+    if code is None:
+        return id(value)
+    return (code, _of_container(defaults_of(value), depth)) if depth < _DEEPEST else code
 
 
 def _of_container(value: Any, depth: int) -> Any:

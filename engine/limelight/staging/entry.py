@@ -13,7 +13,7 @@ from limelight.batching import Batched
 from limelight.devices import CPU0
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
-from limelight.spec import TensorSpec, VariableSpec
+from limelight.spec import TensorSpec
 from limelight.staging import baked, named_call
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.deferred import Deferred
@@ -127,10 +127,6 @@ class ConcreteFunction:
         """Bytes of literals and captured tensors that this entry keeps alive."""
         literals = sum(node.params[0].array.nbytes for node in self.graph.nodes if node.op == "constant")
         return int(literals + sum(x.nbytes for x in self.captures if isinstance(x, Tensor)))
-
-    @property
-    def input_specs(self) -> tuple[TensorSpec | VariableSpec | Any, ...]:
-        return tuple(value.spec for value in self.graph.arguments)
 
     def __repr__(self) -> str:
         return f"<{self.name}({self.signature}): {len(self.graph.nodes)} nodes, {self.hits} hits>"

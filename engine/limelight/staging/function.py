@@ -191,7 +191,8 @@ class Function:
         >>> [triple(ll.ones((n,))).shape for n in (2, 3, 4)], triple.trace_count
         ([(2,), (3,), (4,)], 2)
         """
-        return Function(python_function or self.python_function, **self._options)  # type: ignore[arg-type]  # as `_of`
+        body = self.python_function if python_function is None else python_function
+        return Function(body, **self._options)  # type: ignore[arg-type]  # as `_of`
 
     @property
     def instances(self) -> tuple[Function, ...]:

@@ -117,10 +117,14 @@ def _frames(value: Any, arguments: Mapping[str, Any] | None = None, owner: Any =
 
 def _lasting_defaults(function: FunctionType) -> dict[str, Any]:
     """The defaults of a helper that may change from call to call, as no number can."""
+    return {name: value for name, value in defaults_of(function).items() if isinstance(value, _MUTABLE)}
+
+
+def defaults_of(function: FunctionType) -> dict[str, Any]:
+    """The parameters of a function that have defaults, with these."""
     code, given = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
-    found = dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
-    return {name: value for name, value in found.items() if isinstance(value, _MUTABLE)}
+    return dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
 
 
 def _frames_of_partial(value: functools.partial[Any], arguments: Mapping[str, Any] | None) -> list[_Frame]:

@@ -367,13 +367,8 @@ def describe_part(part: tuple[Any, ...]) -> str:
     return repr(part[1])
 
 
-def describe_key(key: Key, signature: Signature) -> str:
-    """The abstract arguments on one line: "x: f32[32,784], training: True"."""
-    return describe(signature.paths(key.structure, len(key.parts)), key)
-
-
 def describe(paths: Sequence[str], key: Key) -> str:
-    """The same, where the paths of the leaves are known."""
+    """The abstract arguments, whose leaves have these paths, on one line: "x: f32[32,784], training: True"."""
     return ", ".join([f"{path}: {describe_part(part)}" for path, part in zip(paths, key.parts, strict=True)])
 
 

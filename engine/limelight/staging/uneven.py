@@ -39,7 +39,7 @@ uneven_op: Op = defop(
 
 def _filled(xp: Any, x: Any, shape: Shape) -> Any:
     """`x`, or zeros where it is empty and its shape is known; else the loop fills it up."""
-    return x if x.shape == shape or None in shape else xp.zeros(shape, dtype=x.dtype)
+    return x if x.size or None in shape else xp.zeros(shape, dtype=x.dtype)
 
 
 hollow_op: Op = defop(

@@ -203,3 +203,24 @@ def test_what_a_class_method_reads(monkeypatch: pytest.MonkeyPatch, owner: Any) 
     f(X)
     monkeypatch.setitem(Registry.items, "rate", 3.0)
     assert changed(f) == {"cls.items": ("{'rate': 2.0}", "{'rate': 3.0}")}
+
+
+def test_a_function_whose_default_holds_the_function() -> None:
+    def helper(x: Any, known: list[Any] = []) -> Any:  # noqa: B006  # what this is about
+        return x * 2.0
+
+    known = helper.__defaults__[0]  # type: ignore[index]  # it has one
+    known.append(helper)
+    steps = [helper, 3.0]
+
+    @ll.function
+    def f(x: Any) -> Any:
+        for one in steps:
+            x = one(x) if callable(one) else x * one
+        return x
+
+    f(X)
+    assert [value.name for value in ll.explain.baked(f).records] == ["steps"]
+    assert not changed(f)
+    known.append(1.0)
+    assert set(changed(f)) == {"steps"}

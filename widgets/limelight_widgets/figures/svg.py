@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape, quoteattr
 MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SANS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 BACKDROP = "#fdfcf9"
-PANEL = "#ffffff"
 EDGE = "#6b6b6b"
 INK = "#1f1f1f"
 QUIET = "#595959"

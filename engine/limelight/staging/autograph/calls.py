@@ -34,7 +34,6 @@ _LIBRARIES: Final = tuple(
         )
     }
 )
-_ENGINE: Final = "limelight"
 _HIGHER: Final = (builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max, functools.reduce)
 """Builtins that call functions that they are given."""
 
