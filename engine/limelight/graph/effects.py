@@ -51,16 +51,18 @@ def effects_of(node: Node) -> Effects:
 def effects_of_graph(graph: Graph) -> Effects:
     """The effects of running a whole graph, in terms of its inputs. Raises GraphError for a graph that calls itself."""
     waiting = [graph]
+    entered: set[int] = set()  # callers of what is on top: the others in `waiting` are only called by the same graph
     while waiting:  # callees first, without recursion, each graph once
         current = waiting[-1]
         unknown = [f.graph for f in current.functions() if f.graph.summary is None] if current.summary is None else []
         if not unknown:
             current.summary = current.summary or _summarise(current)
             waiting.pop()
-        elif any(callee is caller for callee in unknown for caller in waiting):
+            continue
+        entered.add(id(current))
+        if not entered.isdisjoint(map(id, unknown)):
             raise GraphError(f"graph {current.name} calls a function that is calling it: recursion has no graph")
-        else:
-            waiting += unknown
+        waiting += unknown
     summary: Effects = graph.summary
     return summary
 

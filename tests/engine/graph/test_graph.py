@@ -171,6 +171,15 @@ def test_effects_of_a_graph_are_found_once_however_often_it_is_called() -> None:
     assert not effects.changes
 
 
+def test_functions_that_a_graph_calls_may_call_each_other() -> None:
+    leaf = "graph {}\n  input %0: f32[3]  x\n  return %0\n"
+    calls = "  %1: f32[3] = call(%0)  {{function=@{}}}\n"
+    middle = f"graph middle\n  input %0: f32[3]  x\n{calls.format('leaf')}  return %1\n"
+    both = calls.format("leaf") + calls.format("middle").replace("%1:", "%2:")
+    graph = parse("\n".join([f"graph f\n  input %0: f32[3]  x\n{both}  return %2\n", middle, leaf.format("leaf")]))
+    assert effects_of_graph(graph).depth == 2
+
+
 def test_effects_of_recursion_are_refused() -> None:
     graph = parse("graph f\n  input %0: f32[3]  x\n  %1: f32[3] = call(%0)  {function=@f}\n  return %1\n")
     with pytest.raises(GraphError, match="recursion has no graph"):
