@@ -56,7 +56,7 @@ class show_library_frames:  # noqa: N801  # used as a function
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._before = _shown.set_globally(bool(enabled))
+        self._mine = _shown.set_globally(bool(enabled))
 
     def __repr__(self) -> str:
         return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
@@ -65,7 +65,7 @@ class show_library_frames:  # noqa: N801  # used as a function
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _shown.set_globally(self._before)
+        _shown.take_back(self._mine)
 
 
 def trim(error: BaseException) -> None:

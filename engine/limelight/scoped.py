@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 _all: Final[list[Scoped[Any]]] = []
+_lock: Final = threading.Lock()
 
 
 class Scoped(Generic[T]):
@@ -29,6 +31,7 @@ class Scoped(Generic[T]):
         self.name = name
         self.default = default
         self._value = default
+        self._global: _Override | None = None
         self._innermost: ContextVar[_Override | None] = ContextVar(name, default=None)
         _all.append(self)
 
@@ -36,10 +39,18 @@ class Scoped(Generic[T]):
         found = _holding(self._innermost.get())
         return self._value if found is None else found.value  # type: ignore[return-value]  # what `override` was given
 
-    def set_globally(self, value: T) -> T:
-        """Sets the global value and returns the previous one."""
-        previous, self._value = self._value, value
-        return previous
+    def set_globally(self, value: T) -> _Override:
+        """Sets the global value; what it returns is for `take_back`."""
+        with _lock:
+            self._value, self._global = value, _Override(value, self._global)
+            return self._global
+
+    def take_back(self, mine: _Override) -> None:
+        """Undoes one `set_globally`, in any order, from any thread: the newest of the others holds. May be repeated."""
+        with _lock:
+            mine.over = True
+            self._global = _holding(self._global)
+            self._value = self.default if self._global is None else self._global.value  # type: ignore[assignment]  # set
 
     @contextmanager
     def override(self, value: T) -> Iterator[T]:

@@ -64,7 +64,7 @@ class optimiser:  # noqa: N801  # used as a function
 
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
         self._mine = checked(level, without)
-        self._before = setting.set_globally(self._mine)
+        self._everywhere = setting.set_globally(self._mine)
         self._blocks = ExitStack()
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class optimiser:  # noqa: N801  # used as a function
         return f"<optimiser: level {self._mine.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.set_globally(self._before)
+        setting.take_back(self._everywhere)
         self._blocks.enter_context(setting.override(self._mine))
         return self
 

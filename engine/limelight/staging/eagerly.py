@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Any, Final
 
 from limelight import dispatch
+from limelight.scoped import Scoped
 from limelight.staging import outputs
 from limelight.staging.branches import apart
 from limelight.staging.signature import Call, Signature
@@ -16,22 +18,25 @@ from limelight.variables import on_create
 _MARKER: Final = "functions run eagerly"
 """Stands in `dispatch.active`, so that calls of staged functions leave the shortest path and look here."""
 
+_switch: Final = Scoped("run_functions_eagerly", False)
+_lock: Final = threading.Lock()
+
 
 def everywhere() -> bool:
     """Whether all staged functions run eagerly."""
     return _MARKER in dispatch.scopes
 
 
-def _switch(on: bool) -> bool:
-    """Sets that for the whole process, and returns what it was."""
-    before = everywhere()
-    if on != before:
-        for places in (dispatch.scopes, dispatch.active):
-            if on:
-                places.append(_MARKER)
-            else:
-                places.remove(_MARKER)
-    return before
+def _follow() -> None:
+    """Puts the marker where calls look, or takes it away, as the setting says."""
+    with _lock:
+        on = _switch.get()
+        if on != everywhere():
+            for places in (dispatch.scopes, dispatch.active):
+                if on:
+                    places.append(_MARKER)
+                else:
+                    places.remove(_MARKER)
 
 
 class run_functions_eagerly:  # noqa: N801  # used as a function
@@ -54,13 +59,15 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._before = _switch(bool(enabled))
+        self._mine = _switch.set_globally(bool(enabled))
+        _follow()
 
     def __enter__(self) -> run_functions_eagerly:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _switch(self._before)
+        _switch.take_back(self._mine)
+        _follow()
 
 
 def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:

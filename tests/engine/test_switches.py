@@ -1,0 +1,42 @@
+"""Settings of the whole process that end with a block: blocks of several threads end in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import limelight as ll
+from limelight import frames
+from limelight.optimise.settings import setting
+from limelight.staging import eagerly
+
+SWITCHES: dict[str, tuple[Callable[[], Any], Callable[[], object]]] = {
+    "optimiser": (lambda: ll.config.optimiser(level=0), setting.get),
+    "show_library_frames": (ll.config.show_library_frames, frames.shown),
+    "run_functions_eagerly": (ll.config.run_functions_eagerly, eagerly.everywhere),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_blocks_that_overlap_leave_nothing_behind(name: str, order: tuple[int, int]) -> None:
+    switch, value = SWITCHES[name]
+    before = value()
+    blocks = [switch(), switch()]  # each begins before the other is entered
+    for block in blocks:
+        block.__enter__()
+    assert value() != before
+    blocks[order[0]].__exit__(None, None, None)
+    assert value() != before, "the other one still holds"
+    blocks[order[1]].__exit__(None, None, None)
+    assert value() == before
+
+
+def test_a_block_within_another_gives_back_what_that_has_set() -> None:
+    with ll.config.run_functions_eagerly():
+        with ll.config.run_functions_eagerly(False):
+            assert not eagerly.everywhere()
+        assert eagerly.everywhere()
+    assert not eagerly.everywhere()
