@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import SignatureError
+from limelight.errors import ArgumentError, SignatureError
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +129,9 @@ def test_143_callables_of_all_sorts():
     assert ll.function(functools.partial(add, b=5.0))(x).tolist() == [6.0, 7.0]
     assert ll.function(functools.partial(add, x))(x).tolist() == [2.0, 4.0]
     assert ll.function(Caller())(x).tolist() == [3.0, 6.0]
+    assert ll.function(np.maximum)(x, 1.5).tolist() == [1.5, 2.0]
+    with pytest.raises(ArgumentError, match=r"the parameters of dict, which is built in, .* lambda x: dict"):
+        ll.function(dict)
     assert ll.function(staged)(x).tolist() == [2.0, 3.0]
     assert (staged.__name__, staged.__doc__, staged.python_function) == ("add", "Adds.", add)
     assert inspect.signature(staged) == inspect.signature(add)

@@ -98,13 +98,19 @@ FLOW_ALSO_EAGERLY = [
         lambda a: ll.while_loop(lambda i: i < 3, lambda i: i + 1, (a,), maximum_iterations=-1),
         (one,),
         ArgumentError,
-        "maximum_iterations must be a number from 0 on, or None, got -1",
+        "maximum_iterations must be a number from 0 on, .*, or None, got -1",
     ),
     Mistake(
         lambda a: ll.while_loop(lambda i: i < 3, lambda i: i + 1, (a,), shape_invariants=[(), ()]),
         (one,),
         ControlFlowError,
         "2 shape_invariants for 1 loop variables",
+    ),
+    Mistake(
+        lambda a: ll.while_loop(lambda i, d: i < 3, lambda *v: v, (a, {"k": a}), shape_invariants=[(), {"z": ()}]),
+        (one,),
+        ControlFlowError,
+        r"shape_invariants.*or one shape for each of its leaves",
     ),
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
 from limelight import dispatch, dtypes, nest, shapes
@@ -169,7 +169,7 @@ def _flat(invariants: Any, structure: nest.Structure) -> Any:
     try:
         return nest.flatten_like(structure, given, "shape_invariants")
     except ArgumentError as error:
-        if len(invariants) == structure.n_leaves:
+        if len(invariants) == structure.n_leaves and not any(isinstance(x, Mapping) for x in invariants):
             return invariants
         raise ControlFlowError(f"while_loop: {error.bare}, or one shape for each of its leaves") from None
 
@@ -201,5 +201,8 @@ def _limit(given: Any) -> int | Tensor | None:
         return given.reshape(())
     number = fits or (isinstance(given, SupportsIndex) and not isinstance(given, (bool, Tensor)))
     if not number or int(given) < 0:
-        raise ArgumentError(f"while_loop: maximum_iterations must be a number from 0 on, or None, got {given!r}")
+        raise ArgumentError(
+            "while_loop: maximum_iterations must be a number from 0 on, an integer tensor of one element, or None, "
+            f"got {given!r}"
+        )
     return int(given)

@@ -23,7 +23,7 @@ import numpy as np
 
 from limelight import dispatch, dtypes, nest
 from limelight.devices import CPU0, Device
-from limelight.errors import DTypeError, SignatureError, mark_user_error
+from limelight.errors import ArgumentError, DTypeError, SignatureError, mark_user_error
 from limelight.nest import Structure
 from limelight.sparse import SparseGradient
 from limelight.spec import TensorSpec, VariableSpec
@@ -135,7 +135,7 @@ class Signature:
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name
-        self.inspected = inspect.signature(function)
+        self.inspected = _signature_of(function)
         self._called = refused.called(function, name)
         parameters = list(self.inspected.parameters.values())
         simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -231,6 +231,20 @@ class Signature:
             return tuple(leaves), {}
         tree = nest.unflatten(structure, leaves)
         return tree if self.takes_keywords else (tree, {})
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    if isinstance(function, np.ufunc):  # which also has options, of which tensors take none
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(function.nin)])
+    try:
+        return inspect.signature(function)
+    except ValueError:  # of some that are built in nobody knows it
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ArgumentError(
+            f"ll.function: the parameters of {name}, which is built in, cannot be found out; stage a function of your "
+            f"own that calls it, lambda x: {name}(x)"
+        ) from None
 
 
 def _copied(x: Any) -> Any:
