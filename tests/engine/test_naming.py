@@ -75,3 +75,17 @@ def test_at_run_time_the_line_is_another() -> None:
     f = ll.function(lambda a: ll.py_func(lambda t: t + count, [a], ll.float32))
     with pytest.raises(DTypeError, match=r"ll.astype\(count, ll.float32\)"):
         f(rate) + count
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_of_plain_values_that_do_not_fit_the_value_is_named(stage: Callable[[Any], Any]) -> None:
+    flag = True
+    for run, remedy in [
+        (lambda: rate * flag, "write float(flag)"),
+        (lambda: flag + count, "write int(flag)"),
+        (lambda: count & 2.0, "write int(2.0)"),
+        (lambda: ll.where(rate > 0, rate, flag), "write float(True)"),
+    ]:
+        with pytest.raises(DTypeError, match="do not mix") as caught:
+            stage(run)()
+        assert remedy in str(caught.value)

@@ -46,7 +46,7 @@ class Leaks:
         lines = [f"  {record}" for record in self.records]
         count = len(self.records)
         said = "1 symbolic tensor has outlived its trace" if count == 1 else f"{count} symbolic tensors outlived theirs"
-        advice = "Such have no value. Return tensors from the function, or keep values in an ll.Variable."
+        advice = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
         return "\n".join([f"{said}:", *lines, advice])
 
     __repr__ = __str__

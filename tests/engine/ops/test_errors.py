@@ -33,7 +33,7 @@ BAD = {
         DTypeError,
         "add",
         "f32[1,3] and i32[1,3]",
-        "ll.astype(x, ll.float32) on the operand that should change, the i32[1,3]",
+        "ll.astype(I32, ll.float32), as `I32` is the i32[1,3]",
     ),
     "a fraction beside integers": (lambda x: I32 + 0.5, DTypeError, "add", "0.5", "ll.astype"),
     "complex numbers in order": (lambda x: x.astype("complex64") < 1j, DTypeError, "less", "complex64"),
