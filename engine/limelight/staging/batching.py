@@ -22,6 +22,7 @@ from limelight.staging.branch_gradient import branches_of, with_branches
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call
+from limelight.staging.guarding import guarded, has_loops, replay_while
 from limelight.staging.loop_gradient import while_forward
 from limelight.staging.switch import checked_index, switch_op
 from limelight.tensor import Tensor, as_tensor
@@ -33,11 +34,15 @@ MOST: Final = 32
 
 
 class Many(NamedTuple):
-    """A graph function for many examples, which of its outputs differ between them, and which ops it has in loops."""
+    """A graph function for many examples, which of its outputs differ between them, and which ops it has in loops.
+
+    One that is `guarded` has another input: which examples want its results.
+    """
 
     function: GraphFunction
     mask: Flags
     looped: dict[str, int]
+    guarded: bool = False
 
 
 def many(count: int | None, function: Any, mask: Flags, forced: Flags = ()) -> Many | None:
@@ -146,7 +151,7 @@ def _branches(site: Site) -> Any:
     if len(found) < len(sides):
         return NotImplemented
     if site.mask[0]:
-        return _select(site, branches, found)
+        return _select(site, branches)
     forced = tuple([any(flags) for flags in zip(*[side.mask for side in found], strict=True)])
     sides = [many(count, branch, mask, forced) for branch in branches]
     found = [side for side in sides if side is not None]
@@ -157,10 +162,11 @@ def _branches(site: Site) -> Any:
     return shown(dispatch.apply(op, site.inputs, params), forced)
 
 
-def _select(site: Site, branches: Sequence[Any], sides: Sequence[Many]) -> Any:
+def _select(site: Site, branches: Sequence[Any]) -> Any:
     """All branches, and from each the examples that chose it. What only one of them has is taken as it is."""
     if not _pure(*branches) or any(not isinstance(v.spec, TensorSpec) for b in branches for v in b.graph.outputs):
         return NotImplemented
+    sides = _sides(site, branches)
     note(site, *sides)
     decides, *captures = site.inputs
     decides = decides.reshape((-1,))
@@ -170,13 +176,25 @@ def _select(site: Site, branches: Sequence[Any], sides: Sequence[Many]) -> Any:
         decides = dispatch.apply(checked_index, (decides,), (len(branches),))
         chosen = [decides == b for b in range(len(branches))]
     found = []
-    for i, column in enumerate(zip(*[_for_all(site, side, captures) for side in sides], strict=True)):
+    results = [_for_all(site, s, [*captures, c] if s.guarded else captures) for s, c in zip(sides, chosen, strict=True)]
+    for i, column in enumerate(zip(*results, strict=True)):
         *others, last = [b for b in range(len(branches)) if i not in branches[b].blanks] or [0]
         y = column[last]
         for b in reversed(others):
             y = chosen[b].reshape((-1,) + (1,) * (y.ndim - 1)).where(column[b], y)
         found.append(y)
     return tuple(found)
+
+
+def _sides(site: Site, branches: Sequence[Any]) -> list[Many]:
+    """Branches for many examples. One with a loop, which may not end for examples of another branch, is guarded."""
+    mask, count, sides = site.mask[1:], count_of(site), []
+    for branch in branches:
+        loops = has_loops(branch)
+        side = many(count, guarded(branch), (*mask, True)) if loops else many(count, branch, mask)
+        assert side is not None, "it could be had without a guard"
+        sides.append(side._replace(guarded=loops))
+    return sides
 
 
 def _for_all(site: Site, side: Many, captures: Sequence[Any]) -> list[Any]:
@@ -248,7 +266,7 @@ def _masked_functions(site: Site, mask: Flags, recorded: bool) -> tuple[Many, Ma
 
     def step(given: list[Any]) -> list[Any]:
         going = goes_on(given)
-        results = replay(body.graph, given)
+        results = replay_while(going, body, given) if has_loops(body) else replay(body.graph, given)
         variables = [going.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
         return [*variables, going, *results[n:]] if recorded else variables
 
