@@ -11,7 +11,7 @@ import numpy as np
 
 from limelight import dtypes, explain, nest
 from limelight.staging.function import Function
-from limelight.staging.signature import Identity
+from limelight.staging.identity import Identity
 from limelight.tape import GradientTape
 from limelight.tensor import Tensor, as_tensor, constant
 from limelight.variables import Variable

@@ -18,7 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight import nest
 from limelight.errors import SignatureError
 from limelight.spec import TensorSpec
-from limelight.staging.signature import describe_object, part_of
+from limelight.staging.identity import describe_object
+from limelight.staging.signature import part_of
 from limelight.tensor import Tensor, constant
 from limelight.variables import Resource, Variable
 from limelight_kernel.analysis import Names, analyse

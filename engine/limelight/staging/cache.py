@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from limelight import shapes
 from limelight.staging.history import Ghost, History
-from limelight.staging.signature import Identity, Key
+from limelight.staging.identity import Identity
+from limelight.staging.signature import Key
 
 _MOST: Final = 512
 """How many calls of other sizes are remembered, so that they find their trace at once; then all are forgotten."""

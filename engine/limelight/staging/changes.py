@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from limelight import nest
 from limelight.nest import Structure
 from limelight.staging.cache import part_covers
-from limelight.staging.signature import LONG, Bound, Identity, Key, Signature, describe_part
+from limelight.staging.identity import Bound, Identity
+from limelight.staging.signature import LONG, Key, Signature, describe_part
 
 Part = tuple[Any, ...]
 _NUMBERS: Final = (int, float, complex)

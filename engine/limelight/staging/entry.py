@@ -18,8 +18,9 @@ from limelight.staging import baked, named_call
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.deferred import Deferred
 from limelight.staging.gradient import call
+from limelight.staging.identity import Identity
 from limelight.staging.outputs import Outputs
-from limelight.staging.signature import Identity, Key, describe
+from limelight.staging.signature import Key, describe
 from limelight.tensor import Tensor, as_tensor, wrap
 from limelight.trace import SymbolicTensor
 from limelight.variables import Resource, Variable

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from limelight.staging.signature import Identity, Key
+from limelight.staging.identity import Identity
+from limelight.staging.signature import Key
 
 _KEPT: Final = 1000
 WINDOW: Final = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.spec import TensorSpec
-from limelight.staging.signature import Identity
+from limelight.staging.identity import Identity
 from limelight.trace import Tracer
 from limelight.variables import Variable, stand_in
 

@@ -127,9 +127,9 @@ def test_explanations_keep_nothing_alive():
 def test_nothing_is_explained_on_a_hit(monkeypatch):
     f = ll.function(lambda v, g: g(v))
     f(x, ll.tanh)
-    from limelight.staging import signature
+    from limelight.staging import identity
 
-    for module, name in ((miss, "diagnose"), (miss, "warn_if_retracing"), (signature, "describe_object")):
+    for module, name in ((miss, "diagnose"), (miss, "warn_if_retracing"), (identity, "describe_object")):
         monkeypatch.setattr(module, name, lambda *_: pytest.fail("explained a hit"))
     f(x, ll.tanh)
     assert f.trace_cache[0].hits == 1

@@ -1,0 +1,101 @@
+"""Objects that a trace is keyed by without being kept alive: weak stand-ins, and what to call them."""
+
+from __future__ import annotations
+
+import weakref
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Final
+
+_NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
+
+
+class Identity:
+    """A weak stand-in for an object: equal only to another one for the same living object."""
+
+    __slots__ = ("__weakref__", "_code", "_hash", "_label", "ref")
+
+    def __init__(self, target: Any) -> None:
+        self.ref = weakref.ref(target)
+        self._hash = id(target)
+        self._label: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call the object. Found on first use, so that a cache hit does not pay for it: use it in good time."""
+        label = self._label
+        if label is None:
+            target = self.target()
+            label = "object" if target is None else describe_object(target)
+            code = getattr(target, "__code__", None) if isinstance(target, (FunctionType, MethodType)) else None
+            self._code: weakref.ref[CodeType] | None = weakref.ref(code) if isinstance(code, CodeType) else None
+            self._label = label  # last: another thread that finds it finds the code, too
+        return label
+
+    def is_made_by(self, other: Identity) -> bool:
+        """Whether both are functions made by the very same piece of code, as a loop does; a cell has new code."""
+        if not (self.is_function and other.is_function):  # which finds the code, too
+            return False
+        mine, its = self._code, other._code
+        return mine is not None and its is not None and mine() is not None and mine() is its()
+
+    @property
+    def is_function(self) -> bool:
+        return self.label.startswith("function ")
+
+    def target(self) -> Any:
+        """The object, None when it has been deleted."""
+        return self.ref()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return False
+        mine = self.ref()
+        return mine is not None and mine is other.ref()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def words(self) -> str:
+        """The label, and whether the object has been deleted."""
+        label = self._label or self.label
+        return label if self.ref() is not None else f"{label} (deleted)"
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+class Bound(Identity):
+    """Identity of a bound method: that of its function and its instance, since the method object is made each time."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, method: Any) -> None:
+        super().__init__(method.__self__)
+        self._function = method.__func__
+
+    def target(self) -> Any:
+        instance = self.ref()
+        return None if instance is None else self._function.__get__(instance)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bound) and self._function is other._function and super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def describe_object(x: Any) -> str:
+    """A short name for an object that is keyed by identity: its own `__limelight_name__`, or its type and name.
+
+    Runs no code of the user's.
+    """
+    try:
+        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        own = {}
+    called = own.get("__limelight_name__") if own else None
+    if isinstance(called, str):
+        return called
+    name = x.__qualname__ if isinstance(x, _NAMED) else own.get("__qualname__") if own else None
+    return f"{type(x).__name__} {name}" if isinstance(name, str) else f"{type(x).__name__} object"
