@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from limelight.explain.history import Step
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.registry import Op
 from limelight.source import Source
+from limelight.staging.py_func import Recording, lost_at
 from limelight.tape import INEXACT, GradientTape
 from limelight.tape.notes import Edge, Note, edge_of
+
+NOTHING: Final[Mapping[Any, Source]] = MappingProxyType({})
 
 
 class Cut(NamedTuple):
@@ -59,10 +63,23 @@ def _follow(edge: Edge, reach: Reach) -> None:
     if graph is None:
         reach.uids.update(uid for uid in edge.outputs if uid)
         return
-    outputs, cuts = through(graph, [i for i, uid in enumerate(edge.inputs) if uid in reach.uids])
+    lost = _lost_in(edge.saved)
+    outputs, cuts = through(graph, [i for i, uid in enumerate(edge.inputs) if uid in reach.uids], lost)
     reach.uids.update(edge.outputs[i] for i in outputs if edge.outputs[i])
     reach.uids.update(uid for uid in edge.outputs[len(graph.outputs) :] if uid)
-    reach.cuts.extend([_cut_in(cut, graph.name, edge.outputs) for cut in cuts])
+    reach.cuts.extend([_cut_in(cut, graph.name, edge.outputs, lost) for cut in cuts])
+
+
+def _lost_in(saved: Any) -> dict[Any, Source]:
+    """The Python functions of a recorded call whose values left through NumPy, and the line at which they did."""
+    found: dict[Any, Source] = {}
+    for kept in saved[0] if saved and isinstance(saved[0], tuple) else ():
+        recording = getattr(kept, "_data", None)
+        if isinstance(recording, Recording) and not any(y._uid in recording.tape._watched for y in recording.outputs):
+            line = next(filter(None, [lost_at(recording, x) for x in recording.inputs]), None)
+            if line is not None:
+                found[recording.call.function] = line
+    return found
 
 
 def _graph_of(saved: Any) -> Graph | None:
@@ -92,15 +109,22 @@ class End(NamedTuple):
     outputs: set[int]
 
 
-def _cut_in(end: End, name: str, outputs: Sequence[int]) -> Cut:
+def _cut_in(end: End, name: str, outputs: Sequence[int], lost: Mapping[Any, Source] = NOTHING) -> Cut:
     node = end.node
     integer = all(getattr(value.spec, "dtype", None) not in INEXACT for value in node.outputs)
     found = tuple([uid for i, uid in enumerate(outputs) if i in end.outputs])
     others = tuple([uid for i, uid in enumerate(outputs) if i not in end.outputs])
+    if (line := _left_in(node, lost)) is not None:
+        return Cut(None, line, False, name, found, others)
     return Cut(node.op, node.stack[0] if node.stack else None, integer, name, found, others)
 
 
-def through(graph: Graph, given: Iterable[int]) -> tuple[set[int], list[End]]:
+def _left_in(node: Node, lost: Mapping[Any, Source]) -> Source | None:
+    """The line at which the values of a py_func left, if that is known of it."""
+    return lost.get(node.attrs["function"].function) if lost and node.op == "py_func" else None
+
+
+def through(graph: Graph, given: Iterable[int], lost: Mapping[Any, Source] = NOTHING) -> tuple[set[int], list[End]]:
     """Which outputs of a graph depend, differentiably, on the inputs `given`; and the nodes where paths end."""
     reached: set[Value] = {graph.inputs[i] for i in given}
     ends: list[End] = []
@@ -108,15 +132,15 @@ def through(graph: Graph, given: Iterable[int]) -> tuple[set[int], list[End]]:
         inputs = [i for i, value in enumerate(node.inputs) if value in reached]
         if not inputs:
             continue
-        outputs, inner = _through_node(node, inputs)
+        outputs, inner = _through_node(node, inputs, lost)
         reached.update(outputs)
         ends += [End(cut, _come_of(graph, place)) for cut in inner]
     return {i for i, value in enumerate(graph.outputs) if value in reached}, ends
 
 
-def _through_node(node: Node, inputs: Sequence[int]) -> tuple[list[Value], list[Node]]:
+def _through_node(node: Node, inputs: Sequence[int], lost: Mapping[Any, Source]) -> tuple[list[Value], list[Node]]:
     outputs = [value for value in node.outputs if getattr(value.spec, "dtype", None) in INEXACT]
-    if node.op.vjp is None or not outputs:
+    if node.op.vjp is None or not outputs or _left_in(node, lost) is not None:
         return [], [node]
     if node.op not in ("call", "cond"):
         return outputs, []
@@ -125,7 +149,7 @@ def _through_node(node: Node, inputs: Sequence[int]) -> tuple[list[Value], list[
     for function in node.functions:
         graph: Any = function.graph
         first = len(node.inputs) - len(graph.inputs)
-        inner, ends = through(graph, [i - first for i in inputs if i >= first])
+        inner, ends = through(graph, [i - first for i in inputs if i >= first], lost)
         indices |= inner
         cuts += [end.node for end in ends]
     return [node.outputs[i] for i in sorted(indices)], cuts

@@ -22,7 +22,14 @@ from limelight.staging.conditional import cond_op
 from limelight.staging.gradient import call, call_forward
 from limelight.staging.loop_gradient import while_forward
 from limelight.staging.loop_op import while_op
-from limelight.staging.py_func import PythonCall, again_call, py_func_backward, py_func_forward, py_func_op
+from limelight.staging.py_func import (
+    PythonCall,
+    again_call,
+    py_func_backward,
+    py_func_forward,
+    py_func_op,
+    warn_of_departed,
+)
 from limelight.staging.switch import switch_op
 from limelight.tape import INEXACT, ForwardAccumulator, filled
 from limelight.tensor import Tensor
@@ -200,6 +207,8 @@ def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple
         varied = [x for x, m in zip(primals, flags, strict=True) if m]
         with ForwardAccumulator(varied, list(given[len(flags) :])) as forward:
             outputs = function(*primals)
+        if forward.departure is not None and None in [forward.jvp(outputs[i]) for i in moving]:
+            warn_of_departed(function, forward.departure, "tangent")
         return (*outputs, *[forward.jvp(outputs[i], "zero") for i in moving])
 
     with_tangents.__name__ = function.name

@@ -18,6 +18,7 @@ from limelight.staging.options import refuse_waiting
 from limelight.staging.rerun import Snapshots, replayed, snapshots_of
 from limelight.staging.watching import Watcher
 from limelight.tape import INEXACT, GradientTape, filled
+from limelight.tape.notes import departure_of
 from limelight.tensor import Tensor, as_tensor, constant, wrap
 from limelight.variables import Resource
 
@@ -107,7 +108,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     of `fn` reach the caller unchanged.
 
     Called eagerly, all that `fn` computes with has gradients. In a graph only `inputs` have: for a variable `v` that
-    `fn` uses, pass `v.read_value()` in `inputs`; a RuntimeWarning says so where a gradient would be lost.
+    `fn` uses, pass `v.read_value()` in `inputs`. What `fn` computes with NumPy has none; in a graph these are zeros. A
+    RuntimeWarning says so where a gradient is lost in either way.
 
     Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that
     cannot be called and for `inputs` that are no list.
@@ -135,12 +137,16 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     return None if output_specs is None else results[0] if single else results
 
 
+_warned: dict[Any, Any] = {}  # which warnings were shown, for the `warnings` module
+
+
 class Recording(NamedTuple):
     """What one run of a py_func under a tape leaves for its gradient."""
 
     tape: GradientTape
     inputs: tuple[Any, ...]
     outputs: tuple[Tensor, ...]
+    call: PythonCall
     snapshots: dict[int, Any]  # what variables and generators were, for running the function once more
     states: Sequence[tuple[Any, Any]]
 
@@ -167,7 +173,7 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
             tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
             with Watcher(states=True) as watcher:
                 outputs = call(*inputs)
-        recording = Recording(tape, tuple(inputs), outputs, snapshots_of(watcher), watcher.states)
+        recording = Recording(tape, tuple(inputs), outputs, call, snapshots_of(watcher), watcher.states)
         return (*call.payloads(outputs), recording)
 
 
@@ -180,6 +186,9 @@ def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]
         variables = recording.tape.watched_variables()
         found = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
         _warn_of_lost(call, variables, found[len(wanted) :])
+        unreached = [x for x, g in zip(wanted, found, strict=False) if g is None]
+        if line := next(filter(None, [lost_at(recording, x) for x in unreached]), None):
+            warn_of_departed(call, line, "gradient")
         reached = [filled(0, x) if g is None else as_tensor(g) for x, g in zip(wanted, found, strict=False)]
         return tuple(call.payloads(reached))
 
@@ -193,9 +202,29 @@ def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequenc
         f"py_func: {call.name} uses the variable {', '.join(map(repr, lost))}, whose gradient is lost: in a graph only "
         "the inputs of a py_func have gradients. Pass v.read_value() in inputs and use that in the function"
     )
-    line = source.user_line() or source.Source("<unknown>", 1, "")
+    _warn(message, source.user_line())
+
+
+def lost_at(recording: Recording, x: Any) -> source.Source | None:
+    """The line in the function at which what depends on its input `x` left for Python or NumPy, if it did."""
+    return departure_of(x._uid, recording.tape._entries, recording.tape._notes)
+
+
+def warn_of_departed(call: PythonCall, line: source.Source, what: str) -> None:
+    """Warns of values that went to NumPy: eagerly their gradients were None, a graph's node gives zeros."""
+    message = (
+        f"py_func: a value in {call.name} left for Python or NumPy, where nothing is recorded: its {what} is zeros. "
+        "Compute with ll functions and operators instead of x.numpy(), x.item(), float(x) and NumPy's functions, or "
+        "give the gradient yourself with ll.custom_gradient"
+    )
+    _warn(message, line)
+
+
+def _warn(message: str, line: source.Source | None) -> None:
+    """Once for a message and a line, as Python does it, unless the user's filters say otherwise."""
+    line = line or source.Source("<unknown>", 1, "")
     try:
-        warnings.warn_explicit(message, RuntimeWarning, line.file, line.line)
+        warnings.warn_explicit(message, RuntimeWarning, line.file, line.line, registry=_warned)
     except RuntimeWarning as error:  # the user has made warnings errors
         mark_user_error(error)
         raise
@@ -215,6 +244,7 @@ def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) 
         )
         return tuple(found)
 
+    gradient.__name__ = call.name
     return gradient
 
 

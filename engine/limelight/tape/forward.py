@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import weakref
+from sys import _getframe
 from typing import Any, Self
 
-from limelight import dispatch, nest, shapes
+from limelight import dispatch, nest, shapes, source
 from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
 from limelight.registry import Op
 from limelight.sparse import SparseGradient
 from limelight.tape.backward import filled, uid_of
 from limelight.tape.gradient_tape import INEXACT
+from limelight.tape.notes import Note, departure, note
 from limelight.tape.pushing import push
 from limelight.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.variables import Resource
@@ -58,6 +60,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         leaves, structure = nest.flatten(primals)
         given = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
+        self._left: Note | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
         for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
             _check_primal(x, path)
@@ -86,6 +89,16 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
             if t is not None:
                 known.enter(y, t)
         return out
+
+    def left(self, x: Any) -> None:
+        if x._uid in self._tangents:
+            self._left = note(None, (), (x,), (), source.place(_getframe(1)))
+        super().left(x)
+
+    @property
+    def departure(self) -> source.Source | None:
+        """The latest line at which something that moves left for Python or NumPy, where tangents end."""
+        return departure([self._left] if self._left else [])
 
     def jvp(self, target: Any, unconnected_gradients: str = "none") -> Any:
         """The tangents of `target`, a tensor, a variable or a nest, in its structure.

@@ -6,7 +6,7 @@ only the latest are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -49,6 +49,15 @@ class Edge(NamedTuple):
 def departure(notes: Sequence[Note]) -> Source | None:
     """The latest line at which something watched left for Python or NumPy."""
     return next((each.source for each in reversed(notes) if each.op is None), None)
+
+
+def departure_of(uid: int, entries: Iterable[Entry], notes: Sequence[Note]) -> Source | None:
+    """The same for what depends on the value `uid`."""
+    reached = {uid}
+    for edge in [edge_of(entry, keep=False) for entry in entries]:
+        if reached.intersection(edge.inputs):
+            reached.update(edge.outputs)
+    return departure([each for each in notes if reached.intersection(each.inputs)])
 
 
 def note(

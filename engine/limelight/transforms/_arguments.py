@@ -6,12 +6,13 @@ tensor where the function closes over it or gets it twice.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight import nest
+from limelight import nest, source
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import identity
 from limelight.tape import INEXACT
@@ -19,6 +20,7 @@ from limelight.tensor import Tensor, as_tensor
 from limelight.variables import Resource
 
 _VALUES: Final = (bool, int, float, complex, np.ndarray, np.generic, Tensor)
+_warned: Final[dict[Any, Any]] = {}  # which warnings were shown, for the `warnings` module
 
 
 class Chosen(NamedTuple):
@@ -113,6 +115,21 @@ def tensors_in(tree: Any) -> Any:
     return nest.map_structure(
         lambda x: as_tensor(x) if isinstance(x, _VALUES) or hasattr(x, "__as_tensor__") else x, tree
     )
+
+
+def warn_of_departure(name: str, line: source.Source | None, what: str) -> None:
+    """Zeros are the right answer for a constant function; they surprise whoever computed with NumPy."""
+    if line is not None:
+        at = source.user_line() or line
+        warnings.warn_explicit(
+            f"{name}: the result does not depend on the arguments as far as limelight can see, since a value left for "
+            f"Python or NumPy{source.at(line)}: the {what} is zeros. Compute with ll functions and operators instead "
+            "of x.numpy(), x.item(), float(x) and NumPy's functions",
+            UserWarning,
+            at.file,
+            at.line,
+            registry=_warned,
+        )
 
 
 def require_function(name: str, fn: Any) -> Callable[..., Any]:

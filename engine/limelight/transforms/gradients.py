@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight import source
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.tape import INEXACT, GradientTape
 from limelight.tape.notes import departure
 from limelight.tensor import Tensor, as_tensor
-from limelight.transforms._arguments import Chosen, check_argnums, choose, parted, require_function
+from limelight.transforms._arguments import Chosen, check_argnums, choose, parted, require_function, warn_of_departure
 from limelight.variables import Resource
 
 
@@ -88,23 +86,11 @@ def value_and_grad(
         value, aux = parted("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):
-            _warn_of_departure(tape)
+            warn_of_departure("grad", departure(tape._notes), "gradient")
         found = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
         return (value, aux) if has_aux else value, _arranged(chosen, found, argnums, given)
 
     return both
-
-
-def _warn_of_departure(tape: GradientTape) -> None:
-    """Zeros are the right answer for a constant function; they surprise whoever computed with NumPy."""
-    line = departure(tape._notes)
-    if line is not None:
-        warnings.warn(
-            f"grad: the result does not depend on the arguments as far as limelight can see, since a value left for "
-            f"Python or NumPy{source.at(line)}: the gradient is zeros. Compute with ll functions and operators instead "
-            "of x.numpy(), x.item(), float(x) and NumPy's functions",
-            stacklevel=3,
-        )
 
 
 def _arranged(chosen: Chosen, found: list[Any], argnums: Any, variables: list[Any] | None) -> Any:

@@ -9,7 +9,15 @@ from limelight import nest
 from limelight.errors import ArgumentError
 from limelight.tape import INEXACT, ForwardAccumulator, GradientTape
 from limelight.tensor import Tensor
-from limelight.transforms._arguments import choose, fresh, moves, parted, require_function, tensors_in
+from limelight.transforms._arguments import (
+    choose,
+    fresh,
+    moves,
+    parted,
+    require_function,
+    tensors_in,
+    warn_of_departure,
+)
 
 
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
@@ -41,6 +49,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         value, aux = parted("jvp", result, has_aux)
         value = tensors_in(value)
     tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if moves(y) else None, value)
+    if forward.departure is not None and None in [forward.jvp(y) for y in nest.leaves_of(value) if moves(y)]:
+        warn_of_departure("jvp", forward.departure, "tangent")
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
