@@ -165,6 +165,16 @@ def test_mistakes_deep_inside_leave_nothing_behind(under: str, clean: Clean) -> 
         assert line_of(fails, 1) in str(caught.value)
 
 
+@pytest.mark.parametrize("pick", [lambda a, k: a[k], lambda a, k: a[:, k], lambda a, k: a[None, 0:k, k]])
+def test_a_position_too_far_is_told_alike_eager_and_staged(pick: Callable[..., Any]) -> None:
+    with pytest.raises(ll.errors.LimelightError) as eager:
+        pick(ll.constant(m23), ll.constant(5))
+    with pytest.raises(type(eager.value)) as staged:
+        ll.function(pick)(ll.constant(m23), ll.constant(5))
+    words = eager.value.bare
+    assert str(staged.value).startswith(f"{words}; in dynamic_slice(f32[2,3], i32[")
+
+
 def test_runtime_failures_name_the_way_to_the_op(clean: Clean) -> None:
     @ll.function
     def inner(a: Any, i: Any) -> Any:

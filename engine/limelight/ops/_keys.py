@@ -84,7 +84,17 @@ def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
     try:
         return found if content is None else basic_shape("slice", shape, partly_filled(key, content))
     except AxisError as error:
-        raise OutOfBoundsError(*error.args) from None
+        raise OutOfBoundsError(error.bare) from None
+
+
+def pick(x: Any, key: Key, positions: Any) -> Any:
+    """`x[key]`, an array, with `positions` at the marks. Raises OutOfBoundsError, as `within` does, for one too far."""
+    values = [int(i) for i in positions]
+    try:
+        return x[filled(key, values)]
+    except IndexError:
+        dynamic_shape(x.shape, key, values)
+        raise
 
 
 def within(shape: Shape, axis: int, position: Any) -> Any:

@@ -12,7 +12,7 @@ from limelight.devices import CPU0
 from limelight.dispatch import active, local, scopes
 from limelight.eager import Entry, entry
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
-from limelight.ops._keys import Key, among_arrays, array_shape, basic_shape, dynamic_shape, filled, native, within
+from limelight.ops._keys import Key, among_arrays, array_shape, basic_shape, dynamic_shape, filled, native, pick, within
 from limelight.ops._scattered import add_rows, checked_places, refuse_places
 from limelight.ops._shaped import shaped
 from limelight.registry import defop
@@ -79,7 +79,7 @@ _dynamic_slice = entry(defop(
     inputs="x positions:integer",
     attrs="key",
     infer=lambda x, positions, key: known(dynamic_shape(x.shape, key, positions.content), x.dtype),
-    kernel=lambda xp, x, positions, key: x[filled(key, [int(i) for i in positions])],
+    kernel=lambda xp, x, positions, key: pick(x, key, positions),
     vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
