@@ -100,7 +100,7 @@ def _blank_spec(spec: Spec) -> Spec:
 
 
 def _blank_param(spec: Spec) -> Any:
-    return Literal(np.empty((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
+    return Literal(np.zeros((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
 def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:

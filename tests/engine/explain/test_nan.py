@@ -176,3 +176,16 @@ def test_on_another_device() -> None:
     with ll.device("cpu:1"):
         assert ll.explain.nan(f, ll.constant([0.0, 1.0])).op == "log"
         assert ll.explain.nan(entropy, ll.constant([0.0, 1.0])).op == "log"
+
+
+def test_the_place_of_a_branch_that_did_not_run_has_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float, **_: np.full(shape, np.nan).astype(dtype))
+
+    def step(total: Any, a: Any) -> Any:
+        root = ll.sqrt(a * a)
+        return ll.cond(root > 0, lambda: total + a / root, lambda: total), None
+
+    f = ll.function(lambda x: ll.scan(step, ll.constant(0.0), x)[0])
+    found = ll.explain.nan(f, ll.constant([1.0, 0.0]), gradient_of="x")
+    assert (found.op, found.of) == ("divide", "sqrt")
+    assert found.fix == "root = ll.where(a * a > 0, ll.sqrt(ll.where(a * a > 0, a * a, 1)), 0)"
