@@ -75,6 +75,15 @@ class CacheMiss(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CacheCleared(Event):
+    """A function was made to forget its traces, `entries` of them."""
+
+    function: str
+    function_id: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
 class PassApplied(Event):
     """An optimiser pass ran; `before - removed + added == after` nodes."""
 

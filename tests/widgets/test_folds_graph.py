@@ -191,6 +191,23 @@ def test_the_newest_trace_is_followed(staged, network, make):
     assert (fold.state()["trace"], fold.state()["traces"], fold.state()["signature"]) == (1, 2, "f32[5,3]")
 
 
+def test_a_cleared_function_says_so_and_traces_keep_the_numbers_of_the_cache(staged, network):
+    entry = staged.add(network)
+    fold, third = GraphFold(staged), GraphFold(staged, trace=0)
+    assert fold.state()["label"] == "trace #1 of 1"
+    staged.trace_cache.clear()
+    staged.trace_count = 1
+    for one in (fold, third):
+        assert one.apply(events.CacheCleared("step", 7, 1))
+        assert "step has forgotten its traces" in one.state()["empty"]
+    entry.index = 2
+    staged.trace_cache.append(entry)
+    assert fold.apply(traced(entry=2))
+    assert fold.state()["label"] == "trace #3, 1 kept"
+    with pytest.raises(IndexError, match="there is no 4"):
+        GraphFold(staged, trace=4)
+
+
 def test_outputs_have_the_names_that_their_function_knows(staged, network):
     staged.output_names = lambda entry: [f"{entry.reason}[{k}]" for k in range(len(network.outputs))]
     staged.add(network, reason="loss")

@@ -79,6 +79,18 @@ def test_cleared_entries_go_and_their_numbers_are_used_again(staged, network):
     assert [entry["reason"] for entry in fold.state()["functions"][0]["entries"]] == ["new"]
 
 
+def test_a_cleared_cache_is_shown_as_such(staged, network):
+    staged.add(network)
+    fold = CacheFold((staged,), only=True)
+    fold.apply(miss(0))
+    staged.trace_cache.clear()
+    assert fold.apply(events.CacheCleared("step", 7, 1))
+    state = fold.state()
+    assert (state["functions"][0]["entries"], state["newest"]) == ([], None)
+    assert "step has forgotten its traces" in state["empty"]
+    assert not CacheFold().apply(events.CacheCleared("step", 7, 1))
+
+
 def test_one_functions_view_ignores_others(staged):
     fold = CacheFold((staged,), only=True)
     assert not fold.apply(miss(0, function_id=8))

@@ -82,6 +82,17 @@ def test_the_optimisers_arithmetic_closes(program):
     assert (state["passes"][0]["before"], state["passes"][-1]["after"]) == (before, after)
 
 
+def test_open_views_follow_a_cleared_cache(program, live):
+    program(ll.ones((4, 3)))
+    graph, cache = live(limelight_widgets.graph(program)), live(limelight_widgets.trace_cache(program))
+    program.clear_cache()
+    assert "has forgotten its traces" in cache.state()["empty"]
+    assert "has forgotten its traces" in graph.state()["empty"]
+    program(ll.ones((7, 3)))
+    (entry,) = cache.state()["functions"][0]["entries"]
+    assert (entry["index"], graph.state()["label"]) == (1, "trace #2, 1 kept")
+
+
 def test_the_newest_trace_appears_in_open_views(program, live):
     program(ll.ones((4, 3)))
     graph, cache = live(limelight_widgets.graph(program)), live(limelight_widgets.trace_cache(program))

@@ -173,8 +173,11 @@ class Function:
 
     def clear_cache(self) -> None:
         """Forgets all traces; the next call traces again, and may create variables as the first one did."""
+        count = len(self._cache)
         self._cache.clear()
         self._created_state = False
+        if count and events.wanted(events.CacheCleared):
+            events.emit(events.CacheCleared(self.name, self.id, count))
         for _, bound in list(self._instances.values()):
             bound.clear_cache()
 

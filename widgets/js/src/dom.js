@@ -52,3 +52,12 @@ function fill(element, properties, children) {
   }
   return element;
 }
+
+/**
+ * An id that no other view on the page has, though each view has a copy of this module: arrow heads that refer to those of
+ * a view that is not drawn are not drawn either.
+ * @param {string} prefix
+ */
+export function uniqueId(prefix) {
+  return `${prefix}-${Math.random().toString(36).slice(2)}`;
+}

@@ -163,3 +163,8 @@ test("a superseded or slow layout ends its worker; the next starts another", asy
   aborted.abort();
   await assert.rejects(workshop.layout({ n: 4 }, aborted.signal), /superseded/);
 });
+
+test("copies of the code on one page share no ids", async () => {
+  const copies = await Promise.all(["one", "two"].map((copy) => import(`../src/dom.js?${copy}`)));
+  assert.equal(new Set(copies.map(({ uniqueId }) => uniqueId("ll-arrow"))).size, 2);
+});

@@ -30,8 +30,8 @@ def graph_figure(state: State, which: str) -> Figure:
 
 def _summary(state: State, graph: State, key: str) -> str:
     parts = [key if len(state["variants"]) > 1 else "as it is"]
-    if "trace" in state:
-        parts = [f"{parts[0]}, trace #{state['trace'] + 1} of {state['traces']}"]
+    if "label" in state:
+        parts = [f"{parts[0]}, {state['label']}"]
     parts += [counted(len(graph["nodes"]), "op"), counted(len(graph["inputs"]), "input")]
     return ", ".join([*parts, counted(len(graph["outputs"]), "output")])
 

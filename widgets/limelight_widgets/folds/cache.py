@@ -22,7 +22,7 @@ class CacheFold:
         only: follow only these functions; otherwise also any other that is called.
     """
 
-    kinds: tuple[type[events.Event], ...] = (events.CacheHit, events.CacheMiss, events.Traced)
+    kinds: tuple[type[events.Event], ...] = (events.CacheHit, events.CacheMiss, events.CacheCleared, events.Traced)
 
     def __init__(self, functions: tuple[Any, ...] = (), *, only: bool = False) -> None:
         self._only = {function.id for function in functions} if only else None
@@ -36,10 +36,12 @@ class CacheFold:
             self._refresh(function)
 
     def apply(self, event: events.Event) -> bool:
-        if not isinstance(event, events.CacheHit | events.CacheMiss | events.Traced):
+        if not isinstance(event, events.CacheHit | events.CacheMiss | events.CacheCleared | events.Traced):
             return False
         if self._only is not None and event.function_id not in self._only:
             return False
+        if isinstance(event, events.CacheCleared):
+            return self._clear(event)
         entry = self._entry(event.function_id, event.function, event.entry)
         if isinstance(event, events.CacheHit):
             entry["hits"] += 1
@@ -50,6 +52,16 @@ class CacheFold:
         else:
             entry["nodes"], entry["seconds"], entry["state"] = event.nodes, event.seconds, "ready"
         self._functions[event.function_id]["stale"] = True
+        self._version += 1
+        return True
+
+    def _clear(self, event: events.CacheCleared) -> bool:
+        function = self._functions.get(event.function_id)
+        if function is None:
+            return False
+        function["entries"], function["cleared"] = {}, True
+        if self._newest is not None and self._newest[0] == event.function_id:
+            self._newest = None
         self._version += 1
         return True
 
@@ -72,6 +84,8 @@ class CacheFold:
     def _sentence(self) -> str:
         if self._only:
             names = ", ".join(function["name"] for function in self._functions.values())
+            if any(function["cleared"] for function in self._functions.values()):
+                return f"{names} has forgotten its traces. Its next call traces, and the new entry appears here."
             return f"{names} has no traces yet. Call it once, and its first entry appears here."
         return "No trace cache to show yet. Call a staged function (limelight.function or %%stage)."
 
@@ -88,6 +102,7 @@ class CacheFold:
         """Takes over what the cache itself says of its entries; hits are counted there as well."""
         known = self._functions.setdefault(function.id, _new(function.name))
         known["stale"] = False
+        known["cleared"] |= getattr(function, "trace_count", 0) > 0
         fresh: dict[int, State] = {}
         for entry in function.trace_cache:
             before, seen = known["entries"].get(entry.index), self._seen.get((function.id, entry.index))
@@ -100,7 +115,7 @@ class CacheFold:
 
 
 def _new(name: str) -> State:
-    return {"name": name, "entries": {}, "stale": False}
+    return {"name": name, "entries": {}, "stale": False, "cleared": False}
 
 
 def _described(entry: Any, before: State | None) -> State:

@@ -40,18 +40,20 @@ class GraphFold:
         self._trace = trace
         self._version = 1
         self._stale = False
+        self._opened = False  # whether there was something to show
         self._function: weakref.ref[Any] | None = None
         self._function_id: int | None = None
         self.kinds = ()
         if hasattr(subject, "trace_cache"):
-            self.kinds = (events.Traced,)
+            self.kinds = (events.Traced, events.CacheCleared)
             self._function, self._function_id = weakref.ref(subject), subject.id
             self._state = self._of_function(subject)
         else:
             self._state = self._of_graph(subject)
+        self._opened = True
 
     def apply(self, event: events.Event) -> bool:
-        if not isinstance(event, events.Traced) or event.function_id != self._function_id:
+        if not isinstance(event, events.Traced | events.CacheCleared) or event.function_id != self._function_id:
             return False
         self._version += 1
         self._stale = True
@@ -76,16 +78,19 @@ class GraphFold:
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
         head = {"kind": "graph", "title": function.name, "which": self._which, "traces": len(cache)}
-        if not cache:
-            if self._trace != -1:
-                raise IndexError(f"{function.name} has no trace {self._trace}: it has not been called yet")
-            sentence = f"{function.name} has not been traced yet. Call it once, and its graph appears here."
-            return head | {"empty": sentence, "variants": [], "graphs": [], "sources": [], "rules": {}}
+        nothing = {"variants": [], "graphs": [], "sources": [], "rules": {}}
+        if not cache and (self._trace == -1 or self._opened):
+            said = "has forgotten its traces" if getattr(function, "trace_count", 0) else "has not been traced yet"
+            return head | nothing | {"empty": f"{function.name} {said}. Call it once, and its graph appears here."}
         if not -len(cache) <= self._trace < len(cache):
-            raise IndexError(f"{function.name} has {len(cache)} traces, numbered from 0; there is no {self._trace}")
+            if self._opened:
+                return head | nothing | {"empty": f"{function.name} has forgotten the trace that was shown here."}
+            kept = f"has {len(cache)} traces, numbered from 0" if cache else "has no traces"
+            raise IndexError(f"{function.name} {kept}; there is no {self._trace}")
         index = self._trace % len(cache)
         entry = cache[index]
         names = function.output_names(entry) if hasattr(function, "output_names") else ()  # a staged cell knows them
+        head["label"] = _label(entry.index, index, len(cache))
         return head | {"trace": index, "signature": str(entry.signature)} | _variants(entry, names)
 
     def _of_graph(self, subject: Any) -> State:
@@ -97,6 +102,15 @@ class GraphFold:
         graph = getattr(subject, "graph", subject)
         variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
         return {"kind": "graph", "title": graph.name, "which": self._which} | variants
+
+
+def _label(number: int, position: int, kept: int) -> str:
+    """Which trace it is, by the number that the trace cache shows; where some are gone, how many are left.
+
+    >>> _label(1, 1, 3), _label(4, 0, 1)
+    ('trace #2 of 3', 'trace #5, 1 kept')
+    """
+    return f"trace #{number + 1} of {kept}" if number == position else f"trace #{number + 1}, {kept} kept"
 
 
 def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:

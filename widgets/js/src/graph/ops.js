@@ -1,7 +1,7 @@
 // The graph as a listing: a row for each op, of the graph and then of the functions that it calls. Choosing a row shows
 // its box; a chosen box shows its row.
 
-import { h } from "../dom.js";
+import { h, uniqueId } from "../dom.js";
 import { counted } from "../format.js";
 import { moved, range, scrolledTo } from "../virtual.js";
 import { places } from "./paths.js";
@@ -14,7 +14,6 @@ import { placeOf, titleOf, valuesOf } from "./words.js";
  */
 
 const ROW = 20;
-let panes = 0;
 
 /** @param {GraphState} state @param {number} root @returns {Row[]} */
 export function rowsOf(state, root) {
@@ -45,7 +44,7 @@ export class OpsPane {
   /** @param {(name: string) => void} choose */
   constructor(choose) {
     this.choose = choose;
-    this.id = `ll-ops-${++panes}`;
+    this.id = uniqueId("ll-ops");
     /** @type {Row[]} */
     this.rows = [];
     /** @type {Map<number, string>} for each graph where it is listed */

@@ -1,6 +1,6 @@
 // The graph view: keeps what is open, chosen and sought, and draws it.
 
-import { button, h, replaceKeepingFocus, s } from "../dom.js";
+import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
 import { Beyond } from "./beyond.js";
 import { Camera } from "./camera.js";
@@ -12,24 +12,21 @@ import { openable } from "./opening.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./paths.js";
 import { arrowMarker, scene } from "./scene.js";
-import { deepMatcher, find } from "./search.js";
+import { Seeking } from "./seeking.js";
 import { Side } from "./side.js";
 import { lineKey, placeOfKey } from "./source.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible.js";
-import { membersOf, placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
+import { placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
 
 /**
  * @typedef {import("./visible.js").Box} Box
- * @typedef {import("./visible.js").GraphNode} GraphNode
  * @typedef {import("./visible.js").Picture} Picture
  * @typedef {import("./frames.js").Drawing} Drawing
  * @typedef {import("./frames.js").Rectangle} Rectangle
  * @typedef {import("./words.js").GraphState} GraphState
  * @typedef {import("./words.js").Position} Position
  */
-
-let views = 0;
 
 const COMFORTABLE = 0.8; // the scale at which a picture is to be shown at first, if there is room
 const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
@@ -38,7 +35,7 @@ export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Graphviz>} graphviz @param {AbortSignal} signal */
   constructor(root, graphviz, signal) {
     this.layouts = new Layouts(graphviz);
-    this.arrow = `ll-arrow-${++views}`;
+    this.arrow = uniqueId("ll-arrow");
     /** @type {GraphState | null} */
     this.state = null;
     this.variant = "";
@@ -48,8 +45,7 @@ export class GraphView {
     this.chosen = null;
     /** @type {string | null} the line that the reader chose */
     this.line = null;
-    /** @type {{nodes: number[], at: number, test: ((node: GraphNode) => boolean) | null}} what is sought */
-    this.found = { nodes: [], at: -1, test: null };
+    this.seeking = new Seeking(this);
     /** @type {Picture} */
     this.picture = { boxes: [], frames: [], edges: new Map() };
     /** @type {Drawing} */
@@ -100,7 +96,7 @@ export class GraphView {
     const keys = state.variants.map(({ key }) => key);
     if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
     this.forget();
-    if (!first && state.trace !== undefined) this.say(`trace #${state.trace + 1} is shown`);
+    if (!first && state.label) this.say(`${state.label} is shown`);
     this.redraw();
   }
 
@@ -110,6 +106,7 @@ export class GraphView {
     this.layouts.forget();
     this.chosen = this.line = null;
     this.fitted = false;
+    this.seeking.renew();
   }
 
   get graph() {
@@ -168,7 +165,7 @@ export class GraphView {
 
   /** @param {GraphState} state */
   drawHead(state) {
-    const trace = state.trace === undefined ? "" : `trace #${state.trace + 1} of ${state.traces}`;
+    const trace = state.label ?? "";
     const signature = state.signature ?? "";
     this.bar?.title.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
     this.bar?.title.setAttribute("title", [state.title, trace, signature].filter(Boolean).join("\n"));
@@ -241,7 +238,7 @@ export class GraphView {
     const isLit = (/** @type {Box} */ other) => (frame ? other.parent === frame.name : this.isFrom(state, other, this.line));
     const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
     const chosen = box?.name ?? frame?.name ?? null;
-    highlights.set(chosen, lit.map(({ name }) => name), this.foundBoxes());
+    highlights.set(chosen, lit.map(({ name }) => name), this.seeking.boxes());
     this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
@@ -340,56 +337,6 @@ export class GraphView {
     await this.redraw();
     const said = `${counted(names.length, "group or function", "groups and functions")} opened`;
     if (open) this.say(complete ? said : `${said}, the others stay closed: there would be too many boxes`);
-  }
-
-  seek() {
-    const { state } = this;
-    const query = this.bar?.search.value ?? "";
-    const nodes = state && this.graph >= 0 ? find(state, this.graph, query) : [];
-    this.found = { nodes, at: -1, test: state && deepMatcher(state, query) };
-    this.say(query.trim() ? counted(nodes.length, "match", "matches") : "");
-    this.highlight();
-  }
-
-  /** The boxes that hold what was found. */
-  foundBoxes() {
-    return this.picture.boxes.filter((box) => this.holds(box)).map(({ name }) => name);
-  }
-
-  /** Whether a box is, or holds, something that was found. @param {Box} box */
-  holds(box) {
-    const { state, found } = this;
-    const graph = state?.graphs[box.graph];
-    if (!graph || !found.test) return false;
-    const inside = box.kind === "node" ? [box.index] : box.kind === "group" ? membersOf(graph, box.index) : [];
-    return inside.some((index) => found.test?.(graph.nodes[index]));
-  }
-
-  /** Goes to the next match, opening what hides it. @param {number} step */
-  async next(step) {
-    const { nodes, at } = this.found;
-    if (!nodes.length) return;
-    this.found.at = at < 0 ? (step > 0 ? 0 : nodes.length - 1) : (at + step + nodes.length) % nodes.length;
-    const node = nodes[this.found.at];
-    const graphs = /** @type {GraphState} */ (this.state).graphs;
-    const hidden = around(graphs, this.graph, `n${node}`).filter((name) => !this.drawing.frames.has(name));
-    for (const name of hidden) this.opened.set(name, true);
-    if (hidden.length) await this.redraw();
-    const inside = this.picture.boxes.find((box) => box.name.startsWith(`n${node}.`) && this.holds(box));
-    this.choose(this.box(`n${node}`)?.name ?? inside?.name ?? null);
-    this.say(`${this.found.at + 1} of ${counted(nodes.length, "match", "matches")}`);
-  }
-
-  /** @param {KeyboardEvent} event */
-  onSearchKey(event) {
-    if (event.key === "Enter") this.next(event.shiftKey ? -1 : 1);
-    else if (event.key === "Escape") {
-      if (this.bar) this.bar.search.value = "";
-      this.seek();
-      focusPicture(this);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   showHelp() {

@@ -11,7 +11,7 @@ import { callLabel } from "./visible.js";
  *
  * @typedef {object} GraphState what a graph fold says
  * @property {string} title @property {string} which @property {string} [empty]
- * @property {number} [trace] @property {number} [traces] @property {string} [signature]
+ * @property {string} [label] which trace it is @property {string} [signature]
  * @property {{key: string, graph: number}[]} variants @property {Graph[]} graphs
  * @property {{label: string, first: number, text: string[]}[]} sources
  * @property {Record<string, string>} rules
