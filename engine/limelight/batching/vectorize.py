@@ -14,6 +14,7 @@ from limelight.batching.interpreter import Batcher
 from limelight.batching.rules import front, repeated
 from limelight.dispatch import apply
 from limelight.errors import ArgumentError, ShapeError
+from limelight.handing import handed
 from limelight.registry import get
 from limelight.tensor import Tensor, as_tensor
 
@@ -33,7 +34,9 @@ def vectorize(
     Inside, tensors have the shape of one example. Ops go by batching rules; one without is run example by example, as
     the result's `looped` tells. Random ops draw independent numbers for each example; other effects that depend on no
     example (a print, an assignment of a shared value) happen once. Works inside and around `ll.function`, tapes,
-    accumulators and itself.
+    accumulators and itself. Where examples decide differently, both branches of a `cond` run for all, and each takes
+    its own: a branch may still raise for an example of the other one, and where it is infinite for one, a gradient taken
+    outside of `vectorize` is NaN (one taken inside is not). Guard its operands, as with `ll.where`.
 
     Raises ArgumentError or ShapeError for axes that do not fit the arguments or differ in size, ArgumentError for an
     assignment that is different for each example, SymbolicValueError where Python code asks for one example's value.
@@ -89,7 +92,7 @@ class Vectorized:
         with Batcher(size, name) as batcher:
             given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, given)
-            found, shape = nest.flatten(self._fn(*args, **kwargs))
+            found, shape = nest.flatten(handed(self._fn)(*args, **kwargs))
             found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times
