@@ -35,8 +35,8 @@ def vectorize(
     the result's `looped` tells. Random ops draw independent numbers for each example; other effects that depend on no
     example (a print, an assignment of a shared value) happen once. Works inside and around `ll.function`, tapes,
     accumulators and itself. Where examples decide differently, both branches of a `cond` run for all, and each takes
-    its own: a branch may still raise for an example of the other one, and where it is infinite for one, a gradient taken
-    outside of `vectorize` is NaN (one taken inside is not). Guard its operands, as with `ll.where`.
+    its own: a branch may still raise for an example of the other one, and where it is infinite for one, a gradient
+    taken outside of `vectorize` is NaN (one taken inside is not). Guard its operands, as with `ll.where`.
 
     Raises ArgumentError or ShapeError for axes that do not fit the arguments or differ in size, ArgumentError for an
     assignment that is different for each example, SymbolicValueError where Python code asks for one example's value.
