@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from limelight import habits, shapes
+from limelight.handing import handed
 from limelight.variables import Variable
 
 _MOST_CHILDREN: Final = 20
@@ -17,7 +18,8 @@ class Module:
     """Base class of models and layers: a Python object whose attributes are its state.
 
     Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
-    edges of a graph (the paper's Figure 1). Subclasses define `call`; calling the module calls it.
+    edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
+    `call`; calling the module calls it.
 
     >>> import limelight as ll
     >>> class Scale(ll.Module):
@@ -37,7 +39,7 @@ class Module:
         raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call(*args, **kwargs)
+        return handed(self.call)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return _drawn(self, ())
@@ -46,6 +48,11 @@ class Module:
 
         def __getattr__(self, name: str) -> Any:
             return habits.missing_of_module(self, name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if isinstance(value, Variable) and name[0] != "_":
+                _name_by_default(value, name)
+            super().__setattr__(name, value)
 
     def edges(self) -> Iterator[tuple[str, Any]]:
         """The named edges to this module's direct children: (attribute path, variable or module)."""
@@ -75,6 +82,13 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _name_by_default(variable: Variable, name: str) -> None:
+    """Calls a variable `name` that was made without one, and has not become known by another."""
+    scope, slash, last = variable.name.rpartition("/")
+    if last == "variable":
+        variable.name = variable._data.name = scope + slash + name
 
 
 def _drawn(module: Module, above: tuple[Module, ...]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from limelight import dispatch, nest
 from limelight.errors import ArgumentError
+from limelight.handing import handed
 from limelight.registry import Op, defop
 from limelight.staging.branches import tracing
 from limelight.staging.custom_call import staged
@@ -65,7 +66,7 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs = arguments.given
-        result, gradient = split_result(name, fn(*args, **kwargs))
+        result, gradient = split_result(name, handed(fn)(*args, **kwargs))
         return result, functools.partial(UserRule, name, gradient)
 
     @functools.wraps(fn)

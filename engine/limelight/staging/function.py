@@ -14,7 +14,7 @@ from limelight import events, frames, source
 from limelight.dispatch import active, outer_scope
 from limelight.errors import SignatureError
 from limelight.staging import baked, budget, declared, eagerly, miss, outputs
-from limelight.staging.autograph import Converted
+from limelight.staging.autograph import Converted, plainly
 from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
@@ -317,7 +317,13 @@ class Function:
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
         read = baked.take(self.python_function, paths, call.key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
-        with on_create.override(creation.note), lift.override(lifter), outer_scope.override(""), tracer:
+        with (
+            on_create.override(creation.note),
+            lift.override(lifter),
+            outer_scope.override(""),
+            plainly(self.name),
+            tracer,
+        ):
             result = self._traced(*args, **kwargs)
             tensors, shape = outputs.split(result, self.name)
             graph = tracer.finish(tensors)

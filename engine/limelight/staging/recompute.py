@@ -14,6 +14,7 @@ from typing import Any
 
 from limelight import dispatch, nest, source
 from limelight.errors import ArgumentError, mark_user_error
+from limelight.handing import handed
 from limelight.staging.branches import tracing
 from limelight.staging.custom import eager
 from limelight.staging.custom_call import staged
@@ -51,11 +52,11 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     name = str(getattr(fn, "__name__", type(fn).__name__))
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
-        args, kwargs = arguments.given
+        args, kwargs, run = *arguments.given, handed(fn)
         with Watcher(states=True) as watcher:
-            result = fn(*args, **kwargs)
+            result = run(*args, **kwargs)
         _warn_of_io(name, watcher.io)
-        return result, functools.partial(Recomputation, fn, watcher)
+        return result, functools.partial(Recomputation, run, watcher)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

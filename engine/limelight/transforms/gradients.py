@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.handing import handed
 from limelight.tape import INEXACT, GradientTape
 from limelight.tape.notes import departure
 from limelight.tensor import Tensor, as_tensor
@@ -82,7 +83,7 @@ def value_and_grad(
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([*chosen.sources, *(given or ())])
-            result = fn(*chosen.args, **kwargs)
+            result = handed(fn)(*chosen.args, **kwargs)
         value, aux = parted("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):

@@ -10,6 +10,7 @@ from limelight import nest, shapes
 from limelight.batching import vectorize
 from limelight.dispatch import apply
 from limelight.errors import ArgumentError, ShapeError
+from limelight.handing import handed
 from limelight.registry import get
 from limelight.tape import ForwardAccumulator, GradientTape, joined_sizes, unit_vectors
 from limelight.tensor import Tensor
@@ -62,7 +63,7 @@ def _reverse(
 ) -> tuple[Any, Any]:
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        value, aux = parted("jacobian", fn(*chosen.args, **kwargs), has_aux)
+        value, aux = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
         value = tensors_in(value)
 
     def of(y: Any) -> Any:
@@ -97,7 +98,7 @@ def _pushed(
 ) -> list[Any]:
     """The tangents of the result's leaves when the argument's leaf `x` moves by `t`."""
     with ForwardAccumulator(x, t.reshape(x.sizes())) as forward:
-        value, kept["aux"] = parted("jacobian", fn(*chosen.args, **kwargs), has_aux)
+        value, kept["aux"] = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
         leaves, kept["structure"] = nest.flatten(tensors_in(value))
     return [forward.jvp(y, "zero") if moves(y) else None for y in leaves]
 

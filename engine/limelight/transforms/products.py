@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight import nest
 from limelight.errors import ArgumentError
+from limelight.handing import handed
 from limelight.tape import INEXACT, ForwardAccumulator, GradientTape
 from limelight.tensor import Tensor
 from limelight.transforms._arguments import (
@@ -45,7 +46,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     given = nest.flatten_like(structure, tuple(tangents), "tangents")
     pairs = [(x, t) for x, t in zip(leaves, given, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
-        result = fn(*args)
+        result = handed(fn)(*args)
         value, aux = parted("jvp", result, has_aux)
         value = tensors_in(value)
     tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if moves(y) else None, value)
@@ -73,7 +74,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     chosen = choose("vjp", primals, tuple(range(len(primals))))
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        result = fn(*chosen.args)
+        result = handed(fn)(*chosen.args)
         value, aux = parted("vjp", result, has_aux)
         value = tensors_in(value)
     leaves, structure = nest.flatten(value)

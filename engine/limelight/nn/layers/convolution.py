@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight.dtypes import DTypeLike
 from limelight.errors import ArgumentError, ShapeError
+from limelight.handing import handed
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer
@@ -72,7 +73,7 @@ class _Convolution(Layer):
         """`y` with bias and activation."""
         if self.bias is not None:
             y = y + self.bias
-        return y if self.activation is None else self.activation(y)
+        return y if self.activation is None else handed(self.activation)(y)
 
     def make(self, kernel: Sizes, initializer: Initializer) -> None:
         """Makes the weights; `kernel` is the shape without the window, which goes first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.dtypes import DTypeLike
+from limelight.handing import handed
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.layer import Layer
@@ -53,4 +54,4 @@ class Dense(Layer):
         y = self.ready(x) @ self.kernel
         if self.bias is not None:
             y = y + self.bias
-        return y if self.activation is None else self.activation(y)
+        return y if self.activation is None else handed(self.activation)(y)

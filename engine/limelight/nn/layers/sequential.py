@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from limelight.errors import ArgumentError, AxisError
+from limelight.handing import handed
 from limelight.module import Module
 from limelight.nn.layers.layer import restore, state_of, takes_training
 
@@ -41,10 +42,10 @@ class Sequential(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._called:
-            return self.call(*args, **kwargs)
+            return handed(self.call)(*args, **kwargs)
         before = state_of(self)
         try:
-            result = self.call(*args, **kwargs)
+            result = handed(self.call)(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant
             restore(before)
             raise
@@ -53,7 +54,8 @@ class Sequential(Module):
 
     def call(self, x: Any, training: bool = False) -> Any:
         for layer, trained in zip(self.layers, self._trained, strict=True):
-            x = layer(x, training=training) if trained else layer(x)
+            run = handed(layer)
+            x = run(x, training=training) if trained else run(x)
         return x
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from limelight.frames import in_place_of_python
 from limelight.registry import get
 from limelight.staging.autograph import iterating, mutation
 from limelight.staging.autograph.compiling import MARK, converted
-from limelight.staging.autograph.context import here
+from limelight.staging.autograph.context import FunctionScope, here
 from limelight.staging.autograph.parsing import UnconvertibleError
 from limelight.staging.autograph.truth import all_, any_, decides
 from limelight.tensor import Tensor, as_tensor
@@ -81,6 +81,9 @@ def as_converted(function: Any) -> Any:
         return functools.partial(_construct, function) if _is_plain(function) else function
     called = _call_of(kind)
     return function if called is None else MethodType(_of_user(called), function)
+
+
+FunctionScope.convert = as_converted
 
 
 def _is_plain(kind: Any) -> bool:

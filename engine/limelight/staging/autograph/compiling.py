@@ -115,7 +115,7 @@ def _make(function: FunctionType) -> Factory:
     owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
     node = prepare(node, code.co_filename, owner)
     known = {**vars(builtins), **function.__globals__, **dict.fromkeys(code.co_freevars)}
-    name = "lambda_" if isinstance(node, ast.Lambda) else node.name
+    name = "ag__lambda" if isinstance(node, ast.Lambda) else f"ag__{node.name}"  # its own name means what it says
     written = functions_in(node)
     statement = rewrite(node, name, known, code.co_filename)
     return assemble(statement, name, code, written)

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from limelight import source
 from limelight.errors import ControlFlowError, LimelightError
+from limelight.handing import handing
 from limelight.staging.autograph.reaching import Outer
 from limelight.staging.autograph.undefined import Doubtful, Undefined
 from limelight.tensor import Tensor
@@ -85,7 +86,9 @@ def refuse_in_try(what: str) -> None:
 class FunctionScope:
     """Around the body of each converted function."""
 
-    __slots__ = ("_always_returns", "_name", "_outside")
+    __slots__ = ("_always_returns", "_handing", "_name", "_outside")
+    convert: ClassVar[Callable[[Any], Any] | None] = None
+    """What becomes of functions that the library calls for converted code; `calls` says."""
 
     def __init__(self, name: str, context_name: str, always_returns: Any) -> None:
         self._name = name
@@ -93,9 +96,12 @@ class FunctionScope:
 
     def __enter__(self) -> FunctionScope:
         self._outside, here.trying = here.trying, 0
+        self._handing = handing(FunctionScope.convert)
+        self._handing.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._handing.__exit__(None, None, None)
         here.trying = self._outside
         swallowed, here.swallowed = here.swallowed, None
         if swallowed is not None and error is None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
 from limelight import source
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.frames import in_place_of_python
+from limelight.handing import handing
 from limelight.trace import AUTOGRAPH_DOES_IT
 
 
@@ -25,11 +28,26 @@ class Converted:
         from limelight.staging.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
         from limelight.staging.autograph.calls import as_converted  # noqa: PLC0415
 
+        with handing(as_converted):
+            return self._run(as_converted, args, kwargs)
+
+    def _run(self, as_converted: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         instance = getattr(self._function, "__limelight_instance__", None)
         if instance is None:
             return explained(lambda: as_converted(self._function)(*args, **kwargs))
         method = self._function.__wrapped__  # type: ignore[attr-defined]  # bound weakly, which is no code of the user's
         return explained(lambda: as_converted(method)(instance(), *args, **kwargs))
+
+
+@contextmanager
+def plainly(name: str) -> Iterator[None]:
+    """Around the trace of the function `name`: what it runs is not converted, unless it says so itself."""
+    with handing(None):
+        try:
+            yield
+        except SymbolicValueError as error:
+            error.staged_plainly = getattr(error, "staged_plainly", name)  # type: ignore[attr-defined]  # for `explained`
+            raise
 
 
 @in_place_of_python
@@ -49,22 +67,31 @@ def explained(run: Callable[[], Any]) -> Any:
         raise ControlFlowError(reason) from error
 
 
+def _frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
+    """The code that `error` passed through, and the line in it, from the outside in."""
+    tb = error.__traceback__
+    while tb is not None:
+        yield tb.tb_frame.f_code, tb.tb_lineno
+        tb = tb.tb_next
+
+
 def _innermost(error: BaseException) -> tuple[CodeType, str] | None:
     """The user's code that `error` was raised under, and its line as a suffix for a message."""
-    tb, found = error.__traceback__, None
-    while tb is not None:
-        if not source.is_library(tb.tb_frame.f_code):
-            found = tb
-        tb = tb.tb_next
-    if found is None:
-        return None
-    code = found.tb_frame.f_code
-    return code, source.at(source.Source(code.co_filename, found.tb_lineno, code.co_name))
+    found = [frame for frame in _frames(error) if not source.is_library(frame[0])]
+    return (found[-1][0], _at(*found[-1])) if found else None
+
+
+def _at(code: CodeType, line: int) -> str:
+    return source.at(source.Source(code.co_filename, line, code.co_name))
 
 
 def _endless(error: RecursionError) -> str:
-    found = _innermost(error)
-    name, place = ("a function", "") if found is None else (f"`{found[0].co_name}`", found[1])
+    """The function that stands most often on the stack; what stood there last may be anybody's, where room ran out."""
+    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
+
+    stood = Counter(frame for frame in _frames(error) if not is_library(frame[0]))
+    found = stood.most_common(1)
+    name, place = (f"`{found[0][0][0].co_name}`", _at(*found[0][0])) if found else ("a function", "")
     return (
         f"{name} calls itself while it is traced, too often or for ever{place}: where a tensor decides, both branches "
         "are traced, also the one that goes on. A recursion ends while tracing only if a plain Python argument, or a "
@@ -99,9 +126,14 @@ def _unconverted(error: SymbolicValueError) -> str | None:
             "an operator or a statement, where converted code cannot step in. If all it does is to return a value, "
             "decorate it with @ll.function(autograph=True); or write ll.cond and ll.while_loop there"
         )
+    plain = getattr(error, "staged_plainly", None)
+    if plain is not None:
+        return (
+            f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted: it runs in {plain}, which "
+            "is staged without autograph. Write @ll.function(autograph=True) there, or ll.cond and ll.while_loop"
+        )
     return (
         f"`{code.co_name}` asks a tensor for a decision{place}, and was not converted, since converted code did "
-        "not call it: a library did, or a transform such as ll.grad, or it is a property. Call it from a function of "
-        "your own (`lambda *args: ...` around a transform), decorate it with @ll.function(autograph=True) (below "
-        "@property), or write ll.cond and ll.while_loop there"
+        "not call it: a library did, or it is a property. Call it from a function of your own, decorate it with "
+        "@ll.function(autograph=True) (below @property), or write ll.cond and ll.while_loop there"
     )
