@@ -112,8 +112,12 @@ def test_both_versions_of_the_graph(open_cells):
     expect(view.get_by_role("button", name="Show the optimised graph")).to_have_attribute("aria-pressed", "true")
     expect(box(view, "exp")).to_have_count(0)
     expect(view.locator(".ll-passes")).to_contain_text("prune")
+    view.get_by_role("searchbox").fill("exp")
+    expect(view.get_by_role("status")).to_have_text("0 matches")
     view.get_by_role("button", name="Show the traced graph").click()
     expect(box(view, "exp")).to_be_visible()
+    view.get_by_role("searchbox").press("Enter")  # what is sought is sought in the graph that is shown
+    expect(view.get_by_role("status")).to_have_text("1 of 1 match")
 
 
 def test_everything_by_keyboard(open_cells):
