@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import textwrap
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -13,6 +14,8 @@ from limelight.source import Source
 _LONGEST: Final = 8
 """Operands of more characters are given a name, one of these."""
 _NAMES: Final = ("t", "inner", "operand")
+_OWN_NAMES: Final = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""What has names of its own, which mean nothing before the statement."""
 _OPERATORS: Final[dict[type[ast.operator], str]] = {ast.Div: "divide", ast.Pow: "pow"}
 
 
@@ -33,8 +36,44 @@ def statement_at(line: Source | None) -> ast.stmt | None:
     """The simple statement that a line is in."""
     if line is None:
         return None
-    found = [one for one in _simple(parsed("".join(linecache.getlines(line.file)))) if _covers(one, line.line)]
+    found = [one for one in statements(line.file) if _covers(one, line.line)]
     return min(found, key=lambda one: (one.end_lineno or one.lineno) - one.lineno) if found else _alone(line.text)
+
+
+def statements(file: str) -> Iterator[ast.stmt]:
+    """The simple statements of a file, which are those that have no others in them."""
+    return _simple(parsed("".join(linecache.getlines(file))))
+
+
+def beside(line: Source, statement: ast.stmt, written: str) -> str:
+    """`written` for a statement, with what else its lines have: the head of an `if` or a `def`, other statements.
+
+    Empty where the parts cannot be told.
+    """
+    in_file = _covers(statement, line.line)
+    lines = linecache.getlines(line.file)[statement.lineno - 1 : statement.end_lineno] if in_file else [line.text]
+    if not lines or not written:
+        return written
+    head = lines[0].encode()[: statement.col_offset].decode().strip()
+    rest = lines[-1].encode()[statement.end_col_offset :].decode().strip()
+    body = f"{written}\n{rest[1:].strip()}" if rest.startswith(";") and rest[1:].strip() else written
+    if not head:
+        return body
+    if head.endswith(":"):  # also an `else:`, which is no Python alone
+        return f"{head}\n{textwrap.indent(body, '    ')}"
+    tree = parsed(head.removesuffix(";"))
+    if tree is None:
+        return ""
+    inner = hasattr(tree.body[-1], "body") if tree.body else False
+    return f"{ast.unparse(tree)}\n{textwrap.indent(body, '    ' if inner else '')}"
+
+
+def names_around(line: Source) -> set[str]:
+    """The names in the function that a line is in, or in the file outside of one."""
+    tree = parsed("".join(linecache.getlines(line.file))) or ast.Module([], [])
+    around = next((one for one in tree.body if hasattr(one, "body") and _covers(one, line.line)), tree)
+    names = {node.id for node in ast.walk(around) if isinstance(node, ast.Name)}
+    return names | {node.arg for node in ast.walk(around) if isinstance(node, ast.arg)}
 
 
 def _covers(statement: ast.stmt, line: int) -> bool:
@@ -61,22 +100,26 @@ class Writer(ast.NodeTransformer):
         self._op, self._domain, self._mask = op, domain, mask
         self._library = "ll"
         self._named = ""
+        self._within = 0  # how many expressions with names of their own are around
         self._taken: set[str] = set()
 
-    def written(self, statement: ast.stmt) -> str:
-        """The statement; empty where there is no such call, or several."""
+    def written(self, statement: ast.stmt, taken: set[str]) -> str:
+        """The statement, which may assign names that are not `taken`; empty where there is no such call, or several."""
         copy = ast.parse(ast.unparse(statement)).body[0]
         calls = [node for node in ast.walk(copy) if self._is_op(node)]
         if len(calls) != 1:
             return ""
-        self._taken = {node.id for node in ast.walk(copy) if isinstance(node, ast.Name)}
+        self._taken = taken | {node.id for node in ast.walk(copy) if isinstance(node, ast.Name)}
         changed = ast.unparse(ast.fix_missing_locations(self.visit(copy)))
         return f"{self._named}{changed}"
 
     def visit(self, node: ast.AST) -> ast.AST:
         """`node` with masks in it."""
         if not self._is_op(node):
-            return self.generic_visit(node)
+            self._within += isinstance(node, _OWN_NAMES)
+            visited = self.generic_visit(node)
+            self._within -= isinstance(node, _OWN_NAMES)
+            return visited
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -88,7 +131,7 @@ class Writer(ast.NodeTransformer):
         if self._mask is None and self._domain.near:
             self._put(node, self._parse(self._domain.near.format(x=x, ll=self._library)))
             return node
-        if self._mask is None and len(x) > _LONGEST:
+        if self._mask is None and len(x) > _LONGEST and not self._within:
             t = next((name for name in _NAMES if name not in self._taken), "x_")
             self._named, x, operand = f"{t} = {x}\n", t, ast.Name(t, ast.Load())
         inside = self._domain.inside.format(x=f"({x})" if isinstance(operand, ast.BinOp) else x, ll=self._library)

@@ -10,7 +10,8 @@ import ast
 from collections import deque
 from typing import Final
 
-from limelight.explain.masking import Domain, Writer, called, statement_at
+from limelight.explain.logarithms import remedy_of_log
+from limelight.explain.masking import Domain, Writer, beside, called, names_around, statement_at
 from limelight.graph.ir import Graph, Node
 from limelight.graph.text import nested
 from limelight.source import Source
@@ -71,12 +72,16 @@ def remedy(op: str, line: Source | None, graph: Graph, backward: bool) -> tuple[
         return "", ""
     mask = _mask(op, line, graph)
     statement = statement_at(line)
+    if op == "log" and (found := remedy_of_log(line, graph)) is not None:
+        return found
     if mask is not None:
         why = "where() masks the result alone, and 0 times infinity is NaN" if backward else domain.why
         hint = f"{why}: mask the operand of {op} as well"
     else:
         hint = domain.why if domain.near else f"{domain.why}; where 0 is meant there, mask both operand and result"
-    return hint, "" if statement is None else Writer(op, domain, mask).written(statement)
+    if line is None or statement is None:
+        return hint, ""
+    return hint, beside(line, statement, Writer(op, domain, mask).written(statement, names_around(line)))
 
 
 # The mask that there is already
