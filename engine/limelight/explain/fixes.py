@@ -47,6 +47,15 @@ def of_cut(cause: str, line: Source | None, op: str = "") -> str:
     return change(tree)
 
 
+def assigned(line: str) -> frozenset[str]:
+    """The names that a line assigns; none of one that is no statement by itself."""
+    try:
+        tree = ast.parse(line.strip())
+    except SyntaxError:
+        return frozenset()
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and type(node.ctx) is ast.Store)
+
+
 def _rewritten(tree: ast.Module, change: Callable[[ast.Call], ast.expr | None]) -> str:
     """The code with calls replaced by what `change` makes of them; empty where it changes none."""
     found = False

@@ -10,9 +10,10 @@ from typing import Any, Final
 from limelight import source
 from limelight.errors import ArgumentError
 from limelight.explain import fixes, history
-from limelight.explain.paths import Cut, Found, Reach, backwards, forwards
+from limelight.explain.paths import Cut, Found, Reach, backwards, edges_of, forwards
 from limelight.source import Source, locals_of
 from limelight.tape import INEXACT, GradientTape
+from limelight.tape.beyond import MOST, came_of
 from limelight.tensor import Tensor
 from limelight.variables import Resource
 
@@ -141,9 +142,7 @@ class _Question:
 
     def _by_cuts(self, reach: Reach) -> WhyNone:
         """From what the tape itself noted."""
-        uid = self.target._uid
-        possible = [cut for cut in reach.cuts if not uid or uid not in cut.beside]
-        cuts = [cut for cut in possible if uid and uid in cut.outputs] or possible
+        cuts = self._on_the_way(reach)
         if cuts:  # what decides a branch is an integer, and hardly what was meant
             return self._cut(next((cut for cut in cuts if not cut.integer), cuts[0]))
         if reach.edges:
@@ -157,6 +156,19 @@ class _Question:
             f"the block, or `{self.s}` was watched too late; run the block within ll.explain.History() to know which"
         )
         return self._say("not reachable", said, fix="with ll.explain.History():")
+
+    def _on_the_way(self, reach: Reach) -> list[Cut]:
+        """The cuts that the target came of; else those whose results went where no tape looks: to Python, to NumPy."""
+        uid = self.target._uid
+        before = came_of(uid, self.tape._beyond, edges_of(self.tape), self.tape._notes) if uid else set()
+        found = [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
+        if found:
+            return found
+        forgotten = len(self.tape._beyond) >= MOST
+        left = [cut for cut in reach.cuts if cut.op is None or 0 in cut.outputs or forgotten]
+        left = [cut for cut in left if not uid or uid not in cut.beside]
+        own = [cut for cut in left if cut.source is not None and self.t in fixes.assigned(cut.source.text)]
+        return own or left
 
     def _cut(self, cut: Cut) -> WhyNone:
         cause = _cause(cut)

@@ -6,7 +6,7 @@ carry a gradient; code and instruction are the fields of a `source.Position`, or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
@@ -42,6 +42,16 @@ class EntryRecord:
     saved_bytes: int
     rule: str
     source: Source | None
+
+
+def mask_of(given: Iterable[int], watched: Container[int]) -> int:
+    """Which of the inputs are watched, as bits."""
+    mask, bit = 0, 1
+    for uid in given:
+        if uid in watched:
+            mask |= bit
+        bit <<= 1
+    return mask
 
 
 def opened(raw: Raw) -> Entry:

@@ -23,7 +23,8 @@ from limelight.registry import Entry, Op, Recipe
 from limelight.tape import backward, missing
 from limelight.tape.again import again, leftovers, remembered
 from limelight.tape.backward import uid_of
-from limelight.tape.entries import EntryRecord, opened, placed, records, saved_bytes, specs_of
+from limelight.tape.beyond import Beyond, begins, goes_on
+from limelight.tape.entries import EntryRecord, mask_of, opened, placed, records, saved_bytes, specs_of
 from limelight.tape.jacobians import Jacobians, Pull
 from limelight.tape.notes import KEPT, Edge, Note, edge_of, named, note
 from limelight.tensor import Tensor, new_uid
@@ -63,6 +64,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._variables: dict[int, Any] = {}
         self._entries: list[Entry] = []
         self._notes: deque[Note] = deque(maxlen=KEPT)
+        self._beyond: Beyond = {}  # what comes of the results of those
         self._outline: list[Edge] | None = None  # what is left of the entries of a question that had no answer
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
@@ -107,6 +109,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._roots.clear()
         self._variables.clear()
         self._notes.clear()
+        self._beyond.clear()
         self._outline = None
         self._used = False
 
@@ -140,11 +143,11 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         below = self.below
         assert below is not None, "an interpreter is asked only while it is on the stack"
         if not self._recording:
-            return below.process(op, inputs, attrs)
+            return goes_on(self._beyond, op, inputs, below.process(op, inputs, attrs))
         given = tuple([x._uid if type(x) is Tensor else self._look(op, x) for x in inputs])
-        mask = self._mask(given)
+        mask = mask_of(given, self._watched)
         if not mask:
-            return below.process(op, inputs, attrs)
+            return goes_on(self._beyond, op, inputs, below.process(op, inputs, attrs))
         if op.vjp is None:
             return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         if op.taped is not None or op.multiple:
@@ -169,6 +172,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         watched = self._watched
         mask = (first in watched) + 2 * (second in watched)
         if not mask or not self._recording:
+            if self._beyond:
+                goes_on(self._beyond, recipes.op, (x, y), out)
             return
         dtype = out._data.dtype
         recipe = recipes[mask]
@@ -183,11 +188,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
         else:
             self._notes.append(_tuple(Note, (recipes.op, (), (first, second), (uid,), (dtype,), self._code, at)))
+            begins(self._beyond, (uid,))
 
     def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
         """The same for any inputs and parameters."""
         given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
-        mask = self._mask(given)
+        mask = mask_of(given, self._watched)
         data = out._data
         dtype = data.dtype
         if mask and self._recording and op.vjp is not None and dtype in INEXACT:
@@ -199,16 +205,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
         elif mask and self._recording:
             self._cut(op, attrs, inputs, out)
-
-    def _mask(self, given: Sequence[int]) -> int:
-        """Which of the inputs are watched, as bits."""
-        watched = self._watched
-        mask, bit = 0, 1
-        for uid in given:
-            if uid in watched:
-                mask |= bit
-            bit <<= 1
-        return mask
+        elif self._beyond:
+            goes_on(self._beyond, op, inputs, out)
 
     def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[Recipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
@@ -262,6 +260,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def _cut(self, op: Op, attrs: tuple[Any, ...], inputs: Sequence[Any], out: Any) -> Any:
         """Notes where a path ends, for explanations; returns `out`."""
         self._notes.append(note(op, attrs, inputs, out, source.place(_getframe(2))))
+        begins(self._beyond, self._notes[-1].outputs)
         return out
 
     def watches(self, x: Any) -> bool:

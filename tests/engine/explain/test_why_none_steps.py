@@ -71,3 +71,32 @@ def test_the_fix_gives_a_gradient(body: str, slope: float | None) -> None:
 
 def test_an_empty_tape_points_to_what_says_why() -> None:
     assert "explain.why_none(tape, target, source)" in fold.EMPTY
+
+
+LOSSES = {
+    "round": ("no rule", "metric = ll.sum(ll.round(v))"),
+    "steps": ("integer or boolean dtype", "loss = ll.sum(ll.astype(v * 2.0, ll.int32) * 2)"),
+    "stopped": ("stop_gradient", "loss = ll.sum(ll.stop_gradient(v) * 2.0)"),
+    "shown": ("left through NumPy", "loss = ll.constant(v.numpy().sum())"),
+    "above": ("integer or boolean dtype", "loss = ll.sum(ll.where(v > 0.0, 1.0, 2.0))"),
+}
+
+
+def test_of_several_cuts_that_of_the_target_is_to_blame() -> None:
+    lines = [line.replace("loss", name).replace("metric", name) for name, (_, line) in LOSSES.items()]
+    text = "with ll.GradientTape(persistent=True) as tape:\n" + "".join(f"    {line}\n" for line in lines)
+    linecache.cache["<losses>"] = (len(text), None, text.splitlines(True), "<losses>")
+    scope = {"ll": ll, "v": ll.Variable([1.0, 2.0]), "x": ll.constant(1.0)}
+    exec(compile(text, "<losses>", "exec"), scope)
+    for name, (cause, _) in LOSSES.items():
+        why = ll.explain.why_none(scope["tape"], scope[name], scope["v"], scope=scope)
+        assert why.cause == cause, name
+        assert why.line is not None and why.line.text.startswith(f"{name} ="), name
+
+
+def test_a_cut_of_something_else_is_not_blamed() -> None:
+    v, x = ll.Variable([1.0, 2.0]), ll.constant(1.0)
+    with ll.GradientTape() as tape:
+        ll.sum(ll.round(v))
+        loss = ll.sum(x * 2.0)
+    assert ll.explain.why_none(tape, loss, v).cause == "not reachable"
