@@ -171,7 +171,7 @@ def _select(site: Site, branches: Sequence[Any]) -> Any:
     decides, *captures = site.inputs
     decides = decides.reshape((-1,))
     if decides.dtype == bool_:
-        chosen = [decides, decides]
+        chosen = [decides, ~decides]
     else:
         decides = dispatch.apply(checked_index, (decides,), (len(branches),))
         chosen = [decides == b for b in range(len(branches))]

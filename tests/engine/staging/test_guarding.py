@@ -30,7 +30,8 @@ _staged = ll.function(_grown)
 
 def in_a_branch(x: Any) -> Any:
     def step(total: Any, r: Any) -> tuple[Any, Any]:
-        return ll.cond(r > 0, lambda: _grown(total, r), lambda: total) * r, total
+        grown = ll.cond(r > 0, lambda: _grown(total, r), lambda: _grown(total, 0.5 - r))
+        return grown * ll.cond(r < -0.5, lambda: r, lambda: _grown(r, r + 1.0)), total
 
     return ll.scan(step, ll.constant(0.0), x)[0]
 
