@@ -43,5 +43,5 @@ def test_each_example_has_a_limit_of_its_own(stage: Function) -> None:
 @both
 @pytest.mark.parametrize("limit", [ll.constant(2.0), ll.constant([1, 2]), True, "3"])
 def test_what_is_no_number(limit: Any, stage: Function) -> None:
-    with pytest.raises(ArgumentError, match="maximum_iterations must be a number from 0 on, an integer tensor of one element, or None, got"):
+    with pytest.raises(ArgumentError, match=r"maximum_iterations must be .* an integer tensor of one element, or None"):
         stage(lambda n: product(n, ll.constant(1.0)))(limit)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import limelight as ll
 import numpy as np
 import pytest
+
+import limelight as ll
 
 SCALAR = ll.TensorSpec((), "float32")
 
@@ -63,7 +64,8 @@ def test_why_none_names_the_line_in_the_function_and_its_fix() -> None:
         y = f(x)
     why = ll.explain.why_none(tape, y, x)
     assert (why.cause, why.fix) == ("left through NumPy", "return ll.sin(t)")
-    assert why.line is not None and "np.sin(t.numpy())" in why.line.text
+    assert why.line is not None
+    assert "np.sin(t.numpy())" in why.line.text
     both = ll.function(lambda x: x + in_numpy(x))
     with ll.GradientTape(persistent=True) as tape:
         tape.watch(x)
