@@ -83,6 +83,7 @@ _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
 for _name, _value in list(globals().items()):
     if isinstance(_value, ModuleType) and _value.__name__.startswith("limelight.ops."):
         del globals()[_name]  # a family of ops, which came along with the names that it lists
+importlib.import_module("limelight.tensor").__class__ = habits.NoFunction
 __version__ = "0.1.0"
 frames.hide_at_exit()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, Final
+
+from limelight.errors import mark_user_error
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
@@ -22,11 +25,21 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "no_grad": "stop_gradient", "detach": "stop_gradient", "lax_scan": "scan", "checkpoint": "recompute_grad",
     "einsum_path": "einsum", "manual_seed": "random.seed", "set_seed": "random.seed", "Sequential": "nn.Sequential",
     "Linear": "nn.Dense", "Parameter": "Variable", "array_split": "split", "hstack": "concat", "vstack": "concat",
-    "topk": "top_k", "shape": "shape_of", "svd": "linalg.svd", "inv": "linalg.inv", "cross_entropy":
-    "nn.softmax_cross_entropy", "mse_loss": "nn.mean_squared_error", "index_select": "take", "ndarray": "Tensor",
-    "double": "float64", "long": "int64", "half": "float16",
+    "topk": "top_k", "shape": "shape_of", "svd": "linalg.svd", "inv": "linalg.inv", "inverse": "linalg.inv",
+    "cross_entropy": "nn.softmax_cross_entropy", "mse_loss": "nn.mean_squared_error", "index_select": "take",
+    "ndarray": "Tensor", "double": "float64", "long": "int64", "half": "float16",
 }  # fmt: skip
 """Functions of PyTorch, NumPy, TensorFlow and JAX, by what comes after `ll.`."""
+
+ADVICE: Final[Mapping[str, str]] = {
+    "save": "variables are NumPy arrays to others: "
+    "np.savez(path, **{name: v.numpy() for name, v in module.named_variables()})",
+    "load": "variables are assigned: saved = np.load(path), then "
+    "`for name, v in module.named_variables(): v.assign(saved[name])`",
+    "print": "print(x) shows tensors; with the graph of a staged function runs ll.py_func(print, [x], [])",
+    "TensorArray": "ll.scan stacks what its function returns as y; in other loops write xs = xs.at[i].set(value)",
+}
+"""What has no counterpart by one name, and how to do without."""
 
 METHODS: Final[Mapping[str, str]] = {
     "backward": "gradients are asked of a tape: `with ll.GradientTape() as tape: ...`, then tape.gradient(loss, x); or "
@@ -54,6 +67,10 @@ METHODS: Final[Mapping[str, str]] = {
     "norm": "write ll.linalg.norm(x)",
     "matmul": "write x @ y",
     "dot": "write x @ y, or ll.dot(x, y)",
+    "numel": "write x.size",
+    "dim": "write x.ndim",
+    "expand": "write x.broadcast_to(shape)",
+    "masked_fill": "write ll.where(mask, value, x)",
 }
 """Methods and attributes of other libraries' tensors."""
 
@@ -65,12 +82,26 @@ MODULES: Final[Mapping[str, str]] = {
     "forward": "write module(x); subclasses define call(self, x)",
     "weights": "write module.variables",
     "trainable_weights": "write module.trainable_variables",
+    "train": "modules have no mode: write model(x, training=True), where a layer asks for it",
+    "eval": "modules have no mode: a call means training=False unless it says otherwise",
 }
 """Methods and attributes of other libraries' modules."""
+
+OPTIMIZERS: Final[Mapping[str, str]] = {
+    **MODULES,
+    "apply_gradients": "write optimizer.apply(gradients, variables): two lists, not one of pairs",
+    "minimize": "write `with ll.GradientTape() as tape: loss = ...`, then "
+    "optimizer.apply(tape.gradient(loss, variables), variables)",
+    "update": "write optimizer.apply(gradients, variables), which changes the variables",
+    "param_groups": "write optimizer.learning_rate; other settings are attributes, too",
+}
+"""The same of optimisers."""
 
 
 def suggested(name: str, public: Iterable[str]) -> str:
     """What to write instead of `ll.name`, as the end of a message; nothing where nothing is near. No modules."""
+    if name in ADVICE:
+        return f": {ADVICE[name]}"
     known = sorted(public)
     found = FUNCTIONS.get(name)
     if found is None:
@@ -78,6 +109,22 @@ def suggested(name: str, public: Iterable[str]) -> str:
         near = below or _near(name, known, 0.75) or _within(name, known)
         found = near[0] if near else None
     return f"; write ll.{found}" if found else ""
+
+
+def lacking(part: str, public: Iterable[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of the public module `part`, as "nn", with names that are `public`."""
+
+    def missing(name: str) -> Any:
+        hint = "" if name.startswith("__") else suggested(name, [f"{part}.{known}" for known in public])
+        raise _marked(AttributeError(f"module 'limelight.{part}' has no attribute {name!r}{hint}", name=name))
+
+    return missing
+
+
+def _marked(error: AttributeError) -> AttributeError:
+    """As the user's mistake, who need not see where in the library it was found."""
+    mark_user_error(error)
+    return error
 
 
 def _near(name: str, known: Iterable[str], likeness: float) -> list[str]:
@@ -90,6 +137,15 @@ def _within(name: str, known: Iterable[str]) -> list[str]:
     """Names of submodules that are nearly so: a misspelt `ll.nn.softmax` without its `nn`."""
     last = {other.rpartition(".")[2]: other for other in known}
     return [last[other] for other in _near(name, last, 0.8)]
+
+
+class NoFunction(ModuleType):
+    """A module by whose name others have a function: `ll.tensor`, which `import limelight.tensor` must find."""
+
+    def __call__(self, *given: Any, **options: Any) -> Any:
+        error = TypeError("ll.tensor is a module, no function: write ll.constant(value), or ll.asarray(value)")
+        mark_user_error(error)
+        raise error
 
 
 class Elsewhere:
@@ -105,16 +161,15 @@ class Elsewhere:
     def __get__(self, tensor: Any, owner: type) -> Any:
         if tensor is None:
             return self
-        raise AttributeError(f"a tensor has no attribute {self.name!r}: {self.hint}", name=self.name, obj=tensor)
+        words = f"a tensor has no attribute {self.name!r}: {self.hint}"
+        raise _marked(AttributeError(words, name=self.name, obj=tensor))
 
 
-def missing_of_module(self: Any, name: str) -> Any:
+def missing_of_module(self: Any, name: str, hints: Mapping[str, str] = MODULES) -> Any:
     """The same for a module, whose properties may fail with an AttributeError of their own: it is raised again."""
     own = getattr(type(self), name, None)
     if own is not None and hasattr(own, "__get__"):
         return own.__get__(self, type(self))
-    hint = MODULES.get(name)
-    kind = type(self).__name__
-    raise AttributeError(
-        f"{kind!r} object has no attribute {name!r}" + (f": {hint}" if hint else ""), name=name, obj=self
-    )
+    hint = hints.get(name)
+    words = f"{type(self).__name__!r} object has no attribute {name!r}" + (f": {hint}" if hint else "")
+    raise _marked(AttributeError(words, name=name, obj=self))

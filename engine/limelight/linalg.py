@@ -6,6 +6,9 @@ dtypes of 32 bits or more: LAPACK has nothing for 16-bit floats, so cast those.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from limelight import habits
 from limelight.ops.decompositions import cholesky, qr, svd, svdvals
 from limelight.ops.determinants import det, logdet, slogdet
 from limelight.ops.diagonals import diagonal, trace
@@ -24,3 +27,6 @@ __all__ = [
     "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "triangular_solve", "vecdot",
     "vector_norm",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = habits.lacking("linalg", __all__)

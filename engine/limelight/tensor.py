@@ -177,18 +177,16 @@ class Tensor:
         Raises ArgumentError for a version that it does not implement.
         """
         if api_version not in (None, *API_VERSIONS):
-            raise ArgumentError(
-                f"version {api_version!r} of the Array API is not among those implemented: {', '.join(API_VERSIONS)}"
-            )
+            known_ones = ", ".join(API_VERSIONS)
+            raise ArgumentError(f"version {api_version!r} of the Array API is not implemented, but {known_ones} are")
         import limelight  # noqa: PLC0415  # the namespace is the top of the house; it exists by the time a tensor does
 
         return limelight
 
     def _only_element(self, what: str) -> np.ndarray[Any, Any]:
         if self.size != 1:
-            raise ShapeError(
-                f"{what} needs a tensor with one element, this one is {self.spec}; reduce or index it first"
-            )
+            words = f"{what} needs a tensor with one element, this one is {self.spec}; reduce or index it first"
+            raise ShapeError(words)
         return self.numpy().reshape(())
 
     # Operators and methods: each op family attaches its own (see `method`); these are their types.
@@ -207,6 +205,8 @@ class Tensor:
         def __rfloordiv__(self, other: TensorLike, /) -> Tensor: ...
         def __mod__(self, other: TensorLike, /) -> Tensor: ...
         def __rmod__(self, other: TensorLike, /) -> Tensor: ...
+        def __divmod__(self, other: TensorLike, /) -> tuple[Tensor, Tensor]: ...
+        def __round__(self, ndigits: int | None = None) -> Tensor: ...
         def __pow__(self, other: TensorLike, /) -> Tensor: ...
         def __rpow__(self, other: TensorLike, /) -> Tensor: ...
         def __matmul__(self, other: TensorLike, /) -> Tensor: ...

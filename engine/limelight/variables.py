@@ -347,7 +347,7 @@ _READS_AS_VALUE: Final = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
     "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "neg", "pos", "abs", "invert",
     "lt", "le", "gt", "ge", "eq", "ne", "getitem", "bool", "int", "float", "complex", "index", "len", "iter",
-    "format",
+    "format", "round", "divmod", "rdivmod",
 )  # fmt: skip
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight import habits
+from limelight import frames, habits
 from limelight.errors import ArgumentError
 
 x = ll.ones((3, 4))
+loose: Any = ll  # the mistakes are no news to type checkers
 FOUND = {
     "relu": "ll.nn.relu", "concatenate": "ll.concat", "power": "ll.pow", "embedding": "ll.nn.embedding",
     "zerros": "ll.zeros", "softmaxx": "ll.nn.softmax", "Adam": "ll.optim.Adam", "reduce_sum": "ll.sum",
@@ -39,6 +40,8 @@ def test_what_is_suggested_exists_and_what_it_stands_for_does_not() -> None:
         assert name not in dir(ll), f"ll.{name} exists: no need to write {instead}"
     assert not [name for name in habits.METHODS if hasattr(x, name)]
     assert not [name for name in habits.MODULES if hasattr(ll.Module, name)]
+    assert not [name for name in habits.OPTIMIZERS if hasattr(ll.optim.Adam, name)]
+    assert not set(habits.ADVICE) & {*dir(ll), *habits.FUNCTIONS}
 
 
 def test_dir_has_public_names_only() -> None:
@@ -102,3 +105,60 @@ def test_modules_name_what_they_have_and_let_properties_fail_by_themselves() -> 
         net.parameters()  # type: ignore[attr-defined]  # the mistake
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nothing'"):
         _ = net.broken
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: loose.zeros((2,), loose.int32), r"write ll\.zeros\(\(2,\), dtype=ll\.int32\)"),
+        (lambda: loose.ones(2, 3), r"write ll\.ones\(\(2, 3\)\)"),
+        (lambda: loose.full((2,), 1, "int32"), r"write ll\.full\(\(2,\), 1, dtype=ll\.int32\)"),
+        (lambda: loose.zeros_like(x, loose.int32), r"write ll\.zeros_like\(x, dtype=ll\.int32\)"),
+        (lambda: loose.tensor(1), r"write ll\.constant\(value\)"),
+        (lambda: loose.optim.SGD(0.1).step(), r"write optimizer\.apply\(gradients, variables\)"),
+        (lambda: round(x, 2), r"write ll\.round\(x \* 100\) / 100"),
+    ],
+)
+def test_calls_as_in_other_libraries(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises((TypeError, ArgumentError), match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("get", "words"),
+    [
+        (lambda: loose.optim.SGD(0.1).apply_gradients, "two lists, not one of pairs"),
+        (lambda: loose.optim.SGD(0.1).minimize, "GradientTape"),
+        (lambda: loose.nn.Dense(1).train, "training=True"),
+        (lambda: loose.nn.Linear, r"write ll\.nn\.Dense"),
+        (lambda: loose.optim.Adm, r"write ll\.optim\.Adam"),
+        (lambda: loose.linalg.inverse, r"write ll\.linalg\.inv"),
+        (lambda: loose.save, "named_variables"),
+        (lambda: loose.TensorArray, r"ll\.scan"),
+        (lambda: x.numel, r"write x\.size"),
+    ],
+)
+def test_names_of_parts_and_objects(get: Callable[[], Any], words: str) -> None:
+    with pytest.raises(AttributeError, match=words) as caught:
+        get()
+    assert not frames.is_at_fault(caught.value)
+
+
+def test_pythons_round_and_divmod() -> None:
+    assert round(loose.constant([1.2, 2.5])).tolist() == round(loose.Variable([1.2, 2.5])).tolist() == [1.0, 2.0]
+    for pair in (divmod(ll.constant([7, -7]), 3), divmod(loose.Variable([7, -7]), 3)):
+        assert [y.tolist() for y in pair] == [[2, -3], [1, 2]]
+    assert [y.tolist() for y in divmod(7, loose.constant([2]))] == [[3], [1]]
+
+
+def test_variables_without_a_name_are_called_as_their_attribute() -> None:
+    class Net(ll.Module):
+        def __init__(self, shared: ll.Variable) -> None:
+            self.w, self.b, self.tied = ll.Variable(1.0), ll.Variable(2.0, name="bias"), shared
+            with ll.name_scope("inner"):
+                self.v = ll.Variable(3.0)
+
+    first = Net(ll.Variable(0.0))
+    second = Net(first.w)
+    assert [v.name for v in first.variables] == ["w", "bias", "tied", "inner/v"]
+    assert second.tied.name == "w"

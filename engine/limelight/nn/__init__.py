@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from limelight import habits
 from limelight.module import Module
 from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
@@ -14,6 +17,9 @@ from limelight.tensor import Tensor, TensorLike, as_tensor
 __all__ = ["Module", "dropout", "embedding"]
 __all__ += layers.__all__
 __all__ += functional.__all__
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = habits.lacking("nn", __all__)
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:

@@ -6,17 +6,20 @@ an integer input `shape` and the parameter `rank`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from limelight import dispatch, shapes
+from limelight import dispatch, dtypes, shapes
 from limelight.devices import Device
 from limelight.eager import entry
-from limelight.errors import ShapeError
+from limelight.errors import CallError, LimelightError, ShapeError
 from limelight.registry import defop, get
 from limelight.shapes import Shape
 from limelight.spec import TensorSpec, known
 from limelight.tensor import Tensor, as_tensor
+
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
 
 def shaped(
@@ -105,3 +108,23 @@ def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **opt
     """`make(*given, **options)` on `device`."""
     with dispatch.device(device):
         return make(*given, **options)
+
+
+def without_rest(function: _Fn) -> _Fn:
+    """`function`, which takes `*rest` only to say what is wrong with it, without that in its signature."""
+    full = inspect.signature(function)
+    shown = [x for x in full.parameters.values() if x.kind is not x.VAR_POSITIONAL]
+    function.__signature__ = full.replace(parameters=shown)  # type: ignore[attr-defined]  # functions take attributes
+    return function
+
+
+def by_keyword(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
+    """What to raise where `rest` followed `given`: a dtype, which is a keyword, or the other sizes of a shape."""
+    if len(given) == 1 and all(isinstance(n, int) for n in (*given, *rest)):
+        return CallError(f"{op}: the sizes are one argument; write ll.{op}({(*given, *rest)})")
+    before = "".join([f"{'x' if isinstance(x, Tensor) else repr(x)}, " for x in given])
+    try:
+        dtype = f"ll.{dtypes.dtype(rest[0]).name}"
+    except (LimelightError, TypeError):
+        dtype = "..."
+    return CallError(f"{op}: dtype and device are given by name; write ll.{op}({before}dtype={dtype})")

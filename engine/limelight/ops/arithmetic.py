@@ -218,6 +218,14 @@ def remainder(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 operators(_remainder, "mod")
 
+
+def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """What Python's `divmod(x, y)` calls."""
+    return x // y, x % y
+
+
+operators(_divmod, "divmod")
+
 # pow
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from limelight.dispatch import active, local, scopes
 from limelight.dtypes import DType, DTypeLike
 from limelight.eager import entry
 from limelight.errors import ArgumentError, DTypeError
-from limelight.ops._shaped import as_shape, placed, shaped
+from limelight.ops._shaped import as_shape, by_keyword, placed, shaped, without_rest
 from limelight.registry import defop
 from limelight.spec import known
 from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
@@ -61,7 +61,10 @@ def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
     return found
 
 
-def full(shape: ShapeLike, fill_value: complex, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def full(
+    shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
     """A tensor of `shape` with every element the Python number `fill_value`, by default in the dtype it would have.
 
     `shape` may be an integer vector (see `shape_of`). It is made on `device`, else where the scope around says.
@@ -70,18 +73,23 @@ def full(shape: ShapeLike, fill_value: complex, *, dtype: DTypeLike | None = Non
     >>> ll.full((2,), 7).tolist()
     [7, 7]
     """
+    if rest:
+        raise by_keyword("full", (shape, fill_value), rest)
     if device is not None:
         return placed(device, full, shape, fill_value, dtype=dtype)
     return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
 
 
-def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def zeros(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of zeros; float32 unless said otherwise.
 
     >>> import limelight as ll
     >>> ll.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
+    if rest:
+        raise by_keyword("zeros", (shape,), rest)
     if (
         type(shape) is tuple
         and dtype is None
@@ -97,25 +105,31 @@ def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = N
     return _full((), as_shape(shape), 0, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
 
 
-def ones(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def ones(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of ones; float32 unless said otherwise.
 
     >>> import limelight as ll
     >>> ll.ones(2, dtype="int32").tolist()
     [1, 1]
     """
+    if rest:
+        raise by_keyword("ones", (shape,), rest)
     if device is not None:
         return placed(device, ones, shape, dtype=dtype)
     return _full((), as_shape(shape), 1, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
 
 
-def empty(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def empty(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor whose elements nobody has chosen; as tensors cannot be written to, they are zeros here.
 
     >>> import limelight as ll
     >>> ll.empty((2, 1)).shape
     (2, 1)
     """
+    if rest:
+        raise by_keyword("empty", (shape,), rest)
     return zeros(shape, dtype=dtype, device=device)
 
 
@@ -131,52 +145,66 @@ _full_like = entry(defop(
 ))  # fmt: skip
 
 
-def full_like(x: TensorLike, /, fill_value: complex, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def full_like(
+    x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
     """A tensor of the shape, dtype and device of `x` with every element the Python number `fill_value`.
 
     >>> import limelight as ll
     >>> ll.full_like(ll.constant([1, 2]), 7).tolist()
     [7, 7]
     """
+    if rest:
+        raise by_keyword("full_like", (x, fill_value), rest)
     x = as_tensor(x)
     if device is not None:
         return placed(device, full_like, x, fill_value, dtype=dtype)
     return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
 
 
-def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def zeros_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Zeros of the shape, dtype and device of `x`.
 
     >>> import limelight as ll
     >>> ll.zeros_like(ll.constant([1, 2])).tolist()
     [0, 0]
     """
+    if rest:
+        raise by_keyword("zeros_like", (x,), rest)
     x = as_tensor(x)
     if device is not None:
         return placed(device, zeros_like, x, dtype=dtype)
     return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
-def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def ones_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Ones of the shape, dtype and device of `x`.
 
     >>> import limelight as ll
     >>> ll.ones_like(ll.constant([1, 2])).tolist()
     [1, 1]
     """
+    if rest:
+        raise by_keyword("ones_like", (x,), rest)
     x = as_tensor(x)
     if device is not None:
         return placed(device, ones_like, x, dtype=dtype)
     return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
-def empty_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+@without_rest
+def empty_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of the shape, dtype and device of `x` whose elements nobody has chosen; they are zeros here.
 
     >>> import limelight as ll
     >>> ll.empty_like(ll.constant([1, 2])).shape
     (2,)
     """
+    if rest:
+        raise by_keyword("empty_like", (x,), rest)
     return zeros_like(x, dtype=dtype, device=device)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from limelight import dtypes
 from limelight.eager import entry
-from limelight.errors import DTypeError
+from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._infer import broadcast, predicate, same
 from limelight.registry import defop
 from limelight.tensor import Tensor, TensorLike, as_tensor, method
@@ -235,6 +235,15 @@ def round(x: TensorLike, /) -> Tensor:  # the Array API's name
     >>> ll.round(ll.constant([1.2, 2.5])).tolist()
     [1.0, 2.0]
     """
+    return _round(x)
+
+
+@method("__round__")
+def _python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
+    """What Python's `round(x)` calls; to other places than whole numbers it does not round."""
+    if ndigits:
+        n = 10**ndigits if ndigits > 0 else f"1e{ndigits}"
+        raise ArgumentError(f"round: tensors are rounded to whole numbers; write ll.round(x * {n}) / {n}")
     return _round(x)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from limelight import habits
 from limelight.optim import schedules as schedules
 from limelight.optim.adaptive import Adagrad, Adam, AdamW, RMSProp
 from limelight.optim.clipping import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
@@ -22,3 +25,6 @@ __all__ = [
     "global_norm",
     "schedules",
 ]
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = habits.lacking("optim", __all__)

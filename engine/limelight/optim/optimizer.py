@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-from limelight import dispatch, dtypes, source
+from limelight import dispatch, dtypes, habits, source
 from limelight.dtypes import DType
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.creation import zeros_like
 from limelight.optim.pairs import Gradient, check_lists, checked
@@ -23,6 +23,15 @@ Target: TypeAlias = Variable | Rows
 """What an update reads (`read_value`) and writes (`assign`): a variable, or those rows of it that have a gradient."""
 Slots: TypeAlias = Mapping[str, Target]
 _SHORT: Final = (dtypes.float16, dtypes.bfloat16)
+
+
+class _Counter(Variable):
+    """The number of steps done, where users of other libraries look for a method."""
+
+    __slots__ = ()
+
+    def __call__(self, *given: Any) -> Any:
+        raise CallError(f"optimizer.step is how many steps were done; {habits.OPTIMIZERS['update']}")
 
 
 class Optimizer(Module):
@@ -57,12 +66,17 @@ class Optimizer(Module):
         return super().__new__(cls)
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
-        self.step = Variable(0, dtypes.int64, name="step", trainable=False)
+        self.step: Variable = _Counter(0, dtypes.int64, name="step", trainable=False)
         self.slots: list[dict[str, Variable]] = []
         self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
         self._skipped: set[TensorRef] = set()
         # Under the property's own name, so that the variable's path is "learning_rate".
         vars(self)["learning_rate"] = _as_rate(learning_rate)
+
+    if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+
+        def __getattr__(self, name: str) -> Any:
+            return habits.missing_of_module(self, name, habits.OPTIMIZERS)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):
