@@ -78,7 +78,7 @@ class GraphFold:
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
         head = {"kind": "graph", "title": function.name, "which": self._which, "traces": len(cache)}
-        nothing = {"variants": [], "graphs": [], "sources": [], "rules": {}}
+        nothing: State = {"variants": [], "graphs": [], "sources": [], "rules": {}}
         if not cache and (self._trace == -1 or self._opened):
             said = "has forgotten its traces" if getattr(function, "trace_count", 0) else "has not been traced yet"
             return head | nothing | {"empty": f"{function.name} {said}. Call it once, and its graph appears here."}
