@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight import source
 from limelight.source import Source
+from limelight.tensor import Tensor
 
 _HARMLESS: Final = (abs, pow, print, list, tuple, dict, zip, enumerate, reversed, repr)
 """Built-in functions that take tensors as well as numbers."""
@@ -24,6 +25,10 @@ _METHODS: Final = ("assign", "assign_add", "assign_sub", "gradient", "watch")
 """Methods of variables and tapes, which are known by their names: whose they are only running the code would tell."""
 _COPIES: Final = ("constant", "asarray")
 """Functions that ask a tensor for its values although they take one."""
+_ASKING: Final = ("numpy", "item", "tolist")
+"""Methods of tensors that ask for their values."""
+_KNOWN: Final = ("shape", "ndim", "dtype", "size", "device", "spec", "name")
+"""Attributes of tensors that are the same whatever their values are."""
 _BITS: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _UNKNOWN: Final = "?"
 _IF, _WHILE = "an `if` asks for it", "a `while` asks for it"
@@ -185,8 +190,12 @@ class Reading:
             return self._whole(node)
         if _is_place(node) and _base(node) == self._root and self._root not in self._carriers:
             return False  # another part of the same container
-        if self._carries(node.value):
-            self._stop(f"`{text}` asks for a part of it", node)
+        if not self._carries(node.value):
+            return False
+        if isinstance(node, ast.Subscript) or (hasattr(Tensor, node.attr) and node.attr not in _ASKING):
+            return not (isinstance(node, ast.Attribute) and node.attr in _KNOWN)  # of what was computed with it
+        part = "" if node.attr in _ASKING else "a part of "
+        self._stop(f"`{text}` asks for {part}it", node)
         return False
 
     def _compared(self, node: ast.Compare) -> bool:
@@ -282,9 +291,7 @@ class Reading:
             values = [a for a in values if a not in shown]
         given = [a for a in values if self._carries(a)]
         if not given:
-            if isinstance(node.func, ast.Attribute):
-                self._carries(node.func)
-            return made
+            return self._carries(node.func) if isinstance(node.func, ast.Attribute) else made
         called = self._resolve(node.func)
         known = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
         if known or any(called is one for one in _HARMLESS):

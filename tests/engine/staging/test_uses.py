@@ -70,6 +70,8 @@ def body(text: str) -> str:
 FINE = {
     "arithmetic": "return (x * rate - rate / 2) ** rate + abs(-rate)",
     "a name of its own": "half = rate / 2\nhalf += 1.0\nreturn x * half",
+    "a method of the result": "return (x * rate).mean()",
+    "an item of the result": "y = x * rate\nif y.shape[0] > 1:\n    y = y[0]\nreturn y.sum()",
     "comparison": "return ll.where(x > rate, x, rate)",
     "a branch on something else": "if x.shape[0] > 1:\n    return x * rate\nreturn x",
     "None": "if rate is None:\n    return x\nreturn x + rate",
@@ -111,6 +113,7 @@ REFUSED = {
     "int": ("return x[: int(rate)]", "`int()` asks for it", 2),
     "chained comparison": ("return ll.where(0.0 < rate < 1.0, x, 2.0)", "`0.0 < rate < 1.0` asks for it", 2),
     "a part of it": ("return x * rate.hex().count('a')", "`rate.hex` asks for a part of it", 2),
+    "the value of the result": ("return (x * rate).mean().item() * x", "`(x * rate).mean().item` asks for it", 2),
     "formatted": ("name = f'{rate:.2f}'\nreturn x", "it is formatted", 2),
     "repeated": ("layers = [x]\nreturn layers * rate", "`layers * rate` repeats something", 3),
     "repeated in place": ("layers = [x]\nlayers *= rate\nreturn layers", "`layers *= rate` repeats something", 3),
