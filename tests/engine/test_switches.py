@@ -40,3 +40,12 @@ def test_a_block_within_another_gives_back_what_that_has_set() -> None:
             assert not eagerly.everywhere()
         assert eagerly.everywhere()
     assert not eagerly.everywhere()
+
+
+def test_a_block_entered_again_within_itself() -> None:
+    block = ll.config.optimiser(level=0)
+    with block:
+        with block:
+            assert setting.get().level == 0
+        assert setting.get().level == 0, "the outer one still holds"
+    assert setting.get().level == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Self
 
 from limelight.errors import ArgumentError
@@ -65,7 +65,7 @@ class optimiser:  # noqa: N801  # used as a function
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
         self._mine = checked(level, without)
         self._everywhere = setting.set_globally(self._mine)
-        self._blocks = ExitStack()
+        self._blocks: list[AbstractContextManager[Setting]] = []
 
     def __repr__(self) -> str:
         left_out = f", without={sorted(self._mine.without)}" if self._mine.without else ""
@@ -73,11 +73,13 @@ class optimiser:  # noqa: N801  # used as a function
 
     def __enter__(self) -> Self:
         setting.take_back(self._everywhere)
-        self._blocks.enter_context(setting.override(self._mine))
+        block = setting.override(self._mine)
+        block.__enter__()
+        self._blocks.append(block)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._blocks.close()
+        self._blocks.pop().__exit__(None, None, None)
 
 
 def checked(level: int, without: Sequence[str] = ()) -> Setting:
