@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 
@@ -13,6 +14,12 @@ import pytest
 # are drawn from a fixed seed, so that a red test is red for everybody.
 hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("limelight")
+
+
+def pytest_configure() -> None:
+    """Tests interrupt themselves, also in a run that a shell has begun in the background, with interrupts ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
