@@ -160,6 +160,8 @@ def _parts_of_object(value: Any, thorough: bool) -> Iterator[tuple[Any, str]]:
     own = value if isinstance(value, type) else type(value)
     if "python_function" in getattr(value, "__dict__", {}):
         yield (value.python_function, ".python_function")
+        users = [(item, f".{name}") for name, item in list(vars(value).items()) if not name.startswith("_")]
+        yield from [part for part in users if part[1] != ".python_function"]
     elif _is_open(own, thorough):
         namespace = dict(getattr(value, "__dict__", {}))
         yield from [(item, f".{name}") for name, item in namespace.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ from limelight.staging.uses import obstacle
 
 _SPELLED: Final = 4
 _GONE: Final = "no longer found"
+_WRITES: Final = ("attribute write", "global write", "closure write")
 _REFERRED: Final = ("tensor", "variable", "object")
 
 
@@ -100,16 +102,20 @@ def baked(F: Function) -> BakedIn:
     [("settings['rate']", '0.5', '0.25')]
     """
     found: dict[tuple[Any, ...], Value] = {}
+    effects = side_effects(F).records if any(len(one.trace_cache) for one in staged_functions("baked", F)) else ()
+    written = {(effect.what, effect.line.function): effect for effect in effects if effect.kind in _WRITES}
     for one in staged_functions("baked", F):
         for entry in one.trace_cache:
-            for value in _of_entry(one, entry):
+            for value in _of_entry(one, entry, written):
                 found.setdefault((value.name, value.then, value.now, value.line), value)
     records = tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace)))
-    effects = side_effects(F).records if any(len(one.trace_cache) for one in (F, *F.instances)) else ()
     return BakedIn(F.name, records, tuple([one for one in effects if one.kind in ("host randomness", "time")]))
 
 
-def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
+def _of_entry(
+    function: Function, entry: ConcreteFunction, written: Mapping[tuple[str, str], SideEffect]
+) -> list[Value]:
+    """The values of one trace; what the function has `written` itself, by name and function, is state, no argument."""
     now = snapshots.take(function.python_function, entry.paths, entry.key.parts)
     by_name = {value.name: value for value in now.values()}
     gone = any(part[0] == "object" and part[1].target() is None for part in entry.key.parts)
@@ -124,7 +130,8 @@ def _of_entry(function: Function, entry: ConcreteFunction) -> list[Value]:
         text = _GONE if current is None else current.text
         if changed and text == then.text:
             text = f"another {text.removeprefix('a ')}"
-        fix = _fix(function, then)
+        own = written.get((then.name, then.line.function))
+        fix = own.instead if own is not None and then.is_number else _fix(function, then)
         values.append(
             Value(then.name, then.where, then.kind, then.text, text, changed, entry.index + 1, then.line, fix)
         )

@@ -113,11 +113,11 @@ def _is_needed(parameter: inspect.Parameter) -> bool:
 
 
 def _twice(F: Function, call: Call) -> tuple[ConcreteFunction, ConcreteFunction]:
-    count = F.trace_count
+    count = F._runs
     try:
         first, second = [F._trace_body(call, Creation(F.name, allowed=False)) for _ in range(2)]
     finally:
-        F.trace_count = count
+        F._runs = count
     return first, second
 
 

@@ -127,7 +127,7 @@ def side_effects(F: Function) -> SideEffects:
             found.setdefault((effect.kind, effect.what, effect.line), effect)
     ordered = sorted(found.values(), key=lambda effect: (effect.line.file, effect.line.line))
     calls = sum(1 + entry.hits for one in functions for entry in one.trace_cache)
-    return SideEffects(F.name, sum(one.trace_count for one in functions), calls, tuple(ordered))
+    return SideEffects(F.name, F.trace_count, calls, tuple(ordered))
 
 
 def _of_function(function: Function) -> list[SideEffect]:
@@ -140,32 +140,36 @@ def _of_function(function: Function) -> list[SideEffect]:
             if part[0] not in ("tensor", "variable") and path.isidentifier():
                 plain.add(path)
     own = getattr(function.python_function, "__code__", None)
-    found = (_effect(read, plain if read.code is own else ()) for read in reads(function.python_function, objects))
+    began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}
+    found = (
+        _effect(read, plain if read.code is own else (), began) for read in reads(function.python_function, objects)
+    )
     return [effect for effect in found if effect is not None]
 
 
-def _effect(read: Read, plain: Collection[str]) -> SideEffect | None:
+def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | None:
     if read.use.how == "write":
-        return _written(read, plain)
+        return _written(read, plain, began)
     return _called(read, plain) if read.use.how == "call" else None
 
 
 # Writing
 
 
-def _written(read: Read, plain: Collection[str]) -> SideEffect | None:
+def _written(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | None:
     chain, name = read.use.chain, str(read.use.chain).replace("[Ellipsis]", "[...]")
     if not chain.steps:
         if _is_state(read.value):
             return None  # state that the first call creates
         kind = "global write" if chain.root == "global" else "closure write"
-        return SideEffect(kind, name, read.line, f"return it{_variable(name, read)}")
+        return SideEffect(kind, name, read.line, f"return it{_variable(name, read, began)}")
     if read.base is MISSING or read.base is None:
         return None  # an argument, which a trace has for itself
     if chain.steps[-1][0] == ".":
         if _is_state(read.value):
             return None
-        return SideEffect("attribute write", name, read.line, f"return it and set it outside{_variable(name, read)}")
+        instead = f"return it and set it outside{_variable(name, read, began)}"
+        return SideEffect("attribute write", name, read.line, instead)
     what = f"del {name}" if is_deletion(read) else f"{name} = ..."
     instead = f"return the value and store it outside; or `{staged_write(read, plain)}` at each call"
     return SideEffect("mutation", what, read.line, instead)
@@ -176,12 +180,12 @@ def _is_state(value: Any) -> bool:
     return isinstance(value, Resource) or hasattr(type(value), "named_variables")
 
 
-def _variable(name: str, read: Read) -> str:
-    """A variable for what can be one: numbers, arrays and tensors."""
+def _variable(name: str, read: Read, began: Mapping[str, str]) -> str:
+    """A variable for what can be one: numbers, arrays and tensors. `began`: what numbers were before the traces."""
     value = read.value
     if value is not MISSING and value is not None and not isinstance(value, (int, float, complex, np.ndarray, Tensor)):
         return ""
-    initial = repr(value) if type(value) in (bool, int, float, complex) else "..."
+    initial = began.get(name, repr(value)) if type(value) in (bool, int, float, complex) else "..."
     write = added(read) or "assign(...)"
     return f"; or keep it in a variable, `{name} = ll.Variable({initial})` outside, and write `{name}.{write}`"
 

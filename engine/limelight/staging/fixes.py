@@ -11,6 +11,7 @@ from limelight.dtypes import DType
 from limelight.staging.changes import SCOPE, Cause, Change, Part, quoted
 from limelight.staging.declaring import ONCE, for_shapes, is_lasting
 from limelight.staging.situation import MOST, Fix, Situation, parameter_of
+from limelight.staging.written import reads_only
 
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
@@ -42,7 +43,22 @@ def advice(changes: Sequence[Change], situation: Situation) -> str:
     """Which of the numbers that differ could not be tensors, and why."""
     known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:MOST]]
     said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
-    return " ".join(said)
+    said += [_more_keys(change, situation) for change in changes[:MOST] if change.cause is Cause.KEYS]
+    return " ".join(filter(None, said))
+
+
+def _more_keys(change: Change, situation: Situation) -> str:
+    """What to do about a dictionary of other keys, where the function may have read them all."""
+    old, new = change.before[3], change.after[3]
+    come, gone = [key for key in new if key not in old], [key for key in old if key not in new]
+    if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
+        return ADVICE[Cause.KEYS]
+    if _container_template(change, situation) is not None:
+        return ""
+    more = [f"{len(come or gone) - 2} more"] if len(come or gone) > 2 else []
+    keys = " and ".join([*map(quoted, (come or gone)[:2]), *more])
+    where = f" in the call at {situation.elsewhere}" if situation.elsewhere else " in the earlier call"
+    return f"Give `{change.path}` its {keys}{where if come else ' here'} too, with what stands for no value."
 
 
 def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
@@ -86,7 +102,7 @@ def _template(change: Change, situation: Situation) -> str | None:
         return f'll.constant({{}}, "{tensor[1].name}")' if _fits(value, tensor) else None
     if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
         return "ll.constant({})"
-    return _container_template(change)
+    return _container_template(change, situation)
 
 
 def _number_template(change: Change, situation: Situation) -> str | None:
@@ -121,14 +137,15 @@ def _tensor_template(before: Part, after: Part) -> str | None:
     return text if text != "{}" else None
 
 
-def _container_template(change: Change) -> str | None:
+def _container_template(change: Change, situation: Situation) -> str | None:
     before, after = change.before, change.after
     if not before[0] == after[0] == "text" or len(before) < 4 or len(after) < 4:
         return None
     (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
-    if old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys):
+    is_more = old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys)
+    if is_more and reads_only(situation.function, change.path, old_keys):  # else the others may matter
         return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 

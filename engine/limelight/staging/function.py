@@ -62,7 +62,7 @@ class Function:
         self._traced = Converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
         self.id = next(_ids)
-        self.trace_count = 0
+        self._runs = 0
         self._options = {
             "input_signature": input_signature,
             "reduce_retracing": reduce_retracing,
@@ -111,6 +111,15 @@ class Function:
         except Exception as error:
             frames.trim(error)
             raise
+
+    @property
+    def trace_count(self) -> int:
+        """How often the Python code ran to be traced, for a method of a class in all its living instances together.
+
+        Traces that failed count, and one that created variables counts twice: it is made once more without creating
+        any. How many traces there are is `len(trace_cache)`; `max_traces` bounds those.
+        """
+        return self._runs + sum(bound._runs for bound in self.instances)
 
     @property
     def run_eagerly(self) -> bool:
@@ -253,14 +262,14 @@ class Function:
                     self._note_hit(found)
                 return found
             if self._in_progress.count(call.key) >= _DEEPEST:
-                raise RecursionError(endless(self.name))
+                raise endless(self.name)
             self._in_progress.append(call.key)
             self._levels = max(self._levels, len(self._in_progress)) if len(self._in_progress) > 1 else 1
             try:
                 return self._trace(self._relax(call), call.key, run)
             except RecursionError as error:
                 if len(self._in_progress) == 1 and self._levels > _DEEPEST:  # Python's own, here where there is room
-                    raise RecursionError(too_deep(self.name, self._levels)) from error
+                    raise too_deep(self.name, self._levels) from error
                 raise
             finally:
                 self._in_progress.pop()
@@ -305,7 +314,7 @@ class Function:
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once, writing a graph."""
-        self.trace_count += 1
+        self._runs += 1
         stack = source.user_stack()
         tracer = Tracer(self.name, self.id)
         paths = self._signature.paths(call.key.structure, len(call.leaves))

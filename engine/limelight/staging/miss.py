@@ -158,14 +158,18 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
 def warn_if_retracing(function: Any) -> None:
     """To be called once after each call that traced: warns when most calls do, with the reason of the latest."""
     misses = function.trace_cache.history.misses
-    retracing.warn(function, str(misses[-1]) if misses else "")
+    if len(function._in_progress) < 2:  # a recursion's inner calls are part of one call, not calls that could be spared
+        retracing.warn(function, str(misses[-1]) if misses else "")
 
 
 def _without_traces(function: Any, key: Key, where: str) -> Miss:
     history = function.trace_cache.history
+    number = history.made + 1
+    around = next((one for one in reversed(function._in_progress) if one != key), None)
+    if around is not None:
+        return _within_itself(function, around, key, where, number)
     if history.cleared:
         return _cleared(function, key, where)
-    number = history.made + 1
     before = definitions.before(function)
     if before is None:
         return Miss(function.name, where, Cause.FIRST, number, note="first call")
@@ -177,6 +181,17 @@ def _without_traces(function: Any, key: Key, where: str) -> Miss:
     what = "with other code" if before.edited else "unchanged"
     note = f"first call since it was defined again, {what} (before: {before.where}), which makes an empty cache"
     return Miss(function.name, where, cause, number, note=note)
+
+
+def _within_itself(function: Any, around: Key, key: Key, where: str, number: int) -> Miss:
+    """A function that calls itself while its first trace is made."""
+    differing = changes.differing(around, key, function._signature)
+    cause = max([change.cause for change in differing], key=changes.SEVERITY.__getitem__, default=Cause.FIRST)
+    sealed = tuple([changes.sealed(change) for change in differing])
+    note = "" if sealed else "first call"
+    return Miss(
+        function.name, where, cause, number, sealed, note=note, advice="A recursion has a trace for each level."
+    )
 
 
 def _made_anew(function: Any, before: definitions.Before) -> tuple[str, str]:

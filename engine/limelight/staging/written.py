@@ -6,7 +6,7 @@ import ast
 import functools
 import linecache
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType
 from typing import Final, TypeAlias
 
@@ -18,6 +18,25 @@ _PARENTHESES: Final = 3
 def definition_of(function: FunctionType) -> Definition | None:
     """The definition of `function`, None where the source cannot be had or read."""
     return _definition(function.__code__)
+
+
+def reads_only(function: object, parameter: str, keys: Collection[object]) -> bool:
+    """Whether all that a function does with a parameter is to read these keys of it, as `parameter["key"]`."""
+    tree = definition_of(function) if isinstance(function, FunctionType) else None
+    if tree is None:
+        return False
+    nodes = list(ast.walk(tree))
+    read = [
+        node.value.id
+        for node in nodes
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value in keys
+    ]
+    used = [node.id for node in nodes if isinstance(node, ast.Name)]
+    return used.count(parameter) == read.count(parameter)
 
 
 @functools.lru_cache(maxsize=64)
