@@ -15,6 +15,7 @@ from limelight.errors import TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.changes import Cause, Change, Part
 from limelight.staging.situation import Fix, met_dtype
+from limelight_kernel.effects import root
 from limelight_kernel.options import Options
 
 _CHANGING = frozenset(["mutation", "global write"])
@@ -40,21 +41,15 @@ def advised(miss: Any, parts: Sequence[Part], options: Options, effects: Callabl
     casts = {change.path: code for change in miss.changes if (code := _cast(change)) is not None}
     if casts:
         fixes = (*fixes, Fix("; ".join(casts.values()), "in a cell above,", tuple(casts)))
-    changed = {_root(change.path) for change in miss.changes}
-    own = [one for one in effects() if one.kind in _CHANGING and _root(one.what) in changed] if changed else []
+    changed = {root(change.path) for change in miss.changes}
+    own = [one for one in effects() if one.kind in _CHANGING and root(one.what) in changed] if changed else []
     return dataclasses.replace(miss, fixes=fixes, advice=" ".join(map(_itself, own)) or miss.advice)
 
 
 def _itself(effect: Any) -> str:
-    name = _root(effect.what)
+    name = root(effect.what)
     where = source.at(effect.line)
     return f"The cell changes `{name}` itself{where}, so running it leads to another trace. Instead: {effect.instead}."
-
-
-def _root(path: str) -> str:
-    """The name that a path starts with: "history" of "history[0]" and of "history.append(...)"."""
-    found = re.match(r"\w+", path)
-    return "" if found is None else found.group()
 
 
 def budget_error(

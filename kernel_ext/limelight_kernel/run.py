@@ -9,6 +9,7 @@ from typing import Any
 from limelight.errors import LimelightError, StateCreationError, SymbolicValueError
 from limelight_kernel.advice import for_cell, for_line
 from limelight_kernel.binding import check_bindings
+from limelight_kernel.effects import lines_run
 from limelight_kernel.grad import Gradients, Recording
 from limelight_kernel.options import Options, Shown
 from limelight_kernel.result import StageResult
@@ -83,17 +84,21 @@ def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | 
         recording = Recording(staged)
         with recording.running():
             done = staged.call(recording.overrides)
-    return (done if traced is None else replace(done, hit=False)), recording
+    if traced is not None:
+        done = replace(done, hit=False, seconds=traced.seconds + done.seconds)
+    return done, recording
 
 
 def _strictly(staged: StagedCell) -> Run | None:
     """Traces, if that is to be done, and looks at the trace before it runs; None where there was a trace."""
     __tracebackhide__ = True
-    traced = staged.call({}, run=False)
+    with lines_run(staged.cell.filename) as ran:
+        traced = staged.call({}, run=False)
     if traced.hit:
         return None
+    staged.uncounted = traced.entry
     try:
-        check_strict(staged, traced.entry)
+        check_strict(staged, traced.entry, None if staged.options.autograph else ran)
     except StrictError:
         staged.clear_cache()
         raise

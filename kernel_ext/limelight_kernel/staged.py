@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import dispatch, explain
+from limelight import dispatch
 from limelight.errors import SignatureError, TraceBudgetError
 from limelight.spec import TensorSpec
 from limelight.staging.function import Function
@@ -20,6 +20,7 @@ from limelight.tensor import Tensor, as_tensor
 from limelight_kernel.advice import advise, advised, budget_error
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
+from limelight_kernel.effects import side_effects
 from limelight_kernel.execution import Converted, Made
 from limelight_kernel.inputs import NamesRead, Pins, by_type, check_known, keyed, nameable, travels, variables_in
 from limelight_kernel.options import Options
@@ -61,6 +62,7 @@ class StagedCell(Function):
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._moulds: weakref.WeakKeyDictionary[Any, Mould] = weakref.WeakKeyDictionary()
         super().__init__(
             self._body,
@@ -84,7 +86,7 @@ class StagedCell(Function):
         found = super().explain(*args, **sent)
         if found.miss is None:
             return found
-        miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options, self._effects)
+        miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
         return dataclasses.replace(found, miss=miss)
 
     def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
@@ -108,6 +110,12 @@ class StagedCell(Function):
             return frozenset(self._values(self._names(), {}))
         finally:
             self._asked = False
+
+    @property
+    def namespace(self) -> Mapping[str, Any]:
+        """The names of the notebook that it belongs to."""
+        names: dict[str, Any] = self._shell.user_ns
+        return names
 
     @property
     def writes(self) -> frozenset[str]:
@@ -224,7 +232,7 @@ class StagedCell(Function):
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
-                raise budget_error(error, self.name, parts, self.options, self._effects) from None
+                raise budget_error(error, self.name, parts, self.options, self.effects) from None
         made = self._moulds[entry].filled(tensors) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
@@ -236,21 +244,27 @@ class StagedCell(Function):
             entry = self.get_concrete_function(**{**sent, **dict(self.options.specs)})
             if not run:
                 return entry, self.trace_count == traced, ()
+            self.uncounted = entry if self.trace_count != traced else self.uncounted
         hits = [(entry, entry.hits) for entry in self.trace_cache]
         tensors = super().__call__(**sent)
         used = next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
+    def _note_hit(self, entry: Any) -> None:
+        if entry is not self.uncounted:
+            super()._note_hit(entry)
+        self.uncounted = None
+
     def _tell(self, entry: Any) -> None:
         """A new trace is in the cache: its mould is kept (even if its first run fails), its fix is one for a cell."""
         if self._body.last is not None:
             self._moulds[entry] = self._body.last
-        advise(entry, self.options, self.trace_cache.history.misses, self._effects)
+        advise(entry, self.options, self.trace_cache.history.misses, self.effects)
         super()._tell(entry)
 
-    def _effects(self) -> tuple[Any, ...]:
+    def effects(self) -> tuple[Any, ...]:
         """What the cell does while it is traced alone."""
-        return explain.side_effects(self).records
+        return side_effects(self, self.namespace).records
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

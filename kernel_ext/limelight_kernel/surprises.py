@@ -5,7 +5,7 @@ These are side effects of tracing alone, values baked in, and gradients that are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,12 @@ def surprises(staged: StagedCell, entry: Any) -> tuple[Surprise, ...]:
     return tuple(sorted([*missing, *found], key=_place))
 
 
-def check_strict(staged: StagedCell, entry: Any) -> None:
-    """Raises StrictError for side effects of tracing, and for attributes and items that became constants."""
-    found = list(_all(staged, entry))
+def check_strict(staged: StagedCell, entry: Any, ran: Collection[int] | None = None) -> None:
+    """Raises StrictError for side effects of tracing, and for attributes and items that became constants.
+
+    `ran` are the lines of the cell that ran while it was traced, None where nobody knows: those of others do nothing.
+    """
+    found = [one for one in _all(staged, entry) if ran is None or not one.line or one.line in ran]
     if found:
         lines = [f"- line {one.line}: {one.sentence}" if one.line else f"- {one.sentence}" for one in found]
         said = (
@@ -60,7 +63,7 @@ def check_strict(staged: StagedCell, entry: Any) -> None:
 def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
     found = [
         Surprise(_line(staged, one.line), one.kind, _placed(str(one), staged, one.line))
-        for one in explain.side_effects(staged).records
+        for one in staged.effects()
         if one.kind != "global write" or not _is_output(staged, entry, one.what)
     ]
     # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.

@@ -100,7 +100,7 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
         return Times(entry.trace_seconds, passes, planning, None, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)):
         cached = _repeated(staged.cached())
-    repeated = [one for one in explain.side_effects(staged).records if not _unnoticed(one)]
+    repeated = [one for one in staged.effects() if not _unnoticed(one)]
     if repeated:
         first, more = repeated[0], f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
         note = f"Eager Python is not timed, since runs would repeat `{first.what}`{source.at(first.line)}{more}."

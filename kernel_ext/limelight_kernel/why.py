@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight import explain
 from limelight_kernel.advice import for_cell
+from limelight_kernel.effects import side_effects
 from limelight_kernel.listing import wrapped
 from limelight_kernel.staged import StagedCell
 
@@ -23,8 +24,9 @@ class Explanation:
     @classmethod
     def of(cls, function: Any) -> Explanation:
         """The explanation of a staged function."""
-        answers = explain.retrace(function), explain.side_effects(function), explain.baked(function)
-        return cls(*answers, isinstance(function, StagedCell))
+        namespace = function.namespace if isinstance(function, StagedCell) else None
+        answers = explain.retrace(function), side_effects(function, namespace), explain.baked(function)
+        return cls(*answers, namespace is not None)
 
     def to_dict(self) -> dict[str, str]:
         said = {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}

@@ -44,3 +44,20 @@ def test_strict_says_what_to_do_with_an_attribute_that_no_variable_can_be(notebo
     said = flat(notebook("%%stage --strict\ny = net(x)", fails=True).out)
     assert "`self.n` (attribute) is 2" in said
     assert "Fix: give the method an argument, `n`, that the cell hands it" in said
+
+
+def test_strict_accepts_what_never_runs(notebook):
+    notebook("debug = False")
+    notebook("%%stage --strict\nif debug:\n    print('debugging')\ndef report():\n    print('report')\ny = x * 2")
+    notebook("debug = True")
+    said = notebook("%%stage --strict\nif debug:\n    print('debugging')\ny = x * 2", fails=True).out
+    assert "- line 3: `print(...)`" in said
+
+
+def test_strict_counts_and_times_as_without_it(notebook):
+    for name, flags in {"a": "", "b": "--strict", "c": '--spec "x=ll.TensorSpec([None, 2])"'}.items():
+        notebook(f"%%stage {name} {flags}\n(x * 2).sum()")
+        assert notebook(f"{name}.trace_cache[0].hits").value == 0, name
+    text = notebook("%%stage --strict d\n(x * 3).sum()").text
+    assert "cache hit" not in text
+    assert "cache hit on trace #1 (used 2 times)" in notebook("%%stage --strict d\n(x * 3).sum()").text

@@ -221,3 +221,11 @@ def test_the_code_told_for_a_cell_has_its_names_and_runs(notebook):
     code = "ll.py_func(lambda y, x: print('y is', y, x), [y, x], None)"
     assert code in text
     assert "y is ll.Tensor( [[2., 4.]]" in flat(notebook(f"%%stage other\ny = x * 2\n{code}\ny").out)
+
+
+def test_of_a_list_that_is_an_input_no_call_of_python_is_advised(notebook):
+    notebook("seen = []")
+    text = " ".join(notebook("%%stage step\ny = x * 2\nseen.append(y)\ny").text.split())
+    assert "Instead: change `seen` in a cell below" in text
+    assert "py_func" not in text
+    assert "change `seen` in a cell below" in " ".join(str(notebook("%explain step").value).split())
