@@ -36,7 +36,13 @@ class MaskError(ShapeError, IndexError):
 
 
 class DTypeError(LimelightError, TypeError):
-    """Data types that do not mix, or that an op does not take. See docs/errors/DTypeError.md."""
+    """Data types that do not mix, or that an op does not take. See docs/errors/DTypeError.md.
+
+    Where operands did not mix, `operands` are the ids of those that would have to be of the dtype `wanted`.
+    """
+
+    operands: tuple[int, ...] = ()
+    wanted: Any = None
 
 
 class ArgumentError(LimelightError, ValueError):

@@ -70,7 +70,7 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         x = handles[i]
         if type(x) in SCALARS:
             if not dtypes.fits(x, target):
-                raise DTypeError(_mixed(op, handles, uniform, [*found, dtypes.default_for(x)]))
+                raise _mixing(op, handles, uniform, [*found, dtypes.default_for(x)])
             if type(x) is int and not dtypes.in_range(x, target):
                 return _beyond(op, handles, i, target)
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
@@ -84,7 +84,7 @@ def _common(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTy
     """The dtype in which the uniform operands meet; raises DTypeError where there is none that the op accepts."""
     target = dtypes.promote(*found)
     if target is None:
-        raise DTypeError(_mixed(op, handles, uniform, found))
+        raise _mixing(op, handles, uniform, found)
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
@@ -111,10 +111,17 @@ def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
             raise DTypeError(_refused(op, accepts, x.dtype, [i]))
 
 
-def _mixed(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> str:
-    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
+def _mixing(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTypeError:
     widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
     target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
+    error = DTypeError(_mixed(op, handles, uniform, target))
+    error.operands = tuple([id(handles[i]) for i in uniform if type(handles[i]) not in SCALARS])
+    error.wanted = target
+    return error
+
+
+def _mixed(op: Op, handles: list[Any], uniform: Any, target: DType) -> str:
+    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
     said = f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; write"
     for i in uniform:  # of a truth value beside numbers, and of a number that the op does not take, that one is wrong
         x = handles[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from limelight import dispatch, dtypes
@@ -19,6 +20,7 @@ from limelight.staging.branches import (
     trace_branch,
     tracing,
 )
+from limelight.staging.callbacks import called
 from limelight.tensor import TensorLike, as_tensor
 from limelight.trace import SymbolicTensor
 
@@ -44,8 +46,9 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     if not is_condition(pred.spec):
         raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}; {_instead(pred.spec)}")
     if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
-        return true_fn() if pred else false_fn()
-    traced = [trace_branch("true_fn", true_fn), trace_branch("false_fn", false_fn)]
+        return called("cond", "true_fn", "", true_fn) if pred else called("cond", "false_fn", "", false_fn)
+    functions = {"true_fn": true_fn, "false_fn": false_fn}
+    traced = [trace_branch(name, partial(called, "cond", name, "", fn)) for name, fn in functions.items()]
     agreeing("cond", traced)
     branches, captures = close(traced)
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))

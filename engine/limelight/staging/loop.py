@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from limelight import dispatch, dtypes, nest, shapes
 from limelight.batching import Batched
-from limelight.errors import ArgumentError, ControlFlowError
+from limelight.errors import ArgumentError, ControlFlowError, DTypeError
 from limelight.registry import Op, get
 from limelight.spec import TensorSpec, known
 from limelight.staging.branches import Traced, apart, close, is_condition, require_callable, trace_branch, tracing
+from limelight.staging.callbacks import blame_beginning, called, repaired
 from limelight.staging.conditional import cond as choose
 from limelight.staging.invariants import read_outside
 from limelight.staging.loop_op import while_detached, while_op
@@ -125,7 +126,7 @@ class Loop(NamedTuple):
 
     def goes_on(self, *leaves: Tensor) -> Tensor:
         """What the condition says: one boolean, as a tensor."""
-        answer = as_tensor(self.condition(*nest.unflatten(self.structure, leaves)))
+        answer = as_tensor(self._called("cond", self.condition, leaves))
         if not is_condition(answer.spec):
             hint = "compare it, as in `n != 0`" if answer.dtype != dtypes.bool_ else "join them with ll.all or ll.any"
             raise ControlFlowError(f"while_loop: cond must return one boolean, got {answer.spec}; {hint}")
@@ -133,8 +134,16 @@ class Loop(NamedTuple):
 
     def step(self, *leaves: Tensor) -> list[Tensor]:
         """The leaves after one iteration."""
-        result = self.body(*nest.unflatten(self.structure, leaves))
+        try:
+            result = self._called("body", self.body, leaves)
+        except DTypeError as error:
+            blame_beginning(error, self.names, leaves)
+            raise
         return list(map(self.checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
+
+    def _called(self, parameter: str, function: Callable[..., Any], leaves: Sequence[Tensor]) -> Any:
+        given = nest.unflatten(self.structure, leaves)
+        return called("while_loop", parameter, "one for each loop variable", function, *given)
 
     def _leaves(self, result: Any) -> list[Any]:
         n = len(self.structure.children)
@@ -155,10 +164,17 @@ class Loop(NamedTuple):
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
             raise ControlFlowError(
                 f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype "
-                "and shape. Cast in the body with ll.astype, or name the sizes that change: "
-                "shape_invariants=[(None, ...), ...]"
+                f"and shape. {repaired(before, x.spec, 'body') or self._relaxed(name, x.spec)}"
             )
         return x
+
+    def _relaxed(self, name: str, after: TensorSpec) -> str:
+        """The shape invariants that would allow for the sizes of `name`, which changed."""
+        all_shapes = [spec.shape for spec in self.specs]
+        place = self.names.index(name)
+        all_shapes[place] = shapes.generalise(all_shapes[place], after.shape) or after.shape
+        invariants = ", ".join(map(shapes.show, all_shapes))
+        return f"Keep the shape in the body, or name the sizes that change: shape_invariants=[{invariants}]"
 
 
 def _flat(invariants: Any, structure: nest.Structure) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.staging.branches import require_callable
+from limelight.staging.callbacks import called
 from limelight.staging.scan import Scan
 
 
@@ -25,7 +26,7 @@ def map_fn(fn: Callable[[Any], Any], xs: Any) -> Any:
     require_callable("map_fn", fn=fn)
 
     def step(nothing: Any, x: Any) -> tuple[Any, Any]:
-        return nothing, fn(x)
+        return nothing, called("map_fn", "fn", "a row of xs", fn, x)
 
     step.__name__ = getattr(fn, "__name__", "body")
     return Scan.of("map_fn", step, (), xs, None, False).run()[1]

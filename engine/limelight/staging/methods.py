@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight import source
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, mark_user_error
 
 
 def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
@@ -39,18 +39,24 @@ def name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def endless(name: str) -> str:
-    """The message for a function that calls itself while it is traced, with nothing to tell when to stop."""
-    return (
+def _of_user(words: str) -> RecursionError:
+    error = RecursionError(words)
+    mark_user_error(error)
+    return error
+
+
+def endless(name: str) -> RecursionError:
+    """The error for a function that calls itself while it is traced, with nothing to tell when to stop."""
+    return _of_user(
         f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
         f"{source.at(source.user_line())}. A recursion ends while tracing only if a plain Python argument, or a shape, "
         "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
     )
 
 
-def too_deep(name: str, levels: int) -> str:
-    """The message for a recursion that would end, and that Python's stack cannot hold."""
-    return (
+def too_deep(name: str, levels: int) -> RecursionError:
+    """The error for a recursion that would end, and that Python's stack cannot hold."""
+    return _of_user(
         f"{name} called itself {levels:,} levels deep while it was traced, each with a graph of its own, and the stack "
         f"was full{source.at(source.user_line())}. Write the repetition as a loop: ll.while_loop, ll.scan, or Python's "
         "`for`"

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from limelight import dispatch, nest, shapes
-from limelight.errors import ControlFlowError, ShapeError
+from limelight.errors import ControlFlowError, DTypeError, ShapeError
 from limelight.registry import get
 from limelight.spec import known
 from limelight.staging.branches import Traced, apart, close, require_callable, trace_branch, tracing
+from limelight.staging.callbacks import blame_beginning, called, repaired
 from limelight.staging.invariants import read_outside
 from limelight.staging.outputs import Outputs, split
 from limelight.staging.scan_op import positions, scan_op
@@ -121,7 +122,12 @@ class Scan(NamedTuple):
     def step(self, carry: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
         """The leaves of the carry after one step, and what the step shows."""
         x = None if self.of_xs is None else nest.unflatten(self.of_xs, rows)
-        result = self.fn(nest.unflatten(self.of_carry, carry), x)
+        given = nest.unflatten(self.of_carry, carry)
+        try:
+            result = called(self.op, "fn", "the carry and a row of xs", self.fn, given, x)
+        except DTypeError as error:
+            blame_beginning(error, self._names(), carry)
+            raise
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             got = f"{len(result)} values" if isinstance(result, (tuple, list)) else type(result).__name__
             raise ControlFlowError(
@@ -141,9 +147,10 @@ class Scan(NamedTuple):
     def _kept(self, name: str, before: Tensor, after: Any) -> Tensor:
         x = as_tensor(after)
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
+            advice = repaired(before.spec, x.spec, "function") or "Reshape in the function, or before the scan"
             raise ControlFlowError(
                 f"{self.op}: `{name}` is {before.spec} on entry and {x.spec} after one step; the function must keep "
-                "dtype and shape. Cast with ll.astype, or reshape, in the function or before the scan"
+                f"dtype and shape. {advice}"
             )
         return x
 
@@ -195,5 +202,6 @@ def _without_rows(fn: Callable[..., Any]) -> Callable[..., Any]:
     def step(carry: Any, x: Any) -> Any:
         return fn(carry, None)
 
+    step.__wrapped__ = fn  # type: ignore[attr-defined]  # its parameters are those of the user's
     step.__name__ = getattr(fn, "__name__", "body")
     return step

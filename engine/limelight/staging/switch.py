@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from limelight import dispatch, dtypes
@@ -11,6 +12,7 @@ from limelight.errors import ArgumentError, ControlFlowError
 from limelight.registry import Op, defop
 from limelight.spec import Spec
 from limelight.staging.branches import agreeing, close, merged, require_callable, trace_branch, tracing
+from limelight.staging.callbacks import called
 from limelight.tensor import TensorLike, as_tensor
 from limelight.trace import SymbolicTensor
 
@@ -38,8 +40,10 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
         hint = "; write ll.cond for a boolean" if index.dtype == dtypes.bool_ else ""
         raise ControlFlowError(f"switch: index must be one integer, got {index.spec}{hint}")
     if not isinstance(index, Batched) and (tracing() is None or not isinstance(index, SymbolicTensor)):
-        return branches[_checked(index, len(branches))]()
-    traced = [trace_branch(f"branch{i}", branch) for i, branch in enumerate(branches)]
+        chosen = _checked(index, len(branches))
+        return called("switch", f"branches[{chosen}]", "", branches[chosen])
+    named = [(i, partial(called, "switch", f"branches[{i}]", "", branch)) for i, branch in enumerate(branches)]
+    traced = [trace_branch(f"branch{i}", branch) for i, branch in named]
     agreeing("switch", traced)
     functions, captures = close(traced)
     results = dispatch.apply(switch_op, (index, *captures), (tuple(functions),))

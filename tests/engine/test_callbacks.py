@@ -1,0 +1,73 @@
+"""Functions given to control flow that take too few arguments, or whose results are not what they began with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import limelight as ll
+from limelight.errors import CallError, ControlFlowError, DTypeError
+
+x = ll.constant([1.0, 2.0, 3.0])
+loose: Any = ll  # the mistakes are no news to type checkers
+
+TAKE_OTHERS: dict[str, Callable[[], Any]] = {
+    "while_loop: cond gets 2 arguments, one for each loop variable, but .*takes 1": lambda: ll.while_loop(
+        lambda i: i < 3, lambda i, y: (i + 1, y), (0, x)
+    ),
+    "while_loop: body gets 1 argument, one for each loop variable, but .*missing 1": lambda: ll.while_loop(
+        lambda i: i < 3, lambda i, y: (i + 1, y), (0,)
+    ),
+    "scan: fn gets 2 arguments, the carry and a row of xs": lambda: loose.scan(lambda h: h, 0.0, x),
+    "scan: fn gets 2 arguments, the carry and a": lambda: loose.scan(lambda h: h, 0.0, length=ll.constant(2)),
+    "map_fn: fn gets 1 argument, a row of xs": lambda: loose.map_fn(lambda a, b: a, x),
+    "cond: false_fn gets no argument, but .*missing 1": lambda: loose.cond(x[0] > 1.0, lambda: x, lambda y: y),
+    r"switch: branches\[1\] gets no argument": lambda: loose.switch(
+        ll.astype(x[0], ll.int32), [lambda: x, lambda y: y]
+    ),
+}
+
+
+@pytest.mark.parametrize("words", TAKE_OTHERS)
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_callback_that_takes_other_arguments_is_named(words: str, staged: bool) -> None:
+    call = TAKE_OTHERS[words]
+    with pytest.raises(CallError, match=words):
+        (ll.function(call) if staged else call)()
+
+
+def test_a_mistake_inside_of_a_callback_stays_pythons() -> None:
+    def inner(y: Any) -> Any:
+        return y
+
+    with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
+        loose.cond(x[0] > 0, lambda: inner(*[]), lambda: x)
+    assert not isinstance(caught.value, CallError)
+
+
+def test_a_carry_that_begins_as_an_integer() -> None:
+    with pytest.raises(DTypeError, match=r"`carry` itself should be carried as float32, begin with 0\.0 instead of 0"):
+        ll.scan(lambda h, r: (h + r, h), 0, x)
+    with pytest.raises(ControlFlowError, match=r"`carry` is i32\[\] on entry .* Begin with 0\.0 instead of 0, or"):
+        ll.scan(lambda h, r: (ll.astype(h, ll.float32) + r, h), 0, x)
+    with pytest.raises(DTypeError, match=r"`loop_vars\[0\]` itself .* begin with 0\.0 .*test_callbacks\.py line \d+"):
+        ll.while_loop(lambda i: i < 3, lambda i: i + 1.0, (0,))
+    with pytest.raises(DTypeError) as caught:
+        ll.scan(lambda h, r: (h, ll.constant(1) + r), 0, x)
+    assert "begin with" not in str(caught.value)
+    assert ll.scan(lambda h, r: (h + r, h), 0.0, x)[0].item() == 6.0
+
+
+def test_only_sizes_can_be_relaxed_and_the_invariants_named_are_right() -> None:
+    with pytest.raises(ControlFlowError, match="number of axes cannot change: reshape in the body, to 1") as caught:
+        ll.while_loop(lambda y: ll.sum(y) < 30, lambda y: y[None], (x,), shape_invariants=[(None,)])
+    assert "shape_invariants" not in str(caught.value)
+    grow = (lambda i, y: i < 2, lambda i, y: (i + 1, ll.concat([y, y])), (0, x))
+    with pytest.raises(ControlFlowError) as caught:
+        ll.while_loop(*grow)
+    found = re.search(r"shape_invariants=(\[.*?\]) \(", str(caught.value))
+    assert found
+    assert ll.while_loop(*grow, shape_invariants=eval(found[1]))[1].shape == (12,)
