@@ -82,6 +82,16 @@ def test_the_optimisers_arithmetic_closes(program):
     assert (state["passes"][0]["before"], state["passes"][-1]["after"]) == (before, after)
 
 
+def test_a_tapes_inputs_have_names_and_signs_are_explained():
+    w1 = ll.Variable(ll.ones((4, 8)), name="w1")
+    with ll.GradientTape() as recording:
+        ll.tanh(ll.ones((2, 4)) @ w1)
+    view = limelight_widgets.tape(recording)
+    assert [row[3] for row in view.state()["rows"]] == [["w1 f32[4,8]"], ["-", "f32[4,8]"], ["f32[2,8]"]]
+    for form in (view.static().text, view.static().html):
+        assert "does not watch this input" in form.replace("\n", " ")
+
+
 def test_open_views_follow_a_cleared_cache(program, live):
     program(ll.ones((4, 3)))
     graph, cache = live(limelight_widgets.graph(program)), live(limelight_widgets.trace_cache(program))
@@ -303,6 +313,7 @@ def test_fusion_groups_are_in_every_static_form(optimised_view):
     shown = optimised_view.static()
     for form in (shown.svg, shown.html, shown.text):
         assert "fused 1: 4 ops in one go" in form
+    assert shown.svg.index(">◉ fused 1: 4 ops in one go") > shown.svg.rindex("<polygon"), "edges pass behind titles"
     assert "fused 1 (in squashed): 3 ops in one go: tanh, multiply, add" in shown.text
     assert "as traced: 3 pruned, 1 folded, 3 shared" in shown.text
     assert all(len(line) <= 80 for line in shown.text.splitlines())

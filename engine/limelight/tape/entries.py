@@ -80,9 +80,13 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
     return (line, 0)
 
 
-def records(entries: Iterable[Raw]) -> tuple[EntryRecord, ...]:
-    """The entries as texts and numbers. What several of them save is counted once, with the first."""
-    specs: dict[int, str] = {}
+def records(entries: Iterable[Raw], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
+    """The entries as texts and numbers. What several of them save is counted once, with the first.
+
+    `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"
+    is an input that the tape does not watch.
+    """
+    specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
     seen: set[int] = set()
     found = []
     for i, entry in enumerate(map(opened, entries)):
@@ -96,6 +100,14 @@ def records(entries: Iterable[Raw]) -> tuple[EntryRecord, ...]:
         op = entry.recipe.op
         found.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
     return tuple(found)
+
+
+def input_text(x: Any) -> str:
+    """An input as a record shows it: "f32[10]", a variable with its name."""
+    if not hasattr(x, "spec"):
+        return repr(x)
+    value = getattr(x.spec, "value", None)
+    return str(x.spec) if value is None else f"{x.name} {value}"
 
 
 def specs_of(entry: Entry) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from limelight.tape import backward, missing
 from limelight.tape.again import again, leftovers, remembered
 from limelight.tape.backward import uid_of
 from limelight.tape.beyond import Beyond, begins, goes_on
-from limelight.tape.entries import EntryRecord, mask_of, opened, placed, records, saved_bytes, specs_of
+from limelight.tape.entries import EntryRecord, input_text, mask_of, opened, placed, records, saved_bytes, specs_of
 from limelight.tape.jacobians import Jacobians, Pull
 from limelight.tape.notes import KEPT, Edge, Note, edge_of, named, note
 from limelight.tensor import Tensor, new_uid
@@ -374,7 +374,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     @property
     def entries(self) -> tuple[EntryRecord, ...]:
         """What the tape holds, as records of texts and numbers."""
-        return records(self._entries)
+        return records(self._entries, self.watched_variables())
 
     @property
     def saved_bytes(self) -> int:
@@ -387,7 +387,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def _emit(self, inputs: tuple[Any, ...]) -> None:
         entry = opened(self._entries[-1])
-        given = tuple(str(x.spec) if hasattr(x, "spec") else repr(x) for x in inputs)
+        given = tuple(map(input_text, inputs))
         index, op = len(self._entries) - 1, entry.recipe.op
         record = (self.id, index, op.name, given, specs_of(entry), saved_bytes(entry), op.rule, entry.source)
         events.emit(events.Recorded(*record))

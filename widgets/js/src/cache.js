@@ -5,7 +5,8 @@ import { bytes, counted, number, seconds, shortened } from "./format.js";
 import { bar, emptyState, widget } from "./widget.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
-const COLUMNS = ["trace", "arguments", "why it was traced", "hits", "traced in", "ops", "size", "device", "runs on"];
+const WHY = "why it was traced";
+const COLUMNS = ["trace", "arguments", WHY, "hits", "traced in", "ops", "size", "device", "runs on"];
 const FOLDED = 120; // characters of a list of arguments that are shown without asking
 const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
 
@@ -64,30 +65,41 @@ function table(cached, state, all, showAll, unfolded) {
   const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
   const hidden = cached.entries.length - shown.length;
   const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
-  const rows = shown.map((entry) => row(entry, `${cached.id},${entry.index}`, most, String(state.newest), unfolded));
+  const rows = shown.flatMap((entry) => row(entry, `${cached.id},${entry.index}`, most, String(state.newest), unfolded));
   const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
   const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
   return h(
     "table",
     { class: "ll-table" },
     h("caption", { class: state.functions.length > 1 ? null : "ll-hidden" }, ...caption),
-    h("thead", {}, h("tr", {}, ...COLUMNS.map((name) => h("th", { scope: "col", class: NUMBERS.has(name) ? "ll-numeric" : null }, name)))),
+    h("thead", {}, h("tr", {}, ...COLUMNS.map(heading))),
     h("tbody", {}, more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null, ...rows),
   );
 }
 
-/** @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded */
+/** @param {string} name */
+function heading(name) {
+  const kind = NUMBERS.has(name) ? "ll-numeric" : name === WHY ? "ll-reason" : null;
+  return h("th", { scope: "col", class: kind }, name);
+}
+
+/**
+ * An entry, and below it why it was traced, for a view that is too narrow for that column.
+ * @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded
+ */
 function row(entry, key, most, newestKey, unfolded) {
   const newest = key === newestKey;
   const numeric = (/** @type {any} */ ...content) => h("td", { class: "ll-numeric" }, ...content);
   const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
   const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
-  return h(
+  const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
+  const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, ...why()));
+  const element = h(
     "tr",
     { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
     h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
     h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
-    h("td", { class: "ll-reason" }, entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null),
+    h("td", { class: "ll-reason" }, ...why()),
     numeric(bar(entry.hits / most, number(entry.hits))),
     numeric(seconds(entry.seconds)),
     numeric(entry.nodes === null ? "–" : number(entry.nodes)),
@@ -95,6 +107,7 @@ function row(entry, key, most, newestKey, unfolded) {
     h("td", {}, entry.device),
     h("td", {}, entry.tier),
   );
+  return entry.reason ? [element, narrow] : [element];
 }
 
 /**

@@ -25,7 +25,8 @@ class TapeTable {
     const header = h("div", { class: "ll-grid ll-header", role: "row" }, ...COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
     this.grid = h("div", { role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
     this.detail = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "Entry", "aria-live": "polite" });
-    this.content = h("div", {}, this.grid, this.detail);
+    this.hint = h("p", { class: "ll-quiet ll-hint" });
+    this.content = h("div", {}, this.grid, this.hint, this.detail);
     this.empty = emptyState(this.content);
     root.append(h("div", { class: "ll-bar" }, this.title, h("span", { class: "ll-spring" }), this.search, this.status));
     root.append(this.empty.sentence, this.content);
@@ -48,6 +49,8 @@ class TapeTable {
     const grew = this.state && state.rows.length > this.state.rows.length;
     this.state = state;
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
+    const longest = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[1].length), 0);
+    this.grid.style.setProperty("--ll-longest-op", `${Math.min(Math.max(longest * 7.8, 70), 190)}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(
@@ -56,6 +59,7 @@ class TapeTable {
       h("span", { class: "ll-quiet" }, `${counted(state.entries, "entry", "entries")}, ${saved}${hidden}`),
     );
     this.empty.say(state.empty);
+    this.hint.textContent = state.hint;
     this.filter();
     if (follows && grew) this.window.scrollTop = this.spacer.clientHeight;
   }
@@ -79,7 +83,8 @@ class TapeTable {
 
   /** @param {Row} row @param {number} index */
   row([number_, op, line, inputs, outputs, saved, rule], index) {
-    const cell = (/** @type {any} */ content, /** @type {string} */ kind = "") => h("span", { role: "cell", class: kind || null }, content);
+    const cell = (/** @type {any} */ content, /** @type {string} */ kind = "") =>
+      h("span", { role: "cell", class: kind || null, title: typeof content === "string" ? content : null }, content);
     const chosen = index === this.at;
     return h(
       "div",

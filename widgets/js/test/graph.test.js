@@ -53,13 +53,16 @@ test("Fit shows everything, however large it is", () => {
   }
 });
 
-test("at first everything is shown if it can be read, else the whole width", () => {
+test("at first everything is shown if it can be read, else the whole width, or its middle", () => {
   const view = { width: 700, height: 460 };
   assert.ok(fitted(view, { width: 600, height: 700 }, false).scale * 700 <= 460);
   const tall = fitted(view, { width: 600, height: 5000 }, false);
   assert.equal(tall.scale, 1);
   const wide = fitted(view, { width: 2000, height: 1500 }, false);
-  assert.ok(wide.x >= 0 && wide.x + 2000 * wide.scale <= 700);
+  assert.equal(wide.scale, 0.5);
+  assert.equal(wide.x + (2000 * wide.scale) / 2, 350, "its middle is in sight");
+  const fits = fitted(view, { width: 1200, height: 1500 }, false);
+  assert.ok(fits.x >= 0 && fits.x + 1200 * fits.scale <= 700);
 });
 
 test("outputs have the names that their function knows", () => {

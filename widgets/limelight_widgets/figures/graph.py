@@ -41,12 +41,14 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
     drawing = draw(picture, {name: box.size() for name, box in by_name.items()})
     width = max(drawing.width + 2 * MARGIN, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN)
     left = (width - drawing.width) / 2
+    frames = [frame for frame in _outside_in(picture) if frame.name in drawing.frames]
     body = [
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
-        *(_frame(frame, drawing.frames[frame.name]) for frame in _outside_in(picture) if frame.name in drawing.frames),
+        *(_frame(frame, drawing.frames[frame.name]) for frame in frames),
         *(_edge(points, picture.edges[edge], edge in picture.again) for edge, points in drawing.edges.items()),
+        *(_frame_title(frame, drawing.frames[frame.name]) for frame in frames),
         *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
         "</g>",
     ]
@@ -64,12 +66,20 @@ def _outside_in(picture: Picture) -> list[Frame]:
 
 def _frame(frame: Frame, place: Rectangle) -> str:
     fill, dashes = (svg.FILL["fused"], None) if frame.fused else ("#f4f1f8", "5 3")
-    outline = svg.element(
+    return svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height, rx=8,
         fill=fill, fill_opacity=0.6, stroke=svg.RULE, stroke_dasharray=dashes,
     )  # fmt: skip
-    title = f"{svg.GLYPH['fused']} {frame.label}" if frame.fused else frame.label
-    return outline + svg.label(shortened(title, 60), place.x + 10, place.y + 16, 11, fill=svg.QUIET)
+
+
+def _frame_title(frame: Frame, place: Rectangle) -> str:
+    """The title above the edges, with a ground of its own: edges pass behind it."""
+    title = shortened(f"{svg.GLYPH['fused']} {frame.label}" if frame.fused else frame.label, 60)
+    ground = svg.element(
+        "rect", x=place.x + 5, y=place.y + 4, width=min(place.width - 10, 6.7 * len(title) + 10), height=16, rx=4,
+        fill="#f9f6d9" if frame.fused else "#f8f5f8",
+    )  # fmt: skip
+    return ground + svg.label(title, place.x + 10, place.y + 16, 11, fill=svg.QUIET)
 
 
 def _box(box: Words, place: Rectangle) -> str:

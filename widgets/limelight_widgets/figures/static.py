@@ -103,7 +103,7 @@ def text_table(table: Table) -> str:
     lines += [line for row in shown for line in _text_rows(row, table, widths)]
     hidden = len(table.rows) - len(shown)
     notes = [f"… {hidden:,} more rows"] if hidden else []
-    return "\n".join([*lines, *notes, *([table.note] if table.note else [])])
+    return "\n".join([*lines, *notes, *([_wrapped(table.note)] if table.note else [])])
 
 
 def _text_row(row: Sequence[str], table: Table, widths: Sequence[int]) -> str:

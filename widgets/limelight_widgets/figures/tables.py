@@ -60,7 +60,7 @@ def tape_figure(state: State) -> Figure:
         Column("rule", [row[6] for row in rows], widest=60),
     ]
     picture = drawn_table("Gradient tape", summary, columns)
-    return figure("Gradient tape", summary, picture, _table(columns, state["entries"] - len(rows)))
+    return figure("Gradient tape", summary, picture, _table(columns, state["entries"] - len(rows), state["hint"]))
 
 
 def devices_figure(state: State) -> Figure:
@@ -95,10 +95,10 @@ def line_text(line: Sequence[Any] | None) -> str:
     return f"{line[0]}:{line[1]}" if line else ""
 
 
-def _table(columns: Sequence[Column], hidden: int = 0) -> Table:
+def _table(columns: Sequence[Column], hidden: int = 0, hint: str = "") -> Table:
     rows = list(zip(*(column.cells for column in columns), strict=True))
     numbers = frozenset(column.name for column in columns if column.number)
-    note = f"and {hidden:,} more rows" if hidden > 0 else ""
+    note = " ".join([f"and {hidden:,} more rows"] * (hidden > 0) + [hint] * bool(hint))
     return Table([column.name for column in columns], rows[:MOST_ROWS], numbers, note)
 
 

@@ -11,6 +11,12 @@ from limelight_widgets.folds.sources import line_state
 
 MOST_ROWS = 50_000  # rows kept; totals count on
 
+HINT = "x̄ is the gradient of x; ȳ is that of the output, z̄ where there are inputs x and y."
+SIGNS = {
+    "-": "-: the tape does not watch this input.",
+    "?": "?: it watches this input, and keeps nothing else of it.",
+}
+
 Row = list[object]
 """Index, op, line (label, number, text) or None, input specs, output specs, saved bytes, rule."""
 
@@ -28,6 +34,7 @@ class TapeFold:
         self._tape = weakref.ref(tape)
         self._id: int = tape.id
         self._rows: list[Row] = []
+        self._signs: set[str] = set()  # inputs that are shown as a sign
         self._entries = 0
         self._saved = 0
         self._released = False
@@ -70,6 +77,7 @@ class TapeFold:
     def _totals(self) -> State:
         empty = "" if self._entries else ANSWERED if has_answered(self._tape()) else EMPTY
         totals: State = {"kind": "tape", "id": self._id, "entries": self._entries, "saved": self._saved}
+        totals["hint"] = " ".join([HINT, *(said for sign, said in SIGNS.items() if sign in self._signs)])
         return totals | {"hidden": self._entries - len(self._rows), "released": self._released, "empty": empty}
 
     def _append(self, index: int, record: Any) -> None:
@@ -77,6 +85,7 @@ class TapeFold:
         self._saved += record.saved_bytes
         if len(self._rows) < MOST_ROWS:
             inputs, outputs = [str(spec) for spec in record.inputs], [str(spec) for spec in record.outputs]
+            self._signs |= SIGNS.keys() & {*inputs}
             line = line_state(record.source)
             self._rows.append([index, str(record.op), line, inputs, outputs, record.saved_bytes, record.rule])
 

@@ -6,6 +6,8 @@ const LEAST = 0.02;
 const MOST = 4;
 const MOST_AT_FIRST = 1.15;
 const READABLE = 0.55; // below this scale text cannot be read: a picture that is too tall for it is fitted by width only at first
+/** @type {number} the smallest scale at which a picture is shown unasked: half of it in sight says more than all of it unread */
+export const LEGIBLE = 0.5;
 const MARGIN = 12;
 
 /**
@@ -16,8 +18,9 @@ const MARGIN = 12;
 export function fitted(view, { width, height }, all) {
   const [byWidth, byHeight] = [(view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height];
   const whole = Math.min(byWidth, byHeight, MOST_AT_FIRST);
-  const scale = Math.max(all || whole >= READABLE ? whole : Math.min(byWidth, 1), LEAST);
-  const x = Math.max((view.width - width * scale) / 2, MARGIN);
+  const scale = all ? Math.max(whole, LEAST) : whole >= READABLE ? whole : Math.max(Math.min(byWidth, 1), LEGIBLE);
+  const middle = (view.width - width * scale) / 2;
+  const x = all ? Math.max(middle, MARGIN) : middle;
   return { x, y: Math.max((view.height - height * scale) / 2, MARGIN), scale };
 }
 

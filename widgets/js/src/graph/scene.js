@@ -64,7 +64,7 @@ function frameTitle({ name, label, fused }, { x, y, width }, actions) {
   return s(
     "g",
     { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
-    s("rect", { x, y, width: Math.min(width, 6.8 * text.length + 20), height: 20, rx: 6 }),
+    s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
     s("text", { x: x + 9, y: y + 14 }, text),
     s("title", {}, fused ? label : `Close ${label}`),
   );

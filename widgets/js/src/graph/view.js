@@ -3,7 +3,7 @@
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
 import { Beyond } from "./beyond.js";
-import { Camera } from "./camera.js";
+import { Camera, LEGIBLE } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keys.js";
@@ -317,7 +317,7 @@ export class GraphView {
     if (!body || !svg || !camera || body.style.blockSize !== this.height || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
     const byWidth = (svg.clientWidth - 24) / this.drawing.width; // a wide picture will be smaller
-    const wanted = Math.ceil(this.drawing.height * Math.min(scale, byWidth) + 24) + around;
+    const wanted = Math.ceil(this.drawing.height * Math.min(scale, Math.max(byWidth, LEGIBLE)) + 24) + around;
     const most = Math.min(TALLEST[0], TALLEST[1] * window.innerHeight);
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
