@@ -18,7 +18,7 @@ import IPython
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import frames, source
+from limelight import frames, mistakes, source
 from limelight.errors import LimelightError
 from limelight_kernel.cell import CellSyntaxError
 
@@ -39,9 +39,31 @@ def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType
         if staged and file in _RUNNERS:
             kept.clear()
         elif not source.is_library(tb.tb_frame.f_code) and not file.startswith(_IPYTHON):
-            kept.append(tb)
+            kept.append(_at_its_line(tb))
         tb = tb.tb_next
     return frames.chained(kept)
+
+
+def _at_its_line(tb: TracebackType) -> TracebackType:
+    """`tb`, or a stand-in for one whose frame has gone on, to a `finally` or to raise another error.
+
+    Of code that is in no file, as in a notebook, IPython shows the line that the frame is at, not that of the error.
+    """
+    code = tb.tb_frame.f_code
+    if tb.tb_frame.f_lineno == tb.tb_lineno or os.path.exists(code.co_filename):
+        return tb
+    return _standing_at(tb.tb_lineno, code.co_filename, code.co_name) or tb
+
+
+def _standing_at(line: int, filename: str, name: str = "<module>") -> TracebackType | None:
+    """A traceback of one frame, at a line of a file."""
+    code = compile("\n" * (line - 1) + "raise LookupError", filename, "exec")
+    try:
+        exec(code.replace(co_name=name, co_qualname=name), {})
+    except LookupError as placed:
+        ours = placed.__traceback__
+        return None if ours is None else ours.tb_next
+    return None
 
 
 def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None) -> None:
@@ -119,14 +141,8 @@ def _below_its_line(error: BaseException, cell: str, running: bool) -> Traceback
     lines = re.findall(re.escape(source.Source(cell, 0, "").label) + r" line (\d+)", said)
     if not lines:
         return frames
-    try:
-        exec(compile("\n" * (int(lines[-1]) - 1) + "raise LookupError", cell, "exec"), {})
-    except LookupError as placed:
-        ours = placed.__traceback__
-        line = ours.tb_next if ours is not None else None
-        if line is not None:
-            return TracebackType(frames, line.tb_frame, line.tb_lasti, line.tb_lineno)
-    return frames
+    line = _standing_at(int(lines[-1]), cell)
+    return frames if line is None else TracebackType(frames, line.tb_frame, line.tb_lasti, line.tb_lineno)
 
 
 def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseException, tb: Any, tb_offset: Any) -> Any:
@@ -135,10 +151,20 @@ def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseExcep
     if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
         (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None
-    if isinstance(error, LimelightError) or _passed_through_limelight(tb):
+    if isinstance(error, LimelightError) or any(_passed_through_limelight(one) for one in (tb, *_behind(error))):
         trim(shell, error)
     shell.showtraceback((kind, error, tb), tb_offset=tb_offset, running_compiled_code=running)
     return None
+
+
+def _behind(error: BaseException) -> Iterator[TracebackType | None]:
+    """The tracebacks of what led to `error`."""
+    current = error.__cause__ or error.__context__
+    for _ in range(MOST_CAUSES):
+        if current is None:
+            return
+        yield current.__traceback__
+        current = current.__cause__ or current.__context__
 
 
 def _passed_through_limelight(tb: TracebackType | None) -> bool:

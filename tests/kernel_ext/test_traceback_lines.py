@@ -7,6 +7,8 @@ import re
 import pytest
 from ipykernel.compiler import XCachingCompiler
 
+from limelight_kernel.tracebacks import user_frames
+
 
 @pytest.fixture
 def notebook(run, shell):
@@ -85,3 +87,24 @@ def test_errors_that_limelight_has_no_part_in_are_shown_as_ever(notebook):
     ran = notebook("y = = 1", fails=True)
     assert "invalid syntax" in ran.out
     assert "Traceback" not in ran.out
+
+
+def test_a_frame_that_has_gone_on_is_shown_at_the_line_of_its_error():
+    """As IPython shows code that is in no file: by the line that the frame itself is at."""
+    code = "def f():\n    try:\n        1 / 0\n    finally:\n        str()\ntry:\n    f()\nfinally:\n    str()\n"
+    try:
+        exec(compile(code, "<a cell>", "exec"), {})
+    except ZeroDivisionError as error:
+        tb = user_frames(error.__traceback__.tb_next)
+    assert [tb.tb_frame.f_lineno, tb.tb_next.tb_frame.f_lineno] == [tb.tb_lineno, tb.tb_next.tb_lineno] == [7, 3]
+    assert [tb.tb_frame.f_code.co_name, tb.tb_next.tb_frame.f_code.co_name] == ["<module>", "f"]
+
+
+def test_what_another_error_was_raised_from_has_no_frames_of_the_library_either(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.ones([2, 3])")
+    cell = "try:\n    x @ x\nexcept ValueError as e:\n    raise RuntimeError('could not load') from e"
+    said = run(cell, fails=True).out
+    assert "----> 2     x @ x" in said
+    assert "running.py" not in said
+    assert "direct cause" in said
+    assert "----> 4     raise RuntimeError" in said
