@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import CodeType, TracebackType
 from typing import Any, Final, TypeVar
 
-from limelight import source
+from limelight import mistakes, source
 from limelight.errors import LimelightError, is_user_error
 from limelight.scoped import Scoped
 
@@ -116,6 +116,7 @@ def hide_at_exit() -> None:
     report, report_thread = sys.excepthook, threading.excepthook
 
     def at_exit(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        mistakes.note_keyword(error)
         if _passed_through(tb):
             trim(error)
             sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins

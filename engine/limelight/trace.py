@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import dispatch, dtypes, keeping, shapes, source
+from limelight import dispatch, dtypes, keeping, mistakes, shapes, source
 from limelight.devices import CPU0
 from limelight.dtypes import DType
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
@@ -208,12 +208,18 @@ class Tracer(dispatch.Interpreter):
         dispatch.push(self)
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
+        if isinstance(error, TypeError) and self._has_unknown_sizes():
+            mistakes.note_sizes(error)
         try:
             self._leave()
         except KeyboardInterrupt:  # in the middle of it: once more
             self._leave()
             raise
+
+    def _has_unknown_sizes(self) -> bool:
+        values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]
+        return any(None in getattr(value.spec, "shape", ()) for value in values)
 
     def _leave(self) -> None:
         """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""

@@ -151,6 +151,7 @@ def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseExcep
     if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
         (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None
+    mistakes.note_keyword(error)
     if isinstance(error, LimelightError) or any(_passed_through_limelight(one) for one in (tb, *_behind(error))):
         trim(shell, error)
     shell.showtraceback((kind, error, tb), tb_offset=tb_offset, running_compiled_code=running)

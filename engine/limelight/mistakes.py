@@ -1,0 +1,75 @@
+"""Notes on errors of Python's that have a reason here: sizes that are unknown, keywords of other libraries."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+from collections.abc import Mapping
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from limelight import source
+
+_OF_NUMBERS: Final = re.compile(r"unsupported operand|not supported between|as an integer|real number|must be")
+_KEYWORD: Final = re.compile(r"got an unexpected keyword argument '(\w+)'")
+KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "dim": ("axis", "axes"), "dims": ("axes", "axis"), "axes": ("axis",), "axis": ("axes",), "keepdim": ("keepdims",),
+    "keep_dims": ("keepdims",), "unbiased": ("correction",), "ddof": ("correction",),
+    "a_min": ("min",), "a_max": ("max",),
+}  # fmt: skip
+"""What keywords of other libraries are called here, the likeliest first."""
+
+
+def note_sizes(error: BaseException) -> None:
+    """For a trace in which sizes are unknown: says what to write if it was one of them that Python could not use."""
+    said = str(error)
+    if isinstance(error, TypeError) and "NoneType" in said and _OF_NUMBERS.search(said):
+        _add(
+            error,
+            "If that None is a size of x.shape, unknown while tracing: write ll.shape_of(x)[0], or x.sizes()[0]; for "
+            "x.size write ll.prod(ll.shape_of(x))",
+        )
+
+
+def note_keyword(error: BaseException) -> None:
+    """Says what a keyword is called here, where a function of limelight's was called with that of another library."""
+    found = _KEYWORD.search(str(error)) if isinstance(error, TypeError) else None
+    if found is None or found[1] not in KEYWORDS or error.__traceback__ is None:
+        return
+    tb = error.__traceback__
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    function = _called(tb.tb_frame, tb.tb_lasti)
+    if function is None or not source.is_engine(function.__code__):
+        return
+    known = inspect.signature(function).parameters
+    name = next((name for name in KEYWORDS[found[1]] if name in known), None)
+    if name is not None:
+        _add(error, f"In limelight it is called {name}: write {name}=...")
+
+
+def _add(error: BaseException, note: str) -> None:
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _called(frame: FrameType, instruction: int) -> Any:
+    """The Python function that an instruction of `frame` calls by a name; None where there is none to be found."""
+    text = source.segment(frame.f_code, instruction)
+    try:
+        node: Any = ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    names: list[str] = []
+    node = node.func if isinstance(node, ast.Call) else None
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    value = {**vars(builtins), **frame.f_globals, **source.locals_of(frame)}.get(node.id)
+    for name in names:  # of other objects the class is asked: an attribute of theirs may do anything
+        value = inspect.getattr_static(value if isinstance(value, ModuleType) else type(value), name, None)
+    return value if inspect.isfunction(value) else None
