@@ -94,7 +94,7 @@ def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
 
 def _weight(before: Part, after: Part) -> float:
     cause = cause_of(before, after)
-    if cause is Cause.SHAPE:  # one axis is less than two
+    if cause is Cause.SHAPE or cause is Cause.DTYPE:  # one axis is less than two, and a dtype alone least of all
         return SEVERITY[cause] + len(differing_sizes(before[2], after[2])) / 100
     return SEVERITY[cause]
 

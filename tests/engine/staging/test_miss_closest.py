@@ -171,3 +171,11 @@ def test_deep_trees_are_compared_leaf_by_leaf():
     f(nested(30, 6) | {"c": 7})
     paths = [difference.path for difference in ll.explain.retrace(f).records[-1].differences]
     assert paths == ["tree", "tree" + '["inner"]' * 30 + '["x"]']
+
+
+def test_another_dtype_alone_is_closer_than_another_dtype_and_size():
+    f = ll.function(lambda x: 1.0)
+    f(ll.ones((16, 4)))
+    f(ll.ones((3, 4)))
+    f(ll.ones((16, 4), dtype="float64"))
+    assert ll.explain.retrace(f).records[-1].closest.number == 1
