@@ -26,7 +26,7 @@ from limelight_kernel.run import as_it_was, run_cell, staged_table
 from limelight_kernel.session import Session, position
 from limelight_kernel.staged import StagedCell
 from limelight_kernel.why import Explanation
-from limelight_kernel.would import ask, written_call
+from limelight_kernel.would import apart, ask, written_call
 
 
 @magics_class
@@ -244,8 +244,9 @@ class LimelightMagics(Magics):
         """
         given = arguments.parse(self.explain, line)
         if given.nan is not None:
-            question = partial(explain.nan, gradient_of=True) if given.grad else explain.nan
-            return self._say(given, PlainText(ask(self.session, written_call(line, "--nan"), question, "--nan")))
+            call, behind = apart(written_call(line, "--nan"), ("--grad", "-g"))
+            question = partial(explain.nan, gradient_of=True) if given.grad or behind else explain.nan
+            return self._say(given, PlainText(ask(self.session, call, question, "--nan")))
         if given.pure is not None:
             twice = ask(self.session, written_call(line, "--pure"), explain.purity, "--pure")
             return self._say(given, PlainText(twice))

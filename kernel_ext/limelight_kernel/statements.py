@@ -15,7 +15,7 @@ class Statement(NamedTuple):
     """The `lines` of a simple statement, or those of a compound one that are not in its blocks (`else:` is one).
 
     `carried`: it is a part of control flow that the graph runs, although no op of its own may tell, as `best = x`.
-    `shows`: it is a name or a literal at the end of the cell, whose value is the cell's.
+    `shows`: it is a name or a literal at the end of the cell, or a tuple of such, whose value is the cell's.
     """
 
     lines: tuple[int, ...]
@@ -32,13 +32,22 @@ def statements(
     """
     for statement in body:
         lines = _own(statement)
-        is_plain = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name | ast.Constant)
+        is_plain = isinstance(statement, ast.Expr) and _is_plain(statement.value)
         shows = whole and is_plain and statement is body[-1]
         yield Statement(lines, within and not isinstance(statement, _PYTHON), shows)
         staged = isinstance(statement, _FLOW) and not heads.isdisjoint(lines)
         inside = within and not isinstance(statement, ast.FunctionDef | ast.ClassDef)
         for inner in _blocks(statement):
             yield from statements(inner, heads, inside or staged, False)
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether an expression names values without computing any."""
+    if isinstance(value, ast.Tuple | ast.List):
+        return all(map(_is_plain, value.elts))
+    if isinstance(value, ast.Dict):
+        return all(key is not None and _is_plain(key) for key in value.keys) and all(map(_is_plain, value.values))
+    return isinstance(value, ast.Name | ast.Constant)
 
 
 def enclosing(body: Sequence[ast.stmt]) -> dict[int, set[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -21,6 +21,16 @@ def written_call(line: str, flag: str = "--would") -> str:
     """What stands after `flag` on the line of the magic, as it was typed."""
     text = line.partition(flag)[2].strip().removeprefix("=").strip().removesuffix(";").strip()
     return unquoted(text)
+
+
+def apart(text: str, flags: Collection[str]) -> tuple[str, bool]:
+    """A call without the one of `flags` that stands before or behind it, and whether one does."""
+    for flag in flags:
+        if text.startswith(f"{flag} "):
+            return unquoted(text[len(flag) :].strip()), True
+        if text.endswith(f" {flag}"):
+            return unquoted(text[: -len(flag)].strip()), True
+    return text, False
 
 
 def would(session: Session, text: str, function: Any = None) -> Any:

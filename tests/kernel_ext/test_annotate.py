@@ -198,3 +198,10 @@ def test_every_mark_has_a_glyph_of_its_own_and_a_meaning():
     assert f"<li>● staged: {MEANING[STAGED]}</li>" in html_legend([Line(1, "x", STAGED, 1), Line(2, "", "", 0)])
     assert MEANING[DEAD] not in html_legend([Line(1, "x", STAGED, 1)])
     assert html_legend([Line(1, "", "", 0)]) == ""
+
+
+@pytest.mark.parametrize(("last", "mark"), [("y, x", RESULT), ("{'loss': y}", RESULT), ("print(y)", TRACE_TIME)])
+def test_names_in_a_tuple_at_the_end_are_the_result_as_a_name_is(builder, last, mark):
+    b = builder(f"y = x + x\n{last}")
+    y = b.node("add", [b.x, b.x], 2)
+    assert b.marks(b.graph(y))[3] == mark
