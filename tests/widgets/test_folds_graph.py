@@ -15,6 +15,7 @@ from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import GraphFold
 from limelight_widgets.folds.describe import attribute_text
 from limelight_widgets.folds.groups import MOST_CHILDREN, Hierarchy
+from limelight_widgets.folds.sources import as_written
 
 
 def traced(function_id=7, entry=0):
@@ -326,3 +327,16 @@ def test_a_cell_is_one_source_whatever_file_its_lines_are_from(make, monkeypatch
     (node,) = state["graphs"][0]["nodes"]
     assert [source["label"] for source in state["sources"]] == ["b.py", "In[4]"]
     assert [position[:2] for position in node["stack"]] == [[1, 2], [1, 1], [0, 7]]
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        ("get_ipython().run_line_magic('trace_cache', 'g --why')", "%trace_cache g --why"),
+        ("    x = get_ipython().run_line_magic('tape', '')", "    x = %tape"),
+        ("# %%stage step -g", "%%stage step -g"),
+        ("y = x  # get_ipython().run_line_magic(name, text)", "y = x  # get_ipython().run_line_magic(name, text)"),
+    ],
+)
+def test_code_is_shown_as_its_author_wrote_it(made, written):
+    assert as_written(made) == written

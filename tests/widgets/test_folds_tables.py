@@ -223,6 +223,8 @@ def test_live_bytes_peak_and_ops_of_each_device():
     for event in [allocated(80), freed(30), allocated(8, CPU1), freed(8, CPU1)]:
         assert fold.apply(event)
     fold.apply(events.OpRan("add", CPU, ("f32[2]",), ("f32[2]",), 8, 0.25, LINE))
+    fold.apply(events.OpRan("call", CPU, ("f32[2]",), ("f32[2]",), 8, 0.0, LINE))
+    assert fold.state()["devices"][0]["calls"] == 1, "a staged call is no op, and is many"
     first, second = fold.state()["devices"]
     assert (first["name"], first["live"], first["peak"], first["ops"], first["seconds"]) == ("CPU:0", 150, 180, 1, 0.25)
     assert (second["name"], second["live"], second["peak"]) == ("CPU:1", 0, 8)

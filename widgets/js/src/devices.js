@@ -8,7 +8,7 @@ import { lineCell, widget } from "./widget.js";
 /**
  * @typedef {object} Device
  * @property {string} name @property {string} full @property {number} live @property {number} peak
- * @property {number} ops @property {number} seconds @property {Float32Array} history @property {number} history_seconds
+ * @property {number} ops @property {number} calls of staged functions @property {number} seconds @property {Float32Array} history @property {number} history_seconds
  *
  * @typedef {object} Copy
  * @property {string} from @property {string} to @property {string} cause @property {[string, number, string] | null} line
@@ -50,8 +50,9 @@ function card(device, most) {
       { class: "ll-figures" },
       ...figure("live", bytes(device.live)),
       ...figure("peak", `▏${bytes(device.peak)}`),
-      ...figure("ops run", number(device.ops)),
-      ...figure("in", seconds(device.seconds)),
+      ...figure("eager ops", number(device.ops)),
+      ...figure("in all", seconds(device.seconds)),
+      ...figure("staged calls", number(device.calls)),
     ),
     sparkline(device),
   );

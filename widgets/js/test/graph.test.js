@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { draw } from "../src/graph/frames.js";
 import { hidden } from "../src/graph/beyond.js";
 import { fitted, settled } from "../src/graph/camera.js";
-import { lineCounts, sentence, short } from "../src/graph/counts.js";
+import { lineCounts, sentence, short, worked } from "../src/graph/counts.js";
 import { fromViz, toViz } from "../src/graph/graphviz.js";
 import { layered } from "../src/graph/layers.js";
 import { Layouts } from "../src/graph/layout.js";
@@ -282,4 +282,15 @@ test("each op counts once at a line, those of called functions for themselves", 
   assert.equal(sentence(count("optimised", 5)), "1 op as traced, 0 as they run");
   assert.equal(short(count("optimised", 2), "own"), "2");
   assert.equal(sentence(count("optimised", 9)), "1 op in functions that the graph calls");
+});
+
+test("what was fused in a called function is no idle pass", () => {
+  const empty = { name: "f", inputs: [], outputs: [], groups: [], open: [] };
+  const inner = { ...empty, nodes: [], fusions: [{ kind: "elementwise", nodes: [0, 1] }, { kind: "elementwise", nodes: [2, 3] }] };
+  const outer = { ...empty, nodes: [{ op: "while_loop", kind: "call", names: [], calls: [[1, "body"]] }] };
+  const pass = (name, removed) => ({ name, before: 3, removed, added: 0, after: 3 - removed });
+  const state = { graphs: [outer, inner], passes: [pass("fold", 0), pass("prune", 1), pass("fuse", 0)] };
+  const { busy, others, inside, called } = worked(state, 0);
+  assert.deepEqual([busy.map(({ name }) => name), others, inside, called], [["prune"], ["fold"], 2, 1]);
+  assert.deepEqual(worked({ ...state, graphs: [{ ...outer, nodes: [] }] }, 0).others, ["fold", "fuse"]);
 });

@@ -72,17 +72,18 @@ def devices_figure(state: State) -> Figure:
         Column("device", [device["name"] for device in devices]),
         Column("live", [bytes_text(d["live"]) for d in devices], True, [d["live"] / (most or 1) for d in devices]),
         Column("peak", [bytes_text(device["peak"]) for device in devices], True),
-        Column("ops run", [f"{device['ops']:,}" for device in devices], True),
+        Column("eager ops", [f"{device['ops']:,}" for device in devices], True),
+        Column("staged calls", [f"{device['calls']:,}" for device in devices], True),
     ]
     picture = drawn_table("Devices", summary, columns)
     rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
-    table = Table(("device", "bytes", "ops or copies", "line"), rows, frozenset({"ops or copies"}))
+    table = Table(("device", "bytes", "ops, calls or copies", "line"), rows, frozenset({"ops, calls or copies"}))
     return figure("Devices", summary, picture, table)
 
 
 def _device_row(device: State) -> list[str]:
     memory = f"live {bytes_text(device['live'])}, peak {bytes_text(device['peak'])}"
-    return [device["name"], memory, f"{device['ops']:,}", ""]
+    return [device["name"], memory, f"{device['ops']:,} + {device['calls']:,}", ""]
 
 
 def _copy_row(copy: State) -> list[str]:

@@ -11,6 +11,7 @@ from limelight_widgets.folds.sources import line_state
 
 SAMPLES = 240  # points of a sparkline at most
 FIRST_STEP = 0.05  # seconds between two samples, until the history is full
+CALLS = {"call", "call_forward"}  # a call of a staged function is one event, whatever its graph does
 MOST_COPIES = 200  # distinct kinds of copies that are kept apart
 
 
@@ -70,7 +71,7 @@ class DevicesFold:
     def apply(self, event: events.Event) -> bool:
         if isinstance(event, events.OpRan):
             device = self._device(event.device)
-            device["ops"] += 1
+            device["calls" if event.op in CALLS else "ops"] += 1
             device["seconds"] += event.seconds
         elif isinstance(event, events.Allocated):
             self._move(event.device, event.nbytes, event.time)
@@ -135,7 +136,7 @@ class DevicesFold:
 
 def _device(name: str, full: str, live: int, peak: int) -> State:
     device: State = {"name": name, "full": full, "live": live, "peak": peak}
-    return device | {"ops": 0, "seconds": 0.0, "history": History(live)}
+    return device | {"ops": 0, "calls": 0, "seconds": 0.0, "history": History(live)}
 
 
 def _copies_of(event: events.Copied) -> State:

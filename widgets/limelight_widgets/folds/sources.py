@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from limelight_widgets.folds.fold import State
 WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is
 MARGIN = 4  # lines of context around what is shown of a longer file
 MOST_LINES = 400
+_MAGIC = re.compile(r"^((?:\s*|.*[=\s]))get_ipython\(\)\.run_line_magic\((.*)\)$")
 _MADE = re.compile("^(?:(?:forward|backward|many|pushed|unchanging|gradient_of)_)+")
 
 
@@ -55,11 +57,29 @@ class Excerpts:
 
 
 def _excerpt(file: str, first: int, last: int) -> State:
-    lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+    lines = [as_written(line.rstrip("\n")) for line in linecache.getlines(file)]
     if len(lines) <= WHOLE_FILE:
         return {"first": 1, "text": lines}
     start = max(first - MARGIN, 1)
     return {"first": start, "text": lines[start - 1 : min(last + MARGIN, start + MOST_LINES)]}
+
+
+def as_written(line: str) -> str:
+    """A line of a notebook's cell as its author wrote it, from what IPython or a staged cell made of it.
+
+    >>> as_written("get_ipython().run_line_magic('trace_cache', 'g --why')"), as_written("# %%stage step -g")
+    ('%trace_cache g --why', '%%stage step -g')
+    """
+    if line.startswith("# %%stage"):
+        return line[2:]
+    magic = _MAGIC.match(line)
+    if magic is None:
+        return line
+    try:
+        name, rest = ast.literal_eval(f"({magic[2]})")
+    except (SyntaxError, ValueError):
+        return line
+    return f"{magic[1]}%{name} {rest}".rstrip()
 
 
 def line_state(source: Source | None) -> list[object] | None:

@@ -2,6 +2,7 @@
 
 import { button, h } from "../dom.js";
 import { counted } from "../format.js";
+import { worked } from "./counts.js";
 import { across, stepsTo } from "./paths.js";
 import { lineKey } from "./source.js";
 import { decisionTitle, KINDS, placeOf, titleOf, valuesOf } from "./words.js";
@@ -160,16 +161,16 @@ function overview(state, links) {
   const hint = h("p", { class: "ll-quiet" }, "Choose a box or a line of code to see what belongs to it.");
   const passes = state.passes ?? [];
   if (!passes.length) return [hint];
-  const busy = passes.filter(({ removed, added, changed }) => removed || added || changed);
-  const optimised = state.graphs[state.variants.find(({ key }) => key === "optimised")?.graph ?? 0];
+  const root = state.variants.find(({ key }) => key === "optimised")?.graph ?? 0;
+  const optimised = state.graphs[root];
   const fusions = optimised.fusions?.length ?? 0;
-  const idle = [...new Set(passes.filter((one) => !busy.includes(one)).map(({ name }) => name))];
-  const others = idle.filter((name) => !busy.some((one) => one.name === name) && !(name === "fuse" && fusions));
+  const { busy, others, inside, called } = worked(state, root);
   return [
     h("h4", {}, "What the optimiser did"),
     h("div", { class: "ll-passes" }, ...busy.map((one) => passRow(state, one, links))),
     ...(fusions ? [fusionRow(optimised, links)] : []),
-    ...(others.length ? [h("p", { class: "ll-quiet" }, `nothing to do for ${others.join(", ")}`)] : []),
+    ...(inside ? [h("div", { class: "ll-pass" }, h("code", {}, "fuse"), ` ${counted(inside, "group")} in functions that it calls`)] : []),
+    ...(others.length ? [h("p", { class: "ll-quiet" }, `nothing to do for ${others.join(", ")}${called ? " in the graph itself" : ""}`)] : []),
     hint,
   ];
 }

@@ -34,7 +34,7 @@ export class Seeking {
   /** The query has changed. */
   seek() {
     this.renew();
-    this.view.say(this.test ? counted(this.nodes.length, "match", "matches") : "");
+    this.view.say(this.test ? counted(this.nodes.length, "match", "matches") : "", true);
     this.view.highlight();
   }
 
@@ -63,7 +63,7 @@ export class Seeking {
     if (hidden.length) await view.redraw();
     const inside = view.picture.boxes.find((box) => box.name.startsWith(`n${node}.`) && this.holds(box));
     view.choose(view.box(`n${node}`)?.name ?? inside?.name ?? null);
-    view.say(said);
+    view.say(said, true);
   }
 
   /** @param {KeyboardEvent} event */

@@ -23,6 +23,7 @@ export function toolbar(view) {
     tool("Keys", () => view.showHelp(), "?"),
   ];
   const heading = h("span", { class: "ll-heading" }, title, variants, count);
-  const element = h("div", { class: "ll-bar" }, heading, h("span", { class: "ll-tools" }, search, ...tools));
-  return { element, title, variants, count, search };
+  const matches = h("span", { class: "ll-quiet ll-matches", "aria-hidden": "true" }); // said in the status below as well
+  const element = h("div", { class: "ll-bar" }, heading, h("span", { class: "ll-tools" }, matches, search, ...tools));
+  return { element, title, variants, count, search, matches };
 }

@@ -85,6 +85,7 @@ export class GraphView {
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(this.bar.element, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
+    root.addEventListener("keydown", (event) => this.closeHelp(event), true);
     new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.fit(false))).observe(this.canvas);
   }
 
@@ -343,9 +344,20 @@ export class GraphView {
     this.help?.toggleAttribute("hidden");
   }
 
-  /** @param {string} text */
-  say(text) {
-    if (this.status) this.status.textContent = text;
+  /** Escape closes the list of keys first, wherever the focus is. @param {KeyboardEvent} event */
+  closeHelp(event) {
+    if (event.key !== "Escape" || !this.help || this.help.hidden) return;
+    this.help.hidden = true;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {string} text @param {boolean} [beside] whether it is seen beside the search, and only heard here */
+  say(text, beside = false) {
+    if (!this.status || !this.bar) return;
+    this.status.textContent = text;
+    this.status.classList.toggle("ll-hidden", beside);
+    if (beside || !this.bar.search.value) this.bar.matches.textContent = beside ? text : "";
   }
 }
 
