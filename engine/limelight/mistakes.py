@@ -24,8 +24,8 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def note_sizes(error: BaseException) -> None:
     """For a trace in which sizes are unknown: says what to write if it was one of them that Python could not use."""
-    said = str(error)
-    if isinstance(error, TypeError) and "NoneType" in said and _OF_NUMBERS.search(said):
+    said = str(error) if type(error) is TypeError else ""
+    if "NoneType" in said and _OF_NUMBERS.search(said):
         _add(
             error,
             "If that None is a size of x.shape, unknown while tracing: write ll.shape_of(x)[0], or x.sizes()[0]; for "
@@ -35,7 +35,7 @@ def note_sizes(error: BaseException) -> None:
 
 def note_keyword(error: BaseException) -> None:
     """Says what a keyword is called here, where a function of limelight's was called with that of another library."""
-    found = _KEYWORD.search(str(error)) if isinstance(error, TypeError) else None
+    found = _KEYWORD.search(str(error)) if type(error) is TypeError else None
     if found is None or found[1] not in KEYWORDS or error.__traceback__ is None:
         return
     tb = error.__traceback__
