@@ -55,7 +55,7 @@ def over_lines() -> Any:
 )
 def test_the_operand_that_should_change_is_named(f: Callable[[], Any], name: str | None) -> None:
     """Eagerly, staged, and in converted code."""
-    for run in (f, ll.function(lambda: f()), ll.function(f, autograph=True)):  # type: ignore[call-overload]  # noqa: PLW0108
+    for run in (f, ll.function(lambda: f()), ll.function(f, autograph=True)):  # noqa: PLW0108
         with pytest.raises(DTypeError, match="do not mix") as caught:
             run()
         assert f"ll.astype({name or 'x'}, ll.float32)" in str(caught.value)

@@ -11,7 +11,19 @@ from limelight.staging.options import check_names
 
 
 @overload
-def function(fn: Callable[..., Any], /) -> Function: ...
+def function(
+    fn: Callable[..., Any],
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool | None = False,
+    name: str | None = None,
+    run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
+) -> Function: ...
 @overload
 def function(
     fn: None = None,

@@ -134,5 +134,5 @@ def test_python_raises_for_the_users_line_in_converted_code() -> None:
     kinds = (TypeError, IndexError, UnboundLocalError, TypeError, AssertionError)
     for function, kind in zip(mistakes, kinds, strict=True):
         with pytest.raises(kind) as caught:
-            ll.function(function, autograph=True)(ll.ones(()))  # type: ignore[call-overload]  # of a plain function
+            ll.function(function, autograph=True)(ll.ones(()))  # of a plain function
         assert {str(frame.path) for frame in caught.traceback} == {__file__}, function.__name__
