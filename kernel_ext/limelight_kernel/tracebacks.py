@@ -20,6 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import frames, mistakes, source
 from limelight.errors import LimelightError
+from limelight.executors import plan
 from limelight_kernel.cell import CellSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
@@ -32,13 +33,19 @@ HANDLED: tuple[type[BaseException], ...] = (Exception,)
 
 
 def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType | None:
-    """`tb` without the frames of limelight and of IPython; those above a staged cell's magic go as well."""
+    """`tb` without the frames of limelight, of what it calls, and of IPython.
+
+    Those above a staged cell's magic go as well.
+    """
     kept: list[TracebackType] = []
+    inside = False
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
+        ours = source.is_library(tb.tb_frame.f_code)
+        inside = ours or (inside and source.is_installed(file))
         if staged and file in _RUNNERS:
             kept.clear()
-        elif not source.is_library(tb.tb_frame.f_code) and not file.startswith(_IPYTHON):
+        elif not inside and not file.startswith(_IPYTHON):
             kept.append(_at_its_line(tb))
         tb = tb.tb_next
     return frames.chained(kept)
@@ -82,7 +89,8 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
         shown = _as_the_user_sees(error, cell) if short else contextlib.nullcontext()
         with shown:
             if cell is not None and short and error.__traceback__ is None and error.__cause__ is None:
-                return [f"{type(error).__name__}: {error}"]  # nothing of the user's was running
+                said = str(error) or ("while limelight prepared the graph" * isinstance(error, KeyboardInterrupt))
+                return [f"{type(error).__name__}: {said}"]  # nothing of the user's was running
             return list(formatter.structured_traceback(type(error), error, error.__traceback__, tb_offset=0))
 
     error._render_traceback_ = render  # type: ignore[attr-defined]  # IPython's hook
@@ -92,6 +100,7 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
 def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
     """Within its block, `error` and what caused it have only the user's frames; causes without any are left out."""
     running = _was_running(error.__traceback__)
+    at = plan.running(error.__traceback__) if isinstance(error, KeyboardInterrupt) else None
     saved: list[tuple[BaseException, TracebackType | None, BaseException | None, bool]] = []
     current: BaseException | None = error
     while current is not None and len(saved) < MOST_CAUSES:
@@ -102,7 +111,7 @@ def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
             current.__cause__, current.__suppress_context__, cause = None, True, None
         current = cause
     if cell is not None:
-        error.__traceback__ = _below_its_line(error, cell, running)
+        error.__traceback__ = _below_its_line(error, cell, running, at)
     try:
         yield
     finally:
@@ -129,19 +138,20 @@ def _was_running(tb: TracebackType | None) -> bool:
     return False
 
 
-def _below_its_line(error: BaseException, cell: str, running: bool) -> TracebackType | None:
+def _below_its_line(error: BaseException, cell: str, running: bool, at: source.Source | None) -> TracebackType | None:
     """The traceback of an error that the graph raised while running, under the line of `cell` that made the op.
 
-    The code of the cell is not on the stack then, but the engine names its line in the message.
+    The code of the cell is not on the stack then, but the engine names its line in the message, or knows it (`at`).
     """
     frames = error.__traceback__
     if not running or (frames is not None and frames.tb_frame.f_code.co_filename == cell):
         return frames
     said = " ".join([str(error), *getattr(error, "__notes__", ())])
     lines = re.findall(re.escape(source.Source(cell, 0, "").label) + r" line (\d+)", said)
-    if not lines:
+    number = at.line if at is not None and at.file == cell else int(lines[-1]) if lines else 0
+    if not number:
         return frames
-    line = _standing_at(int(lines[-1]), cell)
+    line = _standing_at(number, cell)
     return frames if line is None else TracebackType(frames, line.tb_frame, line.tb_lasti, line.tb_lineno)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
@@ -212,6 +213,32 @@ def test_an_interrupt_in_the_middle_of_a_run(notebook):
     clean(notebook)
     assert "cache hit" in notebook(cell).text
     assert notebook("y.numpy().tolist()").value == [[2.0, 4.0]]
+
+
+def test_a_real_signal_while_a_graph_runs_is_shown_at_the_line_that_ran(notebook):
+    notebook("import os, signal, threading\nsent = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))")
+    notebook("z = ll.constant(0)\nsent.start()")
+    ran = notebook("%%stage\ny = z + 1\nz = ll.while_loop(lambda i: i >= 0, lambda i: i * 1, (y,))", fails=True)
+    assert isinstance(ran.error, KeyboardInterrupt)
+    assert "----> 3 z = ll.while_loop(" in ran.out
+    assert ".py" not in ran.out
+
+
+def test_frames_of_what_the_library_calls_are_not_shown(notebook, monkeypatch):
+    notebook("import functools")
+
+    def stopped(*_):
+        functools.reduce(stopping, [1, 2])
+
+    def stopping(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("limelight.staging.entry.ConcreteFunction.call_leaves", stopped)
+    for one in (stopped, stopping):
+        code = one.__code__
+        one.__code__ = code.replace(co_filename=functools.__file__)
+    ran = notebook("%%stage\ny = x + 1", fails=True)
+    assert ran.out.strip() == "KeyboardInterrupt: while limelight prepared the graph"
 
 
 def test_a_real_signal_while_tracing(notebook):

@@ -20,7 +20,7 @@ from limelight.executors.memory import Peak, peak
 from limelight.executors.place import place
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph, Node
-from limelight.source import GENERATED_PREFIX, locals_of
+from limelight.source import GENERATED_PREFIX, Source, locals_of
 
 _numbers: Final = itertools.count(1)
 _MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
@@ -75,6 +75,18 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
     return cast(Plan, run)
 
 
+def running(tb: TracebackType | None) -> Source | None:
+    """The user's line of the innermost op that plans were at when this was raised; None where none was running."""
+    line = None
+    while tb is not None:
+        blame = tb.tb_frame.f_globals.get("blame")
+        found = blame.locate(tb) if isinstance(blame, _Blame) else None
+        if found is not None and found[1][0].stack:
+            line = found[1][0].stack[0]
+        tb = tb.tb_next
+    return line
+
+
 class _Blame:
     """Called by a plan with what a kernel raised: raises the explained error, or returns to let it pass as it is."""
 
@@ -93,7 +105,7 @@ class _Blame:
         return namespace.pop(part.name)
 
     def __call__(self, error: Exception) -> None:
-        found = self._locate(error.__traceback__)
+        found = self.locate(error.__traceback__)
         if found is None:
             return
         frame, entry = found
@@ -103,7 +115,7 @@ class _Blame:
         if better is not error:
             raise better from error
 
-    def _locate(self, tb: TracebackType | None) -> Any:
+    def locate(self, tb: TracebackType | None) -> Any:
         """The frame and the node that were running: in this function, or in the part that it called."""
         found = None
         while tb is not None and tb.tb_frame.f_code.co_filename in self.parts:
