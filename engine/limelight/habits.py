@@ -78,6 +78,7 @@ MODULES: Final[Mapping[str, str]] = {
     "parameters": "write module.trainable_variables, which is a list",
     "named_parameters": "write module.named_variables()",
     "state_dict": "write dict(module.named_variables())",
+    "load_state_dict": "write `for name, v in module.named_variables(): v.assign(saved[name])`",
     "zero_grad": "gradients are results here, and nothing needs to be reset",
     "forward": "write module(x); subclasses define call(self, x)",
     "weights": "write module.variables",

@@ -133,6 +133,7 @@ def test_calls_as_in_other_libraries(call: Callable[[], Any], words: str) -> Non
         (lambda: loose.nn.Linear, r"write ll\.nn\.Dense"),
         (lambda: loose.optim.Adm, r"write ll\.optim\.Adam"),
         (lambda: loose.linalg.inverse, r"write ll\.linalg\.inv"),
+        (lambda: loose.random.randn, r"write ll\.random\.normal"),
         (lambda: loose.save, "named_variables"),
         (lambda: loose.TensorArray, r"ll\.scan"),
         (lambda: x.numel, r"write x\.size"),

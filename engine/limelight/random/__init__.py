@@ -6,8 +6,9 @@ anew.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from limelight import habits
 from limelight.random.continuous import Continuous
 from limelight.random.discrete import Discrete
 
@@ -91,3 +92,6 @@ seed = _default.reset
 split = _default.split
 truncated_normal = _default.truncated_normal
 uniform = _default.uniform
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = habits.lacking("random", __all__)
