@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from limelight import dispatch, nest, shapes
 from limelight.errors import ControlFlowError, DTypeError, ShapeError
 from limelight.registry import get
-from limelight.spec import known
+from limelight.spec import Spec, TensorSpec, known
 from limelight.staging.branches import Traced, apart, close, require_callable, trace_branch, tracing
 from limelight.staging.callbacks import blame_beginning, called, repaired
 from limelight.staging.invariants import read_outside
@@ -57,6 +57,8 @@ class Scan(NamedTuple):
     of_xs: nest.Structure | None
     length: int | None
     reverse: bool
+    names: Sequence[str] = ()  # of the carry's leaves, where they are not parts of `carry`
+    carry_shapes: Sequence[shapes.Shape] = ()  # theirs, where they change from step to step
 
     @classmethod
     def of(cls, op: str, fn: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool) -> Scan:
@@ -108,7 +110,7 @@ class Scan(NamedTuple):
     def trace(self) -> Traced:
         """Traces the function once."""
         n, m = len(self.carry), len(self.xs)
-        specs = [known(x.shape, x.dtype) for x in self.carry]  # not what is known of the elements: these change
+        specs: list[Spec] = [*self._specs()]
         specs += [known(x.shape[1:], x.dtype) for x in self.xs]
         names = self._names() + (nest.paths(self.of_xs, "x") if self.of_xs is not None else [])
         name = getattr(self.fn, "__name__", "body")
@@ -139,17 +141,22 @@ class Scan(NamedTuple):
                 f"{self.op}: the carry has structure {self.of_carry} on entry and {structure} after one step; the "
                 "function must keep it"
             )
-        return [self._kept(*part) for part in zip(self._names(), self.carry, after, strict=True)], result[1]
+        return [self._kept(*part) for part in zip(self._names(), self._specs(), after, strict=True)], result[1]
 
     def _names(self) -> list[str]:
-        return nest.paths(self.of_carry, "carry")
+        return list(self.names) or nest.paths(self.of_carry, "carry")
 
-    def _kept(self, name: str, before: Tensor, after: Any) -> Tensor:
+    def _specs(self) -> list[TensorSpec]:
+        """Those of the carry in any step: not what is known of the elements, which change."""
+        kept = self.carry_shapes or [x.shape for x in self.carry]
+        return [known(shape, x.dtype) for shape, x in zip(kept, self.carry, strict=True)]
+
+    def _kept(self, name: str, before: TensorSpec, after: Any) -> Tensor:
         x = as_tensor(after)
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
-            advice = repaired(before.spec, x.spec, "function") or "Reshape in the function, or before the scan"
+            advice = repaired(before, x.spec, "function") or "Reshape in the function, or before the scan"
             raise ControlFlowError(
-                f"{self.op}: `{name}` is {before.spec} on entry and {x.spec} after one step; the function must keep "
+                f"{self.op}: `{name}` is {before} on entry and {x.spec} after one step; the function must keep "
                 f"dtype and shape. {advice}"
             )
         return x

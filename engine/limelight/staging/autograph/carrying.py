@@ -28,6 +28,10 @@ class _UnsettledError(Exception):
     """Whether the dtypes that Python numbers were given are right takes a closer look."""
 
 
+class _WiderError(Exception):
+    """A variable had another shape after an iteration than before it: the loop is made again, for both."""
+
+
 class _Slot(NamedTuple):
     """A part of a variable, by the path to it; `at` says which tensor of the loop it is, None for a fixed value."""
 
@@ -62,6 +66,7 @@ class Carried:
         self._outer = reachable(body, state=get_state, names=names)
         self._assigned: set[str] = set()
         self._settled = False
+        self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
         self._run: Callable[[], object] = lambda: None
         self._blanks = [
             i
@@ -88,7 +93,7 @@ class Carried:
     def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
         """What `build` makes; None where Python numbers may have been given a wrong dtype."""
         try:
-            return build(self.leaves)
+            return self._widened(build)
         except (DTypeError, _UnsettledError):
             if not self._weak():
                 raise
@@ -97,7 +102,7 @@ class Carried:
     def _built(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
         """What `build` makes once the dtypes of numbers are settled; an int that mixes no longer is named."""
         try:
-            return build(self.leaves)
+            return self._widened(build)
         except DTypeError as error:
             whole = [slot for _, slots in self._slots for slot in slots if type(slot.value) is int]
             if whole:
@@ -109,7 +114,25 @@ class Carried:
                 )
             raise
 
+    def _widened(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
+        """What `build` makes, where need be for unknown sizes: each time it is asked again, some more are unknown."""
+        while True:
+            try:
+                return build(self.leaves)
+            except _WiderError:
+                continue
+
     # Values as leaves, and back
+
+    @property
+    def paths(self) -> list[str]:
+        """What the leaves are called."""
+        return [slot.path for _, slots in self._slots for slot in slots if slot.at is not None]
+
+    @property
+    def kept_shapes(self) -> list[shapes.Shape]:
+        """The shapes of the leaves in any iteration."""
+        return [self._shapes.get(path, x.shape) for path, x in zip(self.paths, self.leaves, strict=True)]
 
     def _spread(self) -> None:
         """Takes the values apart into slots, and makes the initial tensors."""
@@ -172,6 +195,7 @@ class Carried:
             run()
             after = self._get()
         found: list[Tensor] = []
+        wide = dict(self._shapes)
         for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
             if structure is None:
                 self._assigned |= {name} if may_have_value(value) else set()
@@ -179,6 +203,8 @@ class Carried:
                 found += self._checked(name, value, structure, slots)
         if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):
             raise _UnsettledError
+        if self._shapes != wide:
+            raise _WiderError
         return found
 
     def _checked(self, name: str, value: Any, structure: Any, slots: Sequence[_Slot]) -> list[Tensor]:
@@ -211,9 +237,13 @@ class Carried:
         if x.dtype != before.dtype:
             remedy = f"begin with ll.astype({slot.path}, ll.{x.dtype.name}), or cast in the loop"
             raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
-        if not shapes.compatible(x.shape, before.shape):
-            remedy = _remedy_for_shape(before.shape, x.shape)
-            raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+        shape = self._shapes.get(slot.path, before.shape)
+        if not shapes.compatible(x.shape, shape):
+            wider = shapes.generalise(shape, x.shape)
+            if wider is None:
+                remedy = "give it one rank, before the loop and in it"
+                raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+            self._shapes[slot.path] = wider
         return [x]
 
     def _changes(self, path: str, before: str, after: str, remedy: str) -> ControlFlowError:
@@ -221,7 +251,7 @@ class Carried:
         return ControlFlowError(
             f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration"
             f"{where or source.at(source.user_line())}. A loop that a tensor decides keeps every variable's dtype and "
-            f"shape: {remedy}"
+            f"rank: {remedy}"
         )
 
     # Python numbers and missing values
@@ -282,19 +312,6 @@ def _remedy_for(part: Any) -> str:
             "Carry the parts that change as variables of their own, or make the class a dataclass"
         )
     return "only tensors and numbers can change in it; begin with a tensor"
-
-
-def _remedy_for_shape(before: shapes.Shape, after: shapes.Shape) -> str:
-    """What to write; a variable that each iteration makes larger would differ from any shape that it began with."""
-    if len(before) != len(after):
-        return "give it one rank, before the loop and in it"
-    sizes = list(zip(before, after, strict=True))
-    if all(a == b or (a is not None and b is not None and 1 < a < b) for a, b in sizes):
-        return (
-            "if each iteration makes it larger (ll.concat), no shape to begin with will do: write into a tensor of the "
-            "final size, collect the results of ll.scan, or write ll.while_loop with shape_invariants"
-        )
-    return f"begin with the shape {shapes.show(after)}, or write ll.while_loop with shape_invariants"
 
 
 def _can_be_carried(value: Any) -> bool:

@@ -12,7 +12,7 @@ from limelight import source
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.frames import in_place_of_python
 from limelight.handing import handing
-from limelight.trace import AUTOGRAPH_DOES_IT
+from limelight.mistakes import AUTOGRAPH_DOES_IT
 
 
 class Converted:

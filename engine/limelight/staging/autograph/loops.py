@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from limelight import nest
 from limelight.dispatch import apply
 from limelight.frames import in_place_of_python
 from limelight.registry import get
+from limelight.spec import known
 from limelight.staging.autograph import conditionals, iterating
 from limelight.staging.autograph.carrying import Carried
 from limelight.staging.autograph.conditionals import GetState, SetState, guarded
@@ -16,9 +18,9 @@ from limelight.staging.autograph.iterating import Steps, row_of
 from limelight.staging.autograph.joining import Words
 from limelight.staging.autograph.truth import decides, truth
 from limelight.staging.branches import tracing
-from limelight.staging.loop import while_loop
-from limelight.staging.scan import scan
-from limelight.tensor import as_tensor
+from limelight.staging.loop import Loop
+from limelight.staging.scan import Scan
+from limelight.tensor import Tensor, as_tensor
 
 _WHILE = "this `while` loop"
 _FOR = "this `for` loop"
@@ -61,7 +63,7 @@ def _while(carried: Carried, test: Callable[[], Any], body: Callable[[], None]) 
         guarded(body, _WHILE)
 
     def build(leaves: list[Any]) -> Any:
-        return while_loop(condition, lambda *inner: carried.after(inner, run), leaves)
+        return _loop(condition, lambda *inner: carried.after(inner, run), {}, carried, leaves)
 
     carried.stage(run, build)
 
@@ -78,7 +80,22 @@ def _while_rotated(carried: Carried, going: Any, test: Callable[[], Any], body: 
         after = carried.after(inner, run)
         return (*answers, *after)
 
-    carried.stage(run, lambda leaves: while_loop(lambda flag, *_: flag, step, (going, *leaves))[1:])
+    flag = {"the condition": going}
+    carried.stage(run, lambda leaves: _loop(lambda flag, *_: flag, step, flag, carried, leaves)[1:])
+
+
+def _loop(
+    condition: Callable[..., Any],
+    step: Callable[..., Any],
+    own: dict[str, Tensor],
+    carried: Carried,
+    leaves: Sequence[Tensor],
+) -> Any:
+    """`while_loop` with the loop's `own` variables, by name, before those that are `carried`."""
+    given = (*own.values(), *leaves)
+    shapes = [*[x.shape for x in own.values()], *carried.kept_shapes]
+    specs = [known(shape, x.dtype) for shape, x in zip(shapes, given, strict=True)]
+    return Loop(condition, step, nest.flatten(given)[1], specs, [*own, *carried.paths]).repeat(given)
 
 
 class _Mark:
@@ -164,7 +181,8 @@ def _scanned(carried: Carried, steps: Steps, body: Callable[[Any], None]) -> Non
 
     def build(leaves: list[Any]) -> Any:
         length = None if steps.rows is not None else steps.count
-        return scan(step, [as_tensor(0), *leaves], steps.rows, length)[0][1:]
+        scan = Scan.of("scan", step, [as_tensor(0), *leaves], steps.rows, length, False)
+        return scan._replace(names=["the count of rounds", *carried.paths], carry_shapes=[(), *carried.kept_shapes]).run()[0][1:]
 
     carried.stage(_trial(steps, body), build)
 
@@ -178,4 +196,7 @@ def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any], body: 
         after = carried.after(inner, lambda: guarded(body, _FOR, steps.value(k, row_of(steps.rows, k))))
         return (k + 1, *after)
 
-    carried.stage(_trial(steps, body), lambda leaves: while_loop(condition, step, (as_tensor(0), *leaves))[1:])
+    def build(leaves: list[Any]) -> Any:
+        return _loop(condition, step, {"the count of rounds": as_tensor(0)}, carried, leaves)[1:]
+
+    carried.stage(_trial(steps, body), build)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dispatch, shapes, source
-from limelight.errors import ControlFlowError
+from limelight import dispatch, source
 from limelight.tensor import Tensor
 
 
@@ -47,14 +46,8 @@ def raised_by_user(error: BaseException) -> source.Source | None:
 
 
 def blank(like: Tensor) -> Any:
-    """Zeros with the dtype and shape of `like`, known while tracing."""
-    if not shapes.is_static(like.shape):
-        raise ControlFlowError(
-            f"a `return` in a loop or branch that a tensor decides gives {like.spec}, whose shape is unknown while "
-            f"tracing{source.at(source.user_line())}. Assign a variable before, leave the loop with break, and return "
-            "at the end"
-        )
-    return np.zeros(like.shape, like.dtype)
+    """Zeros with the dtype and shape of `like`; sizes that are unknown while tracing are 0."""
+    return np.zeros([size or 0 for size in like.shape], like.dtype)
 
 
 def literal(array: Any) -> Any:
