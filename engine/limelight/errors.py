@@ -50,7 +50,7 @@ class ArgumentError(LimelightError, ValueError):
 
 
 class CallError(ArgumentError, TypeError):
-    """Arguments that a layer, an optimiser or `function` does not take: too many, too few, or by another name.
+    """Arguments that a layer, an optimiser, `function` or a callback does not take: too many, or by another name.
 
     See docs/errors/CallError.md.
     """
