@@ -116,7 +116,7 @@ def test_boxes_do_not_overlap_and_edges_point_down(seed):
 
 def test_bends_lead_from_the_source_to_the_target():
     layout = layered([(30, 20)] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
-    assert [len(bends) for bends in layout.bends] == [0, 0, 0, 2]
+    assert [len(bends) for bends in layout.bends] == [0, 0, 0, 4], "straight through each rank"
     heights = [y for _, y in layout.bends[3]]
     assert layout.centres[0][1] < heights[0] < heights[1] < layout.centres[3][1]
 
@@ -154,6 +154,25 @@ def test_what_is_in_a_frame_lies_inside_it(network):
     places = [(r.x, r.y, r.width, r.height) for r in drawing.boxes.values()]
     assert not [pair for pair in itertools.combinations(places, 2) if overlaps(*pair)]
     assert set(drawing.edges) == set(picture.edges)
+
+
+def test_edges_into_a_frame_go_round_the_boxes_before_their_ends(make):
+    """Ops a, b and c stand in a frame; x leads to a and b, and both c and a to an op below it."""
+    maker = make()
+    x = maker.input("x")
+    a = maker.node("tanh", x, scope="in/")
+    b = maker.node("add", a, x, scope="in/")
+    c = maker.node("exp", b, scope="in/")
+    state = GraphFold(maker.graph(maker.node("add", c, a))).state()
+    picture = visible(state, 0, opened("g0"))
+    drawing = draw(picture, {box.name: (60.0, 30.0) for box in picture.boxes})
+    for ends, points in drawing.edges.items():
+        for name, box in drawing.boxes.items():
+            inside = [p for p in points if box.x < p[0] < box.x + box.width and box.y < p[1] < box.y + box.height]
+            assert not inside, (ends, name)
+    into, out = drawing.edges["i0", "n1"], drawing.edges["n0", "n3"]
+    assert [y for _, y in into[1:3]] == [drawing.boxes["n0"].y, drawing.boxes["n0"].y + 30]
+    assert {box for box in ("n1", "n2") for x, y in out if y == drawing.boxes[box].y} == {"n1", "n2"}
 
 
 # --- the forms

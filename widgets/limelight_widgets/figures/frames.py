@@ -51,6 +51,10 @@ class _Plan:
         self._gather()
         self.inner: dict[str, list[tuple[str, str]]] = {}  # for each frame the edges between its members
         self.lifted: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self.place = {name: i for members in self.members.values() for i, name in enumerate(members)}
+        self.entered: dict[str, list[str]] = {}  # for each frame the members that edges from outside lead to
+        self.left: dict[str, list[str]] = {}
+        self.crossed: dict[tuple[str, str], tuple[list[str], list[str]]] = {}  # members that an edge leaves, enters
         for edge in picture.edges:
             self._lift(edge)
         self.layouts: dict[str, Layout] = {}
@@ -83,16 +87,24 @@ class _Plan:
         frame = source[common - 1] if common else ""
         self.lifted[edge] = (frame, source[common], target[common])
         self.inner.setdefault(frame, []).append((source[common], target[common]))
+        forward = self.place[source[common]] < self.place[target[common]]
+        self.crossed[edge] = (source[:common:-1], target[common + 1 :]) if forward else ([], [])
+        for found, names in zip((self.left, self.entered), self.crossed[edge], strict=True):
+            for name in names:
+                found.setdefault(self.parent[name], []).append(name)
 
     def lay_out(self) -> None:
         """From the innermost frames out, so that a frame's size is known when what is around it is laid out."""
         by_depth = sorted((f.name for f in self.picture.frames), key=lambda name: -len(self._around(name)))
         for frame in [*by_depth, ""]:
-            members = self.members[frame]
-            number = {name: i for i, name in enumerate(members)}
             between = list(dict.fromkeys(self.inner.get(frame, [])))
             self.inner[frame] = between
-            layout = layered([self.sizes[name] for name in members], [(number[a], number[b]) for a, b in between])
+            layout = layered(
+                [self.sizes[name] for name in self.members[frame]],
+                [(self.place[a], self.place[b]) for a, b in between],
+                sorted({self.place[name] for name in self.entered.get(frame, ())}),
+                sorted({self.place[name] for name in self.left.get(frame, ())}),
+            )
             self.layouts[frame] = layout
             if frame:
                 width = max(layout.width, CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
@@ -119,8 +131,21 @@ class _Plan:
             for (a, b), path in zip(self.inner[frame], layout.bends, strict=True):
                 bends[frame, a, b] = [(left + x, top + y) for x, y in path]
         for edge, lifted in self.lifted.items():
-            done.edges[edge] = _ends(done.boxes[edge[0]], bends[lifted], done.boxes[edge[1]])
+            outward, inward = self.crossed[edge]
+            way = [
+                *(point for name in outward for point in self._way(name, corners, leaving=True)),
+                *bends[lifted],
+                *(point for name in inward for point in self._way(name, corners, leaving=False)),
+            ]
+            done.edges[edge] = _ends(done.boxes[edge[0]], way, done.boxes[edge[1]])
         return done
+
+    def _way(self, name: str, corners: Mapping[str, Point], *, leaving: bool) -> list[Point]:
+        """The way past the other members of its frame, to or from one of them."""
+        frame = self.parent[name]
+        left, top = corners[frame]
+        ways = self.layouts[frame].leaving if leaving else self.layouts[frame].entering
+        return [(left + x, top + y) for x, y in ways.get(self.place[name], ())]
 
     def _indent(self, frame: str) -> float:
         """A frame with a long title is wider than what is in it, which then stands in the middle."""

@@ -8,7 +8,7 @@ Equal input gives equal output. `js/src/graph/layers.js` does the same for the l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 GAP = 16.0  # between neighbours of a rank
 RANK_GAP = 34.0
@@ -21,23 +21,34 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Centres of the boxes, bends of the edges from source to target, and the size of the whole."""
+    """Centres of the boxes, bends of the edges from source to target, and the size of the whole.
+
+    `entering` and `leaving` are the ways past other boxes, from the top to a box and from a box to the bottom.
+    """
 
     centres: list[Point]
     bends: list[list[Point]]
     width: float
     height: float
+    entering: dict[int, list[Point]] = field(default_factory=dict)
+    leaving: dict[int, list[Point]] = field(default_factory=dict)
 
 
-def layered(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Layout:
+def layered(
+    sizes: Sequence[Point],
+    edges: Sequence[tuple[int, int]],
+    entering: Sequence[int] = (),
+    leaving: Sequence[int] = (),
+) -> Layout:
     """Places boxes of the given (width, height); an edge (a, b) points down wherever that is possible.
 
-    Edges are followed in the order of the boxes: one that points backwards is drawn from below to above.
+    Boxes that are `entering` are reached from outside by way of the top, those `leaving` lead out below. Edges are
+    followed in the order of the boxes: one that points backwards is drawn from below to above.
     """
     if not sizes:
         return Layout([], [], 0.0, 0.0)
     ranks = _ranks(len(sizes), edges)
-    drawing = _Drawing(sizes, edges, ranks)
+    drawing = _Drawing(sizes, edges, ranks, entering, leaving)
     drawing.order()
     drawing.place()
     return drawing.layout()
@@ -61,7 +72,14 @@ def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 class _Drawing:
     """Boxes and bends, both called cells here, in their ranks."""
 
-    def __init__(self, sizes: Sequence[Point], edges: Sequence[tuple[int, int]], ranks: list[int]) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[Point],
+        edges: Sequence[tuple[int, int]],
+        ranks: list[int],
+        entering: Sequence[int] = (),
+        leaving: Sequence[int] = (),
+    ) -> None:
         self.sizes = list(sizes)
         self.edges = edges
         self.boxes = len(sizes)
@@ -69,11 +87,13 @@ class _Drawing:
         self.above: list[list[int]] = [[] for _ in sizes]
         self.below: list[list[int]] = [[] for _ in sizes]
         self.paths = self._split()
+        self.entering, self.leaving = self._ways(entering, leaving, max(self.rank))
         self.rows: list[list[int]] = [[] for _ in range(max(self.rank) + 1)]
         for cell, rank in enumerate(self.rank):
             self.rows[rank].append(cell)
         self.x = [0.0] * len(self.rank)
         self.y = [0.0] * len(self.rank)
+        self.heights = [max([self.sizes[cell][1] for cell in row], default=0.0) for row in self.rows]
 
     def _split(self) -> list[list[int]]:
         """Gives every edge one bend in each rank that it crosses; returns the bends, from source to target."""
@@ -84,18 +104,41 @@ class _Drawing:
             path, last = [], high
             crossed = range(self.rank[high] + 1, self.rank[low]) if bends <= MOST_BENDS else range(0)
             for rank in crossed:
-                cell = len(self.rank)
-                self.rank.append(rank)
-                self.sizes.append((BEND_WIDTH, 0.0))
-                self.above.append([])
-                self.below.append([])
-                self._join(last, cell)
-                path.append(cell)
-                last = cell
+                path.append(self._bend(rank, last))
+                last = path[-1]
             if high != low:
                 self._join(last, low)
             paths.append(path if high == a else path[::-1])
         return paths
+
+    def _ways(
+        self, entering: Sequence[int], leaving: Sequence[int], bottom: int
+    ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """Bends from the topmost rank to each box that is entered, and from each that is left to the lowest."""
+        bends = sum(self.rank[box] for box in entering) + sum(bottom - self.rank[box] for box in leaving)
+        if bends > MOST_BENDS:
+            return {}, {}
+        down: dict[int, list[int]] = {box: [] for box in entering}
+        for box, path in down.items():
+            for rank in range(self.rank[box]):
+                path.append(self._bend(rank, path[-1] if path else None))
+            if path:
+                self._join(path[-1], box)
+        out: dict[int, list[int]] = {box: [] for box in leaving}
+        for box, path in out.items():
+            for rank in range(self.rank[box] + 1, bottom + 1):
+                path.append(self._bend(rank, path[-1] if path else box))
+        return down, out
+
+    def _bend(self, rank: int, above: int | None) -> int:
+        cell = len(self.rank)
+        self.rank.append(rank)
+        self.sizes.append((BEND_WIDTH, 0.0))
+        self.above.append([])
+        self.below.append([])
+        if above is not None:
+            self._join(above, cell)
+        return cell
 
     def _join(self, upper: int, lower: int) -> None:
         self.below[upper].append(lower)
@@ -118,8 +161,7 @@ class _Drawing:
 
     def place(self) -> None:
         top = 0.0
-        for row in self.rows:
-            height = max(self.sizes[cell][1] for cell in row) if row else 0.0
+        for row, height in zip(self.rows, self.heights, strict=True):
             for cell in row:
                 self.y[cell] = top + height / 2
             top += height + RANK_GAP
@@ -155,8 +197,20 @@ class _Drawing:
         right = max(x + size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
         bottom = max(y + size[1] / 2 for y, size in zip(self.y, self.sizes, strict=True))
         points = [(x - left, y) for x, y in zip(self.x, self.y, strict=True)]
-        bends = [[points[cell] for cell in path] for path in self.paths]
-        return Layout(points[: self.boxes], bends, right - left, bottom)
+        bends = [
+            self._along(path, points, up=self.rank[a] > self.rank[b])
+            for path, (a, b) in zip(self.paths, self.edges, strict=True)
+        ]
+        ways = [{box: self._along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)]
+        return Layout(points[: self.boxes], bends, right - left, bottom, *ways)
+
+    def _along(self, path: Sequence[int], points: Sequence[Point], *, up: bool = False) -> list[Point]:
+        """The points of a path: straight through each rank that it crosses, so that it passes beside tall boxes."""
+        found = []
+        for cell in path:
+            (x, y), half = points[cell], self.heights[self.rank[cell]] / 2
+            found += [(x, y + half), (x, y - half)] if up else [(x, y - half), (x, y + half)]
+        return found
 
 
 def _mean(values: Sequence[float], cells: Sequence[int], otherwise: float) -> float:

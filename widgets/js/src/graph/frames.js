@@ -38,6 +38,12 @@ class Plan {
     this.inner = new Map();
     /** @type {Map<string, [string, string]>} for each edge its frame, and its key there */
     this.lifted = new Map();
+    /** @type {Map<string, number>} the place of each member in its frame */
+    this.place = new Map([...this.members.values()].flatMap((names) => names.map((name, i) => /** @type {[string, number]} */ ([name, i]))));
+    /** @type {Map<string, Set<number>>[]} for each frame the members that edges lead out of, and into */
+    this.ways = [new Map(), new Map()];
+    /** @type {Map<string, string[][]>} for each edge the members that it leaves, and those that it enters */
+    this.crossed = new Map();
     for (const [key, { source, target }] of picture.edges) this.lift(key, source, target);
     /** @type {Map<string, import("./layers.js").Layout>} */
     this.layouts = new Map();
@@ -73,6 +79,15 @@ class Plan {
     const between = this.inner.get(frame) ?? new Map();
     this.inner.set(frame, between.set(`${a[common]}>${b[common]}`, [a[common], b[common]]));
     this.lifted.set(key, [frame, `${a[common]}>${b[common]}`]);
+    const forward = (this.place.get(a[common]) ?? 0) < (this.place.get(b[common]) ?? 0);
+    const crossed = forward ? [a.slice(common + 1).reverse(), b.slice(common + 1)] : [[], []];
+    this.crossed.set(key, crossed);
+    crossed.forEach((names, way) => {
+      for (const name of names) {
+        const around = this.parent.get(name) ?? "";
+        this.ways[way].set(around, (this.ways[way].get(around) ?? new Set()).add(this.place.get(name) ?? 0));
+      }
+    });
   }
 
   layOut() {
@@ -80,12 +95,12 @@ class Plan {
     byDepth.sort((a, b) => this.around(b).length - this.around(a).length);
     for (const frame of [...byDepth, ""]) {
       const members = this.members.get(frame) ?? [];
-      const place = new Map(members.map((name, i) => [name, i]));
       const sizes = members.map((name) => /** @type {Point} */ (this.sizes.get(name)));
       const edges = [...(this.inner.get(frame)?.values() ?? [])].map(
-        ([a, b]) => /** @type {Point} */ ([place.get(a), place.get(b)]),
+        ([a, b]) => /** @type {Point} */ ([this.place.get(a), this.place.get(b)]),
       );
-      const layout = layered(sizes, edges);
+      const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
+      const layout = layered(sizes, edges, entering, leaving);
       this.layouts.set(frame, layout);
       if (frame) {
         const width = Math.max(layout.width, CHARACTER * ((this.label.get(frame) ?? "").length + 2)) + 2 * PADDING;
@@ -101,10 +116,13 @@ class Plan {
     const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width: root.width, height: root.height };
     /** @type {Map<string, Point[]>} */
     const bends = new Map();
+    /** @type {Map<string, Point>} */
+    const corners = new Map();
     /** @type {[string, number, number][]} */
     const waiting = [["", 0, 0]];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [frame, left, top] = next;
+      corners.set(frame, [left, top]);
       const layout = /** @type {import("./layers.js").Layout} */ (this.layouts.get(frame));
       (this.members.get(frame) ?? []).forEach((name, i) => {
         const [width, height] = this.sizes.get(name) ?? [0, 0];
@@ -120,9 +138,27 @@ class Plan {
     }
     for (const [key, { source, target }] of this.picture.edges) {
       const [from, to] = [done.boxes.get(source), done.boxes.get(target)];
-      if (from && to) done.edges.set(key, curve(ends(from, bends.get(this.lifted.get(key)?.join("|") ?? "") ?? [], to)));
+      if (!from || !to) continue;
+      const [outward, inward] = this.crossed.get(key) ?? [[], []];
+      const way = [
+        ...outward.flatMap((name) => this.way(name, corners, "leaving")),
+        ...(bends.get(this.lifted.get(key)?.join("|") ?? "") ?? []),
+        ...inward.flatMap((name) => this.way(name, corners, "entering")),
+      ];
+      done.edges.set(key, curve(ends(from, way, to)));
     }
     return done;
+  }
+
+  /**
+   * The way past the other members of its frame, to or from one of them.
+   * @param {string} name @param {Map<string, Point>} corners @param {"entering" | "leaving"} direction @returns {Point[]}
+   */
+  way(name, corners, direction) {
+    const frame = this.parent.get(name) ?? "";
+    const [left, top] = corners.get(frame) ?? [0, 0];
+    const points = this.layouts.get(frame)?.[direction].get(this.place.get(name) ?? 0) ?? [];
+    return points.map(([x, y]) => [left + x, top + y]);
   }
 }
 

@@ -11,12 +11,17 @@ const SWEEPS = 8;
  * @typedef {[number, number]} Point
  * @typedef {object} Layout
  * @property {Point[]} centres @property {Point[][]} bends for each edge @property {number} width @property {number} height
+ * @property {Map<number, Point[]>} entering the way from the top to a box @property {Map<number, Point[]>} leaving
  */
 
-/** @param {Point[]} sizes width and height of each box @param {[number, number][]} edges @returns {Layout} */
-export function layered(sizes, edges) {
-  if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0 };
-  const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges));
+/**
+ * @param {Point[]} sizes width and height of each box @param {[number, number][]} edges
+ * @param {number[]} [entering] boxes that are reached from outside @param {number[]} [leaving] those that lead out
+ * @returns {Layout}
+ */
+export function layered(sizes, edges, entering = [], leaving = []) {
+  if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0, entering: new Map(), leaving: new Map() };
+  const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges), entering, leaving);
   drawing.order();
   drawing.place();
   return drawing.layout();
@@ -42,8 +47,8 @@ function ranksOf(count, edges) {
 }
 
 class Drawing {
-  /** @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} ranks */
-  constructor(sizes, edges, ranks) {
+  /** @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} ranks @param {number[]} entering @param {number[]} leaving */
+  constructor(sizes, edges, ranks, entering, leaving) {
     this.sizes = [...sizes];
     this.edges = edges;
     this.boxes = sizes.length;
@@ -53,6 +58,11 @@ class Drawing {
     /** @type {number[][]} */
     this.below = sizes.map(() => []);
     this.paths = this.split();
+    /** @type {Map<number, number[]>} */
+    this.entering = new Map();
+    /** @type {Map<number, number[]>} */
+    this.leaving = new Map();
+    this.ways(entering, leaving, this.rank.reduce((most, rank) => Math.max(most, rank), 0));
     /** @type {number[][]} */
     this.rows = Array.from({ length: this.rank.reduce((most, rank) => Math.max(most, rank), 0) + 1 }, () => []);
     this.rank.forEach((rank, cell) => this.rows[rank].push(cell));
@@ -60,6 +70,7 @@ class Drawing {
     this.x = new Array(this.rank.length).fill(0);
     /** @type {number[]} */
     this.y = new Array(this.rank.length).fill(0);
+    this.heights = this.rows.map((row) => row.reduce((most, cell) => Math.max(most, this.sizes[cell][1]), 0));
   }
 
   split() {
@@ -69,17 +80,42 @@ class Drawing {
       const path = [];
       let last = high;
       for (let rank = this.rank[high] + 1; bends <= MOST_BENDS && rank < this.rank[low]; rank++) {
-        const cell = this.rank.push(rank) - 1;
-        this.sizes.push([BEND_WIDTH, 0]);
-        this.above.push([]);
-        this.below.push([]);
-        this.join(last, cell);
-        path.push(cell);
-        last = cell;
+        last = this.bend(rank, last);
+        path.push(last);
       }
       if (high !== low) this.join(last, low);
       return high === a ? path : path.reverse();
     });
+  }
+
+  /** @param {number[]} entering @param {number[]} leaving @param {number} bottom */
+  ways(entering, leaving, bottom) {
+    const sum = (/** @type {number[]} */ boxes, /** @type {(rank: number) => number} */ way) => boxes.reduce((all, box) => all + way(this.rank[box]), 0);
+    if (sum(entering, (rank) => rank) + sum(leaving, (rank) => bottom - rank) > MOST_BENDS) return;
+    for (const box of entering) {
+      /** @type {number[]} */
+      const path = [];
+      for (let rank = 0; rank < this.rank[box]; rank++) path.push(this.bend(rank, path.at(-1)));
+      const last = path.at(-1);
+      if (last !== undefined) this.join(last, box);
+      this.entering.set(box, path);
+    }
+    for (const box of leaving) {
+      /** @type {number[]} */
+      const path = [];
+      for (let rank = this.rank[box] + 1; rank <= bottom; rank++) path.push(this.bend(rank, path.at(-1) ?? box));
+      this.leaving.set(box, path);
+    }
+  }
+
+  /** @param {number} rank @param {number} [above] */
+  bend(rank, above) {
+    const cell = this.rank.push(rank) - 1;
+    this.sizes.push([BEND_WIDTH, 0]);
+    this.above.push([]);
+    this.below.push([]);
+    if (above !== undefined) this.join(above, cell);
+    return cell;
   }
 
   /** @param {number} upper @param {number} lower */
@@ -105,8 +141,8 @@ class Drawing {
 
   place() {
     let top = 0;
-    for (const row of this.rows) {
-      const height = row.reduce((most, cell) => Math.max(most, this.sizes[cell][1]), 0);
+    for (const [rank, row] of this.rows.entries()) {
+      const height = this.heights[rank];
       for (const cell of row) this.y[cell] = top + height / 2;
       top += height + RANK_GAP;
       this.setRow(row, row.map(() => 0));
@@ -155,8 +191,23 @@ class Drawing {
     });
     /** @type {Point[]} */
     const points = this.x.map((x, cell) => [x - left, this.y[cell]]);
-    const bends = this.paths.map((path) => path.map((cell) => points[cell]));
-    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom };
+    const bends = this.paths.map((path, i) => this.along(path, points, this.rank[this.edges[i][0]] > this.rank[this.edges[i][1]]));
+    const [entering, leaving] = [this.entering, this.leaving].map(
+      (ways) => new Map([...ways].map(([box, path]) => [box, this.along(path, points)])),
+    );
+    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom, entering, leaving };
+  }
+
+  /**
+   * Straight through each rank that a path crosses, so that it passes beside tall boxes.
+   * @param {number[]} path @param {Point[]} points @param {boolean} [up] @returns {Point[]}
+   */
+  along(path, points, up = false) {
+    return path.flatMap((cell) => {
+      const [x, y] = points[cell];
+      const half = this.heights[this.rank[cell]] / 2;
+      return /** @type {Point[]} */ (up ? [[x, y + half], [x, y - half]] : [[x, y - half], [x, y + half]]);
+    });
   }
 }
 
