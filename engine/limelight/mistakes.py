@@ -73,3 +73,21 @@ def _called(frame: FrameType, instruction: int) -> Any:
     for name in names:  # of other objects the class is asked: an attribute of theirs may do anything
         value = inspect.getattr_static(value if isinstance(value, ModuleType) else type(value), name, None)
     return value if inspect.isfunction(value) else None
+
+
+AUTOGRAPH_DOES_IT: Final = ", or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source"
+_BRANCHES: Final = (
+    "For a choice by value write ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop "
+    f"ll.while_loop(cond, body, loop_vars){AUTOGRAPH_DOES_IT}"
+)
+_CONVERSIONS: Final = (".numpy()", ".item()", "float()", "complex()")
+_PYTHON: Final = "; for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
+_ARGUMENT: Final = "; or take the value as a plain Python argument, which is known while tracing"
+
+
+def without_value(asked: str) -> str:
+    """What to write instead of asking a symbolic tensor for its value: control flow for what steers Python."""
+    if asked.startswith(("bool()", "int()", "use as")):
+        return _BRANCHES + _PYTHON + _ARGUMENT
+    way = f"Leave out `{asked}`" if asked in _CONVERSIONS else "Compute with ll"
+    return f"{way}: limelight's ops take the tensor as it is{_PYTHON}{_ARGUMENT}"

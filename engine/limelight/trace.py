@@ -114,13 +114,11 @@ class SymbolicTensor(Tensor):
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
-AUTOGRAPH_DOES_IT: Final = "or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source; "
-
-
 def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on."""
-    made = source.at(x.line if x._value.node or x._tracer.finished else None)
     here = source.at(source.user_line())
+    made = source.at(x.line if x._value.node or x._tracer.finished else None)
+    made = made if made != here or x._tracer.finished else ""
     if x._tracer.finished:
         holder = keeping.first_holder(x)
         held = "" if holder is None else f" It is kept as {holder}."
@@ -138,10 +136,7 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.words} runs, not while it is traced. For a choice by value write "
-        "ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop ll.while_loop(cond, body, loop_vars), "
-        f"{AUTOGRAPH_DOES_IT}for arbitrary Python on real values ll.py_func(fn, inputs, output_specs); or take the "
-        "value as a plain Python argument, which is known while tracing"
+        f"{x._tracer.words} runs, not while it is traced. {mistakes.without_value(asked)}"
     )
 
 

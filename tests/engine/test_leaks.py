@@ -216,3 +216,14 @@ def test_another_thread_cannot_use_a_tensor_of_a_trace(clean: Clean) -> None:
         f(one)
     assert isinstance(found[0], SymbolicValueError)
     assert "the argument `a`, f32[] belongs to the trace of 'f'" in str(found[0])
+
+
+def test_what_asks_for_numbers_is_not_told_of_branches() -> None:
+    @ll.function
+    def f(a: Any) -> Any:
+        return a * float(a.sum())
+
+    with pytest.raises(SymbolicValueError, match="Leave out `float\\(\\)`: limelight's ops take the tensor") as caught:
+        f(one)
+    assert "ll.cond" not in str(caught.value)
+    assert str(caught.value).count(".sum())") == 1, "one line is quoted once"
