@@ -13,7 +13,7 @@ from limelight.source import Source
 from limelight_widgets.figures.boxes import words
 from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import GraphFold
-from limelight_widgets.folds.describe import attribute_text
+from limelight_widgets.folds.describe import Describer, attribute_text
 from limelight_widgets.folds.groups import MOST_CHILDREN, Hierarchy
 from limelight_widgets.folds.sources import as_written
 
@@ -340,3 +340,16 @@ def test_a_cell_is_one_source_whatever_file_its_lines_are_from(make, monkeypatch
 )
 def test_code_is_shown_as_its_author_wrote_it(made, written):
     assert as_written(made) == written
+
+
+def test_what_a_branch_closes_over_has_the_name_that_it_has_outside(make, fake_function):
+    branch = make("true_fn")
+    first, second = (branch.input(f"capture{k}", captured=True) for k in range(2))
+    inner = branch.graph(branch.node("add", first, second))
+    outer = make("f")
+    w, y = outer.input("w", captured=True), outer.node("tanh", outer.input("x"))
+    value = outer.node("read_variable", w)
+    result = outer.node("cond", outer.input("p"), value, y, functions=(fake_function("true_fn", inner),))
+    describer = Describer()
+    describer.graph(outer.graph(result, y), ["z", "y"])
+    assert [given["name"] for given in describer.state()["graphs"][1]["inputs"]] == ["w", "y"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ ATTRIBUTE_WIDTH = 160
 NAME_WIDTH = 200
 INLINE_WIDTH = 14  # characters up to which a constant is written on the nodes that read it
 LOOKED_AT = 100_000  # elements of a literal up to which it is worth a look whether all are equal
+_UNNAMED = re.compile(r"capture\d+|invariant\d+")  # inputs of functions that close over a tensor
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generic)
 _KIND_OF_EFFECT = {"read": "variable", "write": "variable", "random": "random", "io": "effect"}
 
@@ -50,6 +52,8 @@ class Describer:
             self._describe(*self._waiting.pop())
         if output_names and len(output_names) == len(graph.outputs):
             self._graphs[index]["output_names"] = [shortened(name, NAME_WIDTH) for name in output_names]
+        for described in self._graphs[index:]:  # what calls comes before what it calls
+            _name_captures(described, self._graphs)
         return index
 
     def state(self) -> State:
@@ -224,6 +228,23 @@ def _inputs(graph: Any) -> list[State]:
         | ({"captured": True} if k >= first_capture else {})
         for k, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True))
     ]
+
+
+def _name_captures(graph: State, graphs: Sequence[State]) -> None:
+    """Gives captures of the functions that a graph calls the names that their values have in the graph."""
+    names = dict(zip(graph["outputs"], graph.get("output_names", ()), strict=False))
+    names |= {k: given["name"] for k, given in enumerate(graph["inputs"]) if not _UNNAMED.fullmatch(given["name"])}
+    number = len(graph["inputs"])
+    for node in graph["nodes"]:
+        given = node.get("in", ())
+        if node["op"] == "read_variable" and given[0] in names:
+            names.setdefault(number, names[given[0]])
+        for callee, _ in node.get("calls", ()):
+            inputs = graphs[callee]["inputs"]
+            for inner, value in zip(reversed(inputs), reversed(given), strict=False):  # captures come last
+                if _UNNAMED.fullmatch(inner["name"]) and value in names:
+                    inner["name"] = names[value]
+        number += len(node.get("out", ()))
 
 
 def _number_text(number: Any) -> str:
