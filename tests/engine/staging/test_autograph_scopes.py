@@ -1,8 +1,9 @@
 """autograph=True: names that functions share, objects that outlive a block, and what comprehensions go over."""
 
-# ruff: noqa: B007, B023, B905, C416, E731, PLC3002, PLW0108  # the statements are what is tested
+# ruff: noqa: B007, B023, B905, C416, E731, PLC3002, PLW0108, SIM108  # the statements are what is tested
 
 import functools
+import random
 
 import numpy as np
 import pytest
@@ -257,10 +258,67 @@ def picks(x):
     return [v for v in ll.stack([x, -x]) if v > 0]
 
 
+ITEMS = iter(range(9))
+GENERATOR = np.random.default_rng(0)
+
+
+def itself_a_global(x):
+    global COUNT
+    if x > 0:
+        COUNT = 1
+    else:
+        COUNT = 2
+    return x
+
+
+def takes_an_item(x):
+    for _ in range(ll.astype(x, ll.int32)):
+        x = x + next(ITEMS)
+    return x
+
+
+def goes_over_an_iterator(x):
+    if x > 0:
+        for i in ITEMS:
+            x = x + i
+    return x
+
+
+def draws(x):
+    if x > 0:
+        x = x + random.random()
+    return x
+
+
+def draws_uniformly(x):
+    while x < 3:
+        x = x + random.uniform(0, 1)
+    return x
+
+
+def draws_from_numpy(x):
+    while x < 3:
+        x = x + np.random.rand()
+    return x
+
+
+def draws_by_a_generator(x):
+    while x < 3:
+        x = x + GENERATOR.normal()
+    return x
+
+
 REFUSED = {
+    itself_a_global: r"`COUNT`, a global variable, is assigned in this `if` \(.*COUNT = 1\)",
+    takes_an_item: r"next\(\) takes items of a range_iterator in this `for` loop",
+    goes_over_an_iterator: r"a `for` takes items of a range_iterator in this `if` .*rows\[i\]",
+    draws: r"random\(\) draws a random number in this `if` .*ll.random.normal",
+    draws_uniformly: r"uniform\(\) draws a random number in this `while` loop",
+    draws_from_numpy: r"rand\(\) draws a random number",
+    draws_by_a_generator: r"normal\(\) draws a random number",
     by_a_helper: r"\.append\(\) changes a list in `\.\.\. if x > 0 else \.\.\.` \(.*LOG.append\(x\)\)",
     on_the_right_of_and: r"\.append\(\) changes a list in `and`",
-    by_a_helper_with_a_global: r"`COUNT`, a global variable, is assigned by `counts` \(.*COUNT = x \* 2\), which this",
+    by_a_helper_with_a_global: r"`COUNT`, a global variable, is assigned in this `if` \(.*COUNT = x \* 2\)",
     by_a_function_made_elsewhere: r"`n`, a nonlocal variable, is assigned by `count` .*Return the value from `count`",
     by_a_method: r"`self.last` is assigned in this `if` \(.*self.last = x\)",
     by_setattr: r"setattr\(\) changes a Keeper in this `if`",
@@ -277,6 +335,36 @@ def test_changes_that_outlive_a_block_are_refused_before_they_happen(f):
         staged(f)(ll.constant(2.0))
     assert "test_autograph_scopes.py line" in str(caught.value)
     assert (LOG, COUNT, KEEPER.last, STATE["last"]) == ([], 1.0, None, 1.0)
+
+
+def test_what_a_block_makes_for_itself_may_be_used_up():
+    def f(x):
+        if x > 0:
+            items, generator = iter((1.0, 2.0)), np.random.default_rng(0)
+            x = x + next(items) + 0 * generator.normal()
+            for item in items:
+                x = x + item
+        return x
+
+    assert staged(f)(ll.constant(2.0)).item() == 5.0
+
+
+def test_classes_defined_within_call_what_they_derive_from():
+    @staged
+    def f(x):
+        class First:
+            def of(self, y):
+                return y + 1
+
+        class Second(First):
+            def of(this, y):  # noqa: N805
+                if y > 0:
+                    y = super().of(y)
+                return y * 2
+
+        return Second().of(x)
+
+    assert f(ll.constant(1.0)).item() == 4.0
 
 
 def test_the_same_is_python_where_python_decides():

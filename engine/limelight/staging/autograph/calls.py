@@ -45,9 +45,9 @@ _AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompu
 def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any) -> Any:
     """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
     kind = type(function)
+    if here.blocks and (kind is BuiltinFunctionType or kind is MethodType):
+        mutation.calls(function, args)
     if kind is BuiltinFunctionType or kind is type:
-        if here.blocks and kind is BuiltinFunctionType:
-            mutation.calls(function, args)
         overload = _OVERLOADS.get(function)
         if function in _HIGHER:
             args = tuple(map(_argument, args))

@@ -101,7 +101,8 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     whole.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
     written = compiling.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
     used = {part.id: None for part in ast.walk(whole) if isinstance(part, ast.Name)}
-    statement = rewrite(prepare(whole, filename, None), "cell", used, filename, first=1)  # as a module's code
+    ready = prepare(whole, filename, None, is_cell=True)
+    statement = rewrite(ready, "cell", used, filename, first=1)  # as a module's code
     like = compile("", filename, "exec", dont_inherit=True)
     factory = compiling.assemble(statement, "cell", like, written)
 

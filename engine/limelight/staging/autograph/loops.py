@@ -16,6 +16,7 @@ from limelight.staging.autograph.conditionals import GetState, SetState, guarded
 from limelight.staging.autograph.context import refuse_in_try
 from limelight.staging.autograph.iterating import Steps, row_of
 from limelight.staging.autograph.joining import Words
+from limelight.staging.autograph.mutation import goes_over
 from limelight.staging.autograph.truth import decides, truth
 from limelight.staging.branches import tracing
 from limelight.staging.loop import Loop
@@ -140,6 +141,7 @@ def _unrolled(
     state: tuple[GetState, SetState],
     names: Sequence[str],
 ) -> None:
+    goes_over(iterated)
     for target in iterated:
         going = True if extra_test is None else extra_test()
         if decides(going):  # each further round happens only if no tensor has ended the loop
@@ -182,7 +184,9 @@ def _scanned(carried: Carried, steps: Steps, body: Callable[[Any], None]) -> Non
     def build(leaves: list[Any]) -> Any:
         length = None if steps.rows is not None else steps.count
         scan = Scan.of("scan", step, [as_tensor(0), *leaves], steps.rows, length, False)
-        return scan._replace(names=["the count of rounds", *carried.paths], carry_shapes=[(), *carried.kept_shapes]).run()[0][1:]
+        return scan._replace(
+            names=["the count of rounds", *carried.paths], carry_shapes=[(), *carried.kept_shapes]
+        ).run()[0][1:]
 
     carried.stage(_trial(steps, body), build)
 

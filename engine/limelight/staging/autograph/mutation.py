@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+import random
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from limelight import source
 from limelight.errors import ControlFlowError
-from limelight.staging.autograph.context import here
+from limelight.staging.autograph.context import Block, here
 from limelight.tensor import Tensor
 
 _CONTAINERS: Final = (list, dict, set, bytearray, np.ndarray)
@@ -17,6 +19,9 @@ _METHODS: Final = frozenset({"append", "extend", "insert", "pop", "popitem", "re
     *("update", "setdefault", "sort", "reverse", "fill", "put"),
     *("difference_update", "intersection_update", "symmetric_difference_update"),
 }
+_GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
+_EVERYBODYS: Final = tuple(getattr(draw, "__self__", None) for draw in (random.random, np.random.rand))
+"""The generators behind the functions of modules."""
 _SETTERS: Final = (setattr, delattr, operator.setitem, operator.delitem)
 
 
@@ -30,17 +35,50 @@ def writes(target: Any, said: str, in_place: bool = False) -> Any:
     return target
 
 
+def rebinds(name: str) -> None:
+    """The global variable `name` is assigned next."""
+    if here.blocks:
+        raise ControlFlowError(
+            f"`{name}`, a global variable, is assigned in {here.blocks[-1].what}{source.at(source.user_line())}. "
+            "Whoever reads it afterwards would get the trace's symbolic tensor, or what it was traced with. Assign a "
+            "local variable there and return it; keep state in a ll.Variable (.assign)"
+        )
+
+
 def calls(method: Any, args: tuple[Any, ...]) -> None:
-    """A built-in function or method is called next."""
+    """A built-in function, or a method, is called next."""
     owner = getattr(method, "__self__", None)
+    if isinstance(owner, _GENERATORS) and (_older(owner) or owner in _EVERYBODYS):
+        raise ControlFlowError(
+            f"{method.__name__}() draws a random number in {here.blocks[-1].what}{source.at(source.user_line())}. That "
+            "would happen once, while tracing, so that each iteration and each call would get the same one. Write "
+            "ll.random.normal, ll.random.uniform and their like, or draw before the staged function and pass the values"
+        )
+    if method is next and args:
+        goes_over(args[0], "next() takes")
     if isinstance(owner, _CONTAINERS) and getattr(method, "__name__", "") in _METHODS:
         _refuse(owner, f".{method.__name__}() changes a {type(owner).__name__}")
     elif method in _SETTERS and args:
         _refuse(args[0], f"{method.__name__}() changes a {type(args[0]).__name__}")
 
 
+def goes_over(iterated: Any, what: str = "a `for` takes") -> None:
+    """Python takes items of `iterated` next, which an iterator does not give again."""
+    if here.blocks and isinstance(iterated, Iterator) and (block := _older(iterated)) is not None:
+        raise ControlFlowError(
+            f"{what} items of a {type(iterated).__name__} in {block.what}{source.at(source.user_line())}. That would "
+            "happen once, while tracing, whatever the tensor says. Make what it goes over a tensor, with ll.stack or "
+            "ll.constant, and take rows by their number, rows[i]; or take the items before"
+        )
+
+
+def _older(target: Any) -> Block | None:
+    """The innermost block being staged that `target` was there before."""
+    return next((x for x in reversed(here.blocks) if id(target) in x.outer.objects), None)
+
+
 def _refuse(target: Any, what: str) -> None:
-    block = next((x for x in reversed(here.blocks) if id(target) in x.outer.objects), None)
+    block = _older(target)
     if block is not None:
         raise ControlFlowError(
             f"{what} in {block.what}{source.at(source.user_line())}. That would happen once, while tracing, whatever "

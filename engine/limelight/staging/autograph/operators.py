@@ -11,7 +11,7 @@ from limelight.staging.autograph.compiling import MARK, provide
 from limelight.staging.autograph.conditionals import assert_stmt, if_exp, if_stmt
 from limelight.staging.autograph.context import FunctionScope, trying, with_function_scope
 from limelight.staging.autograph.loops import for_stmt, while_stmt
-from limelight.staging.autograph.mutation import writes
+from limelight.staging.autograph.mutation import rebinds, writes
 from limelight.staging.autograph.truth import and_, compare, kept, not_, or_
 from limelight.staging.autograph.undefined import Undefined, UndefinedReturnValue, ld, ldu
 
@@ -34,6 +34,7 @@ __all__ = [
     "ldu",
     "not_",
     "or_",
+    "rebinds",
     "trying",
     "while_stmt",
     "with_function_scope",

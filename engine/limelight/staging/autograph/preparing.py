@@ -27,14 +27,15 @@ _RUN: Final = ("eval", "exec")
 _DECIDES: Final = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Assert)
 
 
-def prepare(node: Definition, file: str, owner: str | None) -> Definition:
+def prepare(node: Definition, file: str, owner: str | None, is_cell: bool = False) -> Definition:
     """`node`, changed in place; `owner` is the name of the class that it is a method of.
 
+    The names of a cell are global, and its state nonetheless.
     Raises UnconvertibleError for what cannot be rewritten.
     """
     _refuse(node, file)
     first = node.args.posonlyargs + node.args.args
-    prepared: Definition = _Preparing(owner, first[0].arg if first else None).visit(node)
+    prepared: Definition = _Preparing(owner, first[0].arg if first else None, is_cell).visit(node)
     return ast.fix_missing_locations(prepared)
 
 
@@ -80,7 +81,9 @@ def _lazy_parts(node: ast.AST) -> list[ast.AST]:
 
 
 class _Preparing(ast.NodeTransformer):
-    def __init__(self, owner: str | None, first: str | None) -> None:
+    def __init__(self, owner: str | None, first: str | None, is_cell: bool) -> None:
+        self._is_cell = is_cell
+        self._globals: set[str] = set()  # of the function at hand
         self._owner = owner.lstrip("_") if owner else None
         self._first = first
         self._depth = 0  # of functions
@@ -111,11 +114,14 @@ class _Preparing(ast.NodeTransformer):
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             argument.annotation = None
         node.returns = None
-        in_class, self._in_class = self._in_class, False
+        before = self._in_class, self._first, self._globals
+        if self._in_class:
+            self._first = next((x.arg for x in (*node.args.posonlyargs, *node.args.args)), None)
+        self._in_class, self._globals = False, set()
         self._depth += 1
         self.generic_visit(node)
         self._depth -= 1
-        self._in_class = in_class
+        self._in_class, self._first, self._globals = before
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -144,10 +150,26 @@ class _Preparing(ast.NodeTransformer):
             node.value = _operator("writes", node, node.value, ast.Constant(said))
         return node  # type: ignore[no-any-return]  # the very node
 
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        self._globals |= set() if self._is_cell else set(node.names)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        names = [part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        return [*self._rebound(node, names), node]
+
+    def _rebound(self, node: ast.stmt, names: list[str]) -> list[ast.stmt]:
+        """Notes that names are assigned next, for those that are global."""
+        found = [_operator("rebinds", node, ast.Constant(name)) for name in names if name in self._globals]
+        return [ast.copy_location(ast.Expr(note), node) for note in found]
+
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
             return node
+        if node.target.id in self._globals:
+            return [*self._rebound(node, [node.target.id]), node]
         target = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
         note = _operator("writes", node, target, ast.Constant(node.target.id), ast.Constant(True))
         return [ast.copy_location(ast.Expr(note), node), node]
@@ -158,7 +180,8 @@ class _Preparing(ast.NodeTransformer):
             return node
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.Assign([node.target], node.value), node)
+        names = [node.target.id] if isinstance(node.target, ast.Name) else []
+        return [*self._rebound(node, names), ast.copy_location(ast.Assign([node.target], node.value), node)]
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
