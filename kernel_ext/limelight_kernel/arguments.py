@@ -109,12 +109,13 @@ def parts(given: Iterable[str], name: str | None) -> tuple[str | None, tuple[str
     if any(text.endswith(",") for text in given) and name in PARTS:  # -a trace, opt
         words, name = [*words, name], None
     unknown = [word for word in words if word and word not in PARTS]
-    wrong = [word for word in unknown if difflib.get_close_matches(word, PARTS, cutoff=0.75) or word != unknown[0]]
-    if unknown and (wrong or name is not None or unknown[0] not in given):
-        word = (wrong or unknown)[0]
-        raise UsageError(
-            f"%%stage -a: {word!r} is none of {', '.join(PARTS)}{did_you_mean(word, PARTS)}; NAME goes first"
-        )
+    near = [word for word in unknown if difflib.get_close_matches(word, PARTS, cutoff=0.75) or word != unknown[0]]
+    is_name = bool(unknown) and unknown[0] in given and unknown[0].isidentifier() and name is None
+    wrong = unknown if not is_name else near
+    if wrong:
+        are = f"{', '.join(map(repr, wrong))} {'is' if len(wrong) == 1 else 'are'}"
+        known = did_you_mean(wrong[0], PARTS) if len(wrong) == 1 else ""
+        raise UsageError(f"%%stage -a: {are} none of {', '.join(PARTS)}{known}; NAME goes first")
     return (unknown[0] if unknown else name), tuple(
         part for part in PARTS if part in words or (unknown and part in USUAL)
     )

@@ -21,6 +21,7 @@ from limelight_widgets.units import counted, seconds_text
 AT_MOST = 0.3  # seconds that the repeats of one kind may take in all, after the first three
 REPEATS = 200
 FEWEST = 3
+ALIKE = 1.1  # a ratio of times that says nothing
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,17 @@ class Times:
     def _sentence(self) -> str:
         if self.cached is None or self.eager is None:
             return self.note
-        ratio = self.eager.least / self.cached.least
-        words = f"{ratio:.1f} times as fast" if ratio >= 1 else f"{1 / ratio:.1f} times as slow"
-        return f"A cached call is {words} as eager Python. {self.note}".strip()
+        words = _compared(self.eager.least / self.cached.least)
+        by_mean = _compared(self.eager.mean / self.cached.mean)
+        other = "" if by_mean.split()[-1] == words.split()[-1] else f", by the mean {by_mean}: the runs vary much"
+        return f"By the shortest run a cached call is {words} as eager Python{other}. {self.note}".strip()
+
+
+def _compared(ratio: float) -> str:
+    """So many times as fast; what is within the noise of a measurement is alike."""
+    if ALIKE > ratio > 1 / ALIKE:
+        return "about as fast"
+    return f"{ratio:.1f} times as fast" if ratio > 1 else f"{1 / ratio:.1f} times as slow"
 
 
 def _row(name: str, found: Repeated) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from limelight.errors import GradientError
+from limelight_kernel.times import Repeated, Times
 
 
 @pytest.fixture
@@ -98,6 +99,8 @@ def test_the_word_after_the_flag_may_be_the_name(notebook):
         ("-a opt,ops", "'ops' is none of"),
         ("step -a ops", "'ops' is none of"),
         ("-a one two", "'one' is none of"),
+        ("-a 2", "'2' is none of"),
+        ("-a fuse,cse", "'fuse', 'cse' are none of"),
     ],
 )
 def test_a_list_with_something_unknown(notebook, flags, words):
@@ -207,6 +210,25 @@ def test_times_of_a_first_and_a_cached_call_and_of_python(notebook):
         assert row in text
     assert "eager Python." in text
     assert value(notebook, "step.trace_cache[0].hits") == 0
+
+
+@pytest.mark.parametrize(
+    ("cached", "eager", "said"),
+    [
+        ((2.0, 3.0), (6.0, 9.0), "a cached call is 3.0 times as fast as eager Python."),
+        ((2.0, 3.0), (2.1, 3.0), "a cached call is about as fast as eager Python."),
+        (
+            (1.0, 9.0),
+            (2.0, 3.0),
+            "as fast as eager Python, by the mean 3.0 times as slow: the runs vary much.",
+        ),
+    ],
+)
+def test_times_are_compared_by_the_shortest_and_by_the_mean(cached, eager, said):
+    times = Times(1.0, 1.0, 1.0, Repeated(*cached, 5), Repeated(*eager, 5))
+    note = times.table().note
+    assert note.startswith("By the shortest run")
+    assert note.endswith(said)
 
 
 def test_timing_leaves_random_streams_alone(notebook):

@@ -14,7 +14,7 @@ from limelight.staging.signature import LONG, part_of
 from limelight.staging.situation import MOST, Code, Fix, Situation, decorator
 
 ONCE: Final = "once, before the loop,"
-LATER: Final = "for any size but the first two,"
+LATER: Final = "once two sizes have been traced,"
 """The place of a fix that does not spare this very trace."""
 
 
