@@ -204,13 +204,13 @@ class Tracer(dispatch.Interpreter):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
-        if isinstance(error, TypeError) and self._has_unknown_sizes():
-            mistakes.note_sizes(error)
         try:
             self._leave()
         except KeyboardInterrupt:  # in the middle of it: once more
             self._leave()
             raise
+        if isinstance(error, TypeError) and self._has_unknown_sizes():
+            mistakes.note_sizes(error)
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]
