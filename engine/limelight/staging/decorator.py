@@ -52,10 +52,11 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `max_traces`: a call that would trace once more raises TraceBudgetError, with the reason, before anything is traced;
     `F.clear_cache()` starts the count again. `autograph`: Python's `if`, `while`, `for`, `and`, `or`, `not` and
     `assert` on tensors are staged as well, from the source of the function and of your functions that it calls; what
-    Python knows while tracing stays as it is. Without it a tensor in an `if` is an error that says what to write.
-    `jit_compile`: not available yet, so that only None and False are accepted. Raises SignatureError for arguments that
-    cannot be keyed, StateCreationError for variables made on a later call, ControlFlowError for what `autograph` cannot
-    stage, ArgumentError for options that it cannot fulfil.
+    Python knows while tracing stays as it is: `for i in range(10)` is unrolled, and `range(n)` for a tensor `n` one
+    loop in the graph. Gradients through an `if` are those of `ll.cond`, which see. Without it a tensor in an `if` is an
+    error that says what to write. `jit_compile`: not available yet, so that only None and False are accepted. Raises
+    SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a later call,
+    ControlFlowError for what `autograph` cannot stage, ArgumentError for options that it cannot fulfil.
 
     >>> import limelight as ll
     >>> @ll.function

@@ -55,6 +55,9 @@ class Function:
         max_traces: int | None = None,
         cache_size: int | None = None,
     ) -> None:
+        self._is_static = isinstance(python_function, staticmethod)
+        if isinstance(python_function, staticmethod):
+            python_function = python_function.__func__
         check_function(python_function)
         refuse_unavailable(autograph, jit_compile)
         check_bounds(max_traces=max_traces, cache_size=cache_size)
@@ -213,7 +216,7 @@ class Function:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
         """A staged method: each instance has its own cache, which goes with it."""
-        return self if instance is None else Method.of(self._of(instance), instance)
+        return self if instance is None or self._is_static else Method.of(self._of(instance), instance)
 
     def _of(self, instance: Any) -> Function:
         known = self._instances.get(id(instance))

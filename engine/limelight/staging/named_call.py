@@ -96,9 +96,9 @@ def _bound(
     for parameter, bound in known.items():
         wanted, found = nest.flatten(bound)[1], nest.flatten(given.arguments.setdefault(parameter, bound))[1]
         if wanted != found:
-            raise SignatureError(
-                f"{signature.name}: argument `{parameter}` must have the structure {wanted}, got {found}"
-            )
+            must = "be one value" if wanted == nest.LEAF else f"have the structure {wanted}"
+            got = "one value" if found == nest.LEAF else f"{found}"
+            raise SignatureError(f"{signature.name}: argument `{parameter}` must {must}, got {got}")
     ordered = {p: given.arguments[p] for p in signature.inspected.parameters if p in given.arguments}
     given.arguments.clear()
     given.arguments.update(ordered)

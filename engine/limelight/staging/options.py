@@ -24,6 +24,8 @@ def refuse_unavailable(autograph: object, jit_compile: object) -> None:
 
 def check_function(function: Any) -> None:
     """Raises ArgumentError for what cannot be called, and for functions that hand out results one by one, or wait."""
+    if isinstance(function, classmethod):
+        raise ArgumentError("ll.function got a classmethod; write @classmethod first, and @ll.function below it")
     if not callable(function):
         raise ArgumentError(f"ll.function needs something callable, got {type(function).__name__}")
     refuse_waiting("ll.function", function)

@@ -71,3 +71,33 @@ def test_163_in_full() -> None:
         ") -> (f32[2], f32[2])",
         "  captures w: var f32[2]",
     ]
+
+
+def test_one_value_and_a_structure_are_told_apart() -> None:
+    one = ll.function(lambda x: x).get_concrete_function(x)
+    with pytest.raises(SignatureError, match=r"argument `x` must be one value, got \[\*, \*\]"):
+        one([x, x])
+    with pytest.raises(SignatureError, match=r"argument `pair` must have the structure \(\*, {w: \*}\), got one value"):
+        trace()(v=x, pair=x)
+
+
+class Methods:
+    @ll.function(autograph=True)
+    @staticmethod
+    def within(y: Any) -> Any:
+        return y if y > 0 else -y
+
+    @staticmethod
+    @ll.function
+    def around(y: Any) -> Any:
+        return -y
+
+
+def test_static_methods_are_called_without_an_instance() -> None:
+    assert Methods.within(-x[0]).item() == Methods().within(-x[0]).item() == Methods().around(-x[0]).item() == 1.0
+    assert Methods.within.trace_count == 1
+
+
+def test_a_class_method_says_in_which_order() -> None:
+    with pytest.raises(ll.errors.ArgumentError, match=r"write @classmethod first, and @ll.function below it"):
+        ll.function(classmethod(lambda cls, y: y))
