@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { draw } from "../src/graph/frames.js";
 import { hidden } from "../src/graph/beyond.js";
-import { fitted, settled } from "../src/graph/camera.js";
+import { fitted, settled, stacked } from "../src/graph/camera.js";
 import { lineCounts, sentence, short, worked } from "../src/graph/counts.js";
 import { fromViz, toViz } from "../src/graph/graphviz.js";
 import { layered } from "../src/graph/layers.js";
@@ -63,6 +63,12 @@ test("at first everything is shown if it can be read, else the whole width, or i
   assert.equal(wide.x + (2000 * wide.scale) / 2, 350, "its middle is in sight");
   const fits = fitted(view, { width: 1200, height: 1500 }, false);
   assert.ok(fits.x >= 0 && fits.x + 1200 * fits.scale <= 700);
+});
+
+test("code stands below a picture that is too wide to be read beside it", () => {
+  const [wide, tall, small] = [{ width: 1300, height: 500 }, { width: 800, height: 1300 }, { width: 500, height: 400 }];
+  assert.deepEqual([wide, tall, small].map((drawing) => stacked(720, drawing)), [true, false, false]);
+  assert.deepEqual([stacked(1200, wide), stacked(600, small)], [false, true]);
 });
 
 test("outputs have the names that their function knows", () => {

@@ -11,6 +11,15 @@ export const LEGIBLE = 0.5;
 const MARGIN = 12;
 
 /**
+ * Whether the code is to stand below a picture, not beside it: where the view is narrow, and the picture wide.
+ * @param {number} room width of the view @param {{width: number, height: number}} drawing
+ */
+export function stacked(room, { width, height }) {
+  const beside = Math.min(room * 0.64, room - 260) - 2 * MARGIN;
+  return room <= 620 || (room <= 900 && width > height && beside / width < READABLE);
+}
+
+/**
  * Where a drawing is to be shown, and how large.
  * @param {{width: number, height: number}} view @param {{width: number, height: number}} drawing
  * @param {boolean} all whether everything must be seen, be it too small to read

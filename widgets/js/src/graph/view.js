@@ -3,7 +3,7 @@
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
 import { Beyond } from "./beyond.js";
-import { Camera, LEGIBLE } from "./camera.js";
+import { Camera, LEGIBLE, stacked } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keys.js";
@@ -87,6 +87,7 @@ export class GraphView {
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
     new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.fit(false))).observe(this.canvas);
+    new ResizeObserver(() => this.arrange()).observe(root);
   }
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
@@ -156,12 +157,19 @@ export class GraphView {
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
     if (!this.fitted) {
+      this.arrange();
       this.grow(COMFORTABLE);
       this.fit(false);
     }
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
+  }
+
+  /** Puts the code beside the picture, or below it. */
+  arrange() {
+    const { body, drawing } = this;
+    if (body?.clientWidth && drawing.width) body.classList.toggle("ll-stacked", stacked(body.clientWidth, drawing));
   }
 
   /** @param {GraphState} state */
