@@ -215,7 +215,7 @@ def warn_of_departed(call: PythonCall, line: source.Source, what: str) -> None:
     message = (
         f"py_func: a value in {call.name} left for Python or NumPy, where nothing is recorded: its {what} is zeros. "
         "Compute with ll functions and operators instead of x.numpy(), x.item(), float(x) and NumPy's functions, or "
-        "give the gradient yourself with ll.custom_gradient"
+        "give the gradient yourself with ll.custom_gradient; where zeros are meant, pass ll.stop_gradient(x) in inputs"
     )
     _warn(message, line)
 

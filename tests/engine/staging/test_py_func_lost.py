@@ -56,6 +56,18 @@ def test_what_has_a_gradient_and_what_needs_none_do_not_warn() -> None:
         assert ll.function(in_numpy)(x).item() == pytest.approx(np.sin(3.0))
 
 
+def test_what_the_warning_proposes_works() -> None:
+    @ll.custom_gradient
+    def sine(x: Any) -> Any:
+        return in_numpy(x), lambda g: g * ll.cos(x)
+
+    x = ll.constant(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ll.grad(ll.function(sine))(x).item() == pytest.approx(np.cos(1.0))
+        assert ll.grad(ll.function(lambda x: x + in_numpy(ll.stop_gradient(x))))(x).item() == 1.0
+
+
 def test_why_none_names_the_line_in_the_function_and_its_fix() -> None:
     x = ll.constant(1.0)
     f = ll.function(in_numpy)
