@@ -123,14 +123,25 @@ def test_017_invariants_name_the_users_variable() -> None:
     def f(x: Any) -> Any:
         history = x
         while ll.sum(history) < 10:
-            history = ll.concat([history, x])
+            history = ll.stack([history, history])
         return history
 
     message = (
-        r"`history` is f32\[1\] on entry .* and f32\[2\] after one iteration \(test_4_1_autograph.py line \d+: hist"
+        r"`history` is f32\[1\] on entry .* and f32\[2,1\] after one iteration \(test_4_1_autograph.py line \d+: hi"
     )
     with pytest.raises(ControlFlowError, match=message):
         f(ll.ones((1,)))
+
+
+def test_017_sizes_that_change_are_relaxed_by_themselves() -> None:
+    @ll.function(autograph=True)
+    def f(x: Any) -> Any:
+        history = x
+        while ll.sum(history) < 10:
+            history = ll.concat([history, x])
+        return history
+
+    assert f(ll.ones((1,))).shape == (10,)
 
 
 def test_022_an_error_leaves_a_clean_state() -> None:
