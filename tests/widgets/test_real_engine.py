@@ -92,6 +92,23 @@ def test_a_tapes_inputs_have_names_and_signs_are_explained():
         assert "does not watch this input" in form.replace("\n", " ")
 
 
+def test_a_tape_in_a_trace_whose_functions_read_variables_is_recorded():
+    """Their backward graphs are built from stand-ins for variables, which have no name."""
+    w1 = ll.Variable(ll.ones((4, 8)))
+    network = ll.function(lambda x: x @ w1)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as recording:
+            loss = ll.sum(network(x))
+        return recording.gradient(loss, w1)
+
+    seen = []
+    with ll.events.listen(seen.append, ll.events.Recorded):
+        assert step(ll.ones((2, 4))).shape == (4, 8)
+    assert any("variable f32[4,8]" in event.inputs for event in seen)
+
+
 def test_open_views_follow_a_cleared_cache(program, live):
     program(ll.ones((4, 3)))
     graph, cache = live(limelight_widgets.graph(program)), live(limelight_widgets.trace_cache(program))

@@ -107,7 +107,10 @@ def input_text(x: Any) -> str:
     if not hasattr(x, "spec"):
         return repr(x)
     value = getattr(x.spec, "value", None)
-    return str(x.spec) if value is None else f"{x.name} {value}"
+    if value is None:
+        return str(x.spec)
+    name = getattr(x, "name", "")  # what stands for a variable while a graph is rebuilt has none
+    return f"{name} {value}" if name else f"variable {value}"
 
 
 def specs_of(entry: Entry) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ const MARGIN = 12;
  */
 export function stacked(room, { width, height }) {
   const beside = Math.min(room * 0.64, room - 260) - 2 * MARGIN;
-  return room <= 620 || (room <= 900 && width > height && beside / width < READABLE);
+  return room <= 620 || (room <= 1100 && width > 1.25 * height && beside / width < READABLE);
 }
 
 /**
