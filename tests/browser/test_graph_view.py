@@ -126,3 +126,18 @@ def test_one_count_for_a_line_and_a_cell_that_is_run_again(open_cells) -> None:
     run_cell(page, 1)
     expect(cell(page, 1).locator(".ll-graph-view")).to_have_count(1)
     expect(box(view_of(page, 1), "ƒ cond true_fn, false_fn")).to_be_visible()
+
+
+def test_a_picture_waits_for_its_place_on_the_page(open_cells) -> None:
+    """A view that is made where nothing is shown yet is as tall as its picture needs once it is."""
+    folded = """\
+import ipywidgets
+f = ll.function(lambda x: ll.sum(ll.tanh(x @ ll.ones((16, 4))) * ll.exp(x[:, :4]), axis=0))
+f(x)
+ipywidgets.Accordion([ll.widgets.graph(f).widget], titles=["graph"])"""
+    page = open_cells(SETUP, folded)
+    run_all(page)
+    output(page, 1).get_by_text("graph", exact=True).click()
+    view = view_of(page, 1)
+    expect(view.locator(".ll-canvas")).to_be_in_viewport()
+    assert out_of_sight(view) == []

@@ -86,7 +86,7 @@ export class GraphView {
     root.append(this.bar.element, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
-    new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.fit(false))).observe(this.canvas);
+    new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.present())).observe(this.canvas);
     new ResizeObserver(() => this.arrange()).observe(root);
   }
 
@@ -156,14 +156,17 @@ export class GraphView {
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) {
-      this.arrange();
-      this.grow(COMFORTABLE);
-      this.fit(false);
-    }
+    if (!this.fitted) this.present();
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
+  }
+
+  /** Shows the picture as it is to be seen at first; waits for a place on the page, whose size it needs. */
+  present() {
+    this.arrange();
+    this.grow(COMFORTABLE);
+    this.fit(false);
   }
 
   /** Puts the code beside the picture, or below it. */
@@ -323,7 +326,8 @@ export class GraphView {
    */
   grow(scale = this.camera?.scale ?? 1) {
     const { body, svg, camera } = this;
-    if (!body || !svg || !camera || body.style.blockSize !== this.height || body.style.height !== this.height) return;
+    if (!body || !svg?.clientWidth || !camera) return;
+    if (body.style.blockSize !== this.height || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
     const byWidth = (svg.clientWidth - 24) / this.drawing.width; // a wide picture will be smaller
     const wanted = Math.ceil(this.drawing.height * Math.min(scale, Math.max(byWidth, LEGIBLE)) + 24) + around;
