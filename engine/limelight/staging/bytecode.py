@@ -21,6 +21,16 @@ _LONGEST: Final = 20_000
 """Instructions; longer code is not looked at beyond these."""
 
 
+_SIZES: Final = frozenset(["shape", "size", "nbytes"])
+
+
+@functools.lru_cache(maxsize=1024)
+def reads_sizes(code: CodeType) -> bool:
+    """Whether code reads `.shape` or `.size` of anything, which may decide something while tracing."""
+    read = any(i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval in _SIZES for i in dis.get_instructions(code))
+    return read or any(reads_sizes(inner) for inner in code.co_consts if isinstance(inner, CodeType))
+
+
 class Chain(NamedTuple):
     """A name and the way on from it: `steps` are attribute names (".rate") and constant keys (["first"])."""
 

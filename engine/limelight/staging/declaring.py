@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from limelight import nest, shapes
 from limelight.errors import SignatureError
 from limelight.nest import Structure
+from limelight.staging.bytecode import reads_sizes
 from limelight.staging.changes import Change, Part, quoted, show
 from limelight.staging.signature import LONG, part_of
 from limelight.staging.situation import MOST, Code, Fix, Situation, decorator
@@ -28,7 +29,7 @@ def for_shapes(
     loop.
     """
     shaped = [c for c in changes if c.before[0] == c.after[0] == "tensor" and _sizes_differ(c.before[2], c.after[2])]
-    if not shaped:
+    if not shaped or _decides_by_sizes(situation.function):
         return []
     paths = tuple([change.path for change in shaped])
     options = dict(situation.options)
@@ -43,6 +44,12 @@ def for_shapes(
         options["reduce_retracing"] = True
         return [Fix(decorator(situation.function, options), LATER, paths)]
     return [Fix(decorator(situation.function, options), "", paths)]
+
+
+def _decides_by_sizes(function: Any) -> bool:
+    """Whether what `function` does may depend on sizes: left open they are None, which decides otherwise."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code is not None and reads_sizes(code)
 
 
 def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:

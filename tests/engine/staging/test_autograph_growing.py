@@ -74,3 +74,64 @@ def test_graphs_call_loop_variables_by_their_names():
     graph = staged(by_broadcasting).get_concrete_function(X, ll.constant(3)).graph
     body = next(node for node in graph.nodes if node.op.name == "while_loop").attrs["body"]
     assert {"y", "i"} <= set(body.graph.input_names)
+
+
+def counts_by_shape(x):
+    out, total = ll.zeros((0,), dtype="float64"), ll.constant(0.0, "float64")
+    for value in x:
+        if out.shape[0] == 0:
+            total = total + 100.0
+        out = ll.concat([out, value[None]])
+    return total + ll.sum(out)
+
+
+def pads_by_shape(x):
+    n = ll.astype(ll.sum(x) * 0.0 + 5.0, "int32")
+    while x.shape[0] != n:
+        x = ll.concat([x, x[-1:]])
+    return x
+
+
+def decides_afterwards(x):
+    out = x[:1]
+    while ll.sum(out) < 3.0:
+        out = ll.concat([out, out])
+    return out if out.shape == (4,) else -out
+
+
+def is_short(x):
+    return x.size < 2 if x.size is not None else True
+
+
+def asks_a_helper(x):
+    out = x[:1]
+    while ll.sum(out) < 3.0:
+        out = ll.concat([out, out]) if is_short(out) else ll.concat([out, out, out])
+    return out
+
+
+def asks_a_lambda(x):
+    short = lambda a: a.shape == (1,)  # noqa: E731
+    out = x[:1]
+    while ll.sum(out) < 3.0:
+        out = ll.concat([out, out]) if short(out) else ll.concat([out, out, out])
+    return out
+
+
+@pytest.mark.parametrize("f", [counts_by_shape, pads_by_shape, decides_afterwards, asks_a_helper, asks_a_lambda])
+def test_code_that_reads_sizes_is_refused_and_not_decided_by_sizes_that_are_unknown(f):
+    with pytest.raises(ll.errors.ControlFlowError, match=r"reads `\.shape` or `\.size`.* write len\(x\)"):
+        staged(f)(X)
+
+
+def test_len_is_what_the_message_says():
+    def counts(x):
+        out, total = ll.zeros((0,), dtype="float64"), ll.constant(0.0, "float64")
+        for value in x:
+            if len(out) == 0:
+                total = total + 100.0
+            out = ll.concat([out, value[None]])
+        return total + ll.sum(out)
+
+    np.testing.assert_allclose(staged(counts)(X).numpy(), counts(X).numpy())
+    np.testing.assert_allclose(counts(X).numpy(), counts_by_shape(X).numpy())

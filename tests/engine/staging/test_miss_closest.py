@@ -179,3 +179,15 @@ def test_another_dtype_alone_is_closer_than_another_dtype_and_size():
     f(ll.ones((3, 4)))
     f(ll.ones((16, 4), dtype="float64"))
     assert ll.explain.retrace(f).records[-1].closest.number == 1
+
+
+def test_no_signature_is_offered_where_sizes_decide_while_tracing():
+    @ll.function
+    def deviation(x):
+        if x.shape[0] == 1:
+            return ll.sum(x) * 0.0
+        return ll.sum(x * x)
+
+    deviation(ll.ones((3,)))
+    deviation(ll.ones((4,)))
+    assert newest(deviation).fixes == ()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from limelight import dtypes, nest, shapes, source
 from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.autograph import placing
-from limelight.staging.autograph.context import put_back, staged_block
+from limelight.staging.autograph.context import put_back, staged_block, widen
 from limelight.staging.autograph.joining import Ran, described, fits, is_value, trace_block
 from limelight.staging.autograph.reaching import reachable
 from limelight.staging.autograph.undefined import Doubtful, Undefined, is_hidden, may_have_value, shown
@@ -243,16 +243,17 @@ class Carried:
             if wider is None:
                 remedy = "give it one rank, before the loop and in it"
                 raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+            widen(self._told(slot.path, str(before.spec), str(x.spec)))
             self._shapes[slot.path] = wider
         return [x]
 
     def _changes(self, path: str, before: str, after: str, remedy: str) -> ControlFlowError:
-        where = placing.line_of_assignment(_NAME.findall(path)[0], self._body)
-        return ControlFlowError(
-            f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration"
-            f"{where or source.at(source.user_line())}. A loop that a tensor decides keeps every variable's dtype and "
-            f"rank: {remedy}"
-        )
+        told = self._told(path, before, after)
+        return ControlFlowError(f"{told}. A loop that a tensor decides keeps every variable's dtype and rank: {remedy}")
+
+    def _told(self, path: str, before: str, after: str) -> str:
+        where = placing.line_of_assignment(_NAME.findall(path)[0], self._body) or source.at(source.user_line())
+        return f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration{where}"
 
     # Python numbers and missing values
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
 from limelight import source
@@ -13,6 +14,7 @@ from limelight.errors import ControlFlowError, LimelightError
 from limelight.handing import handing
 from limelight.staging.autograph.reaching import Outer
 from limelight.staging.autograph.undefined import Doubtful, Undefined
+from limelight.staging.bytecode import reads_sizes
 from limelight.tensor import Tensor
 
 
@@ -28,6 +30,9 @@ class _Context(threading.local):
         self.blocks: list[Block] = []
         self.trying = 0
         self.swallowed: ControlFlowError | None = None
+        self.depth = 0  # of converted functions
+        self.sized = ""  # one of them that reads sizes while tracing
+        self.widened = ""  # what is said of a loop variable whose sizes are unknown
 
 
 here = _Context()
@@ -69,6 +74,31 @@ class trying:  # noqa: N801  # it stands in converted code like an operator
         here.trying -= 1
 
 
+def widen(what: str) -> None:
+    """Notes that a loop variable's sizes are unknown from now on; `what` says which, and why.
+
+    Raises ControlFlowError if code around reads sizes: it would be decided while tracing, otherwise than eagerly.
+    """
+    here.widened = what
+    _refuse_sizes()
+
+
+def _enter(code: CodeType) -> None:
+    if here.depth == 0:
+        here.sized = here.widened = ""
+    if not here.sized and reads_sizes(code):
+        here.sized = {"<module>": "the cell", "<lambda>": "a lambda"}.get(code.co_name, f"`{code.co_name}`")
+        _refuse_sizes()
+
+
+def _refuse_sizes() -> None:
+    if here.sized and here.widened:
+        raise ControlFlowError(
+            f"{here.widened}. Its sizes are unknown while tracing, and {here.sized} reads `.shape` or `.size`, which "
+            "would be decided then: write len(x) or ll.shape_of(x), which the graph computes, or keep the shape"
+        )
+
+
 def refuse_in_try(what: str) -> None:
     """Raises ControlFlowError where handlers would never see what the graph raises.
 
@@ -86,21 +116,25 @@ def refuse_in_try(what: str) -> None:
 class FunctionScope:
     """Around the body of each converted function."""
 
-    __slots__ = ("_always_returns", "_handing", "_name", "_outside")
+    __slots__ = ("_always_returns", "_code", "_handing", "_name", "_outside")
     convert: ClassVar[Callable[[Any], Any] | None] = None
     """What becomes of functions that the library calls for converted code; `calls` says."""
 
-    def __init__(self, name: str, context_name: str, always_returns: Any) -> None:
+    def __init__(self, name: str, context_name: str, always_returns: Any, code: CodeType | None = None) -> None:
         self._name = name
+        self._code = code
         self._always_returns = always_returns is True
 
     def __enter__(self) -> FunctionScope:
+        _enter(self._code or sys._getframe(1).f_code)
         self._outside, here.trying = here.trying, 0
         self._handing = handing(FunctionScope.convert)
         self._handing.__enter__()
+        here.depth += 1
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        here.depth -= 1
         self._handing.__exit__(None, None, None)
         here.trying = self._outside
         swallowed, here.swallowed = here.swallowed, None
@@ -121,5 +155,5 @@ class FunctionScope:
 
 def with_function_scope(body: Any, name: str, options: Any) -> Any:
     """The body of a lambda."""
-    with FunctionScope("this lambda", name, options) as scope:
+    with FunctionScope("this lambda", name, options, body.__code__) as scope:
         return body(scope)
