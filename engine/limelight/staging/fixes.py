@@ -50,7 +50,8 @@ def advice(changes: Sequence[Change], situation: Situation) -> str:
 def _more_keys(change: Change, situation: Situation) -> str:
     """What to do about a dictionary of other keys, where the function may have read them all."""
     old, new = change.before[3], change.after[3]
-    come, gone = [key for key in new if key not in old], [key for key in old if key not in new]
+    before, after = set(old), set(new)
+    come, gone = [key for key in new if key not in before], [key for key in old if key not in after]
     if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
         return ADVICE[Cause.KEYS]
     if _container_template(change, situation) is not None:
