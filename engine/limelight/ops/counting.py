@@ -109,11 +109,11 @@ def histogram(
         edges = tuple([float(edge) for edge in bins])  # type: ignore[union-attr]  # several, as asked above
         if len(edges) < 2 or any(a > b for a, b in pairwise(edges)):
             raise ArgumentError(f"histogram: bins must be at least two edges in ascending order, got {bins!r}")
-        return _histogram((as_tensor(x),), edges, None)  # type: ignore[return-value]
+        return _histogram((as_tensor(x),), edges, None)  # type: ignore[return-value]  # one tensor
     count = shapes.whole("histogram", "bins", bins)
     if count < 1:
         raise ArgumentError(f"histogram: bins must be at least 1, got {bins}")
     limits = None if range is None else (float(range[0]), float(range[1]))
     if limits is not None and not limits[0] <= limits[1]:
         raise ArgumentError(f"histogram: range must be (least, largest), got {range}")
-    return _histogram((as_tensor(x),), count, limits)  # type: ignore[return-value]
+    return _histogram((as_tensor(x),), count, limits)  # type: ignore[return-value]  # one tensor

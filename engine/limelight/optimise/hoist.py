@@ -105,7 +105,7 @@ class _Plan:
         made = []
         for function, graph, found in zip(self._given, self._graphs, self._invariant, strict=True):
             new = {value: Value(value.spec) for value in both}
-            made.append(function.with_graph(_without(graph, found, new)))  # type: ignore[attr-defined]
+            made.append(function.with_graph(_without(graph, found, new)))  # type: ignore[attr-defined]  # staged
         return made
 
 

@@ -47,7 +47,7 @@ def reading(function: Any, place: int) -> Node | None:
         if variable not in node.inputs:
             continue
         if node.op is get("read_variable"):
-            return node  # type: ignore[no-any-return]
+            return node  # type: ignore[no-any-return]  # a node
         places = [i for i, value in enumerate(node.inputs) if value is variable]
         inner = ((f, i) for f in node.functions for i in _inner(node.inputs, f, places))
         found = next((n for f, i in inner if (n := reading(f, i)) is not None), None)

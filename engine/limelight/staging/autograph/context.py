@@ -116,7 +116,7 @@ def refuse_in_try(what: str) -> None:
 class FunctionScope:
     """Around the body of each converted function."""
 
-    __slots__ = ("_always_returns", "_code", "_handing", "_name", "_outside")
+    __slots__ = ("_always_returns", "_code", "_depth", "_handing", "_name", "_outside")
     convert: ClassVar[Callable[[Any], Any] | None] = None
     """What becomes of functions that the library calls for converted code; `calls` says."""
 
@@ -130,11 +130,11 @@ class FunctionScope:
         self._outside, here.trying = here.trying, 0
         self._handing = handing(FunctionScope.convert)
         self._handing.__enter__()
-        here.depth += 1
+        self._depth, here.depth = here.depth, here.depth + 1
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        here.depth -= 1
+        here.depth = self._depth  # also where an interrupt has kept an inner function from leaving
         self._handing.__exit__(None, None, None)
         here.trying = self._outside
         swallowed, here.swallowed = here.swallowed, None

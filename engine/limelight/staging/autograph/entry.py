@@ -26,7 +26,7 @@ class Converted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from limelight.staging.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
-        from limelight.staging.autograph.calls import as_converted  # noqa: PLC0415
+        from limelight.staging.autograph.calls import as_converted  # noqa: PLC0415  # as above
 
         with handing(as_converted):
             return self._run(as_converted, args, kwargs)
@@ -87,7 +87,7 @@ def _at(code: CodeType, line: int) -> str:
 
 def _endless(error: RecursionError) -> str:
     """The function that stands most often on the stack; what stood there last may be anybody's, where room ran out."""
-    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
+    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415  # as above
 
     stood = Counter(frame for frame in _frames(error) if not is_library(frame[0]))
     found = stood.most_common(1)
@@ -100,8 +100,8 @@ def _endless(error: RecursionError) -> str:
 
 
 def _unconverted(error: SymbolicValueError) -> str | None:
-    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415
-    from limelight.staging.autograph.compiling import is_converted, refusal  # noqa: PLC0415
+    from limelight.staging.autograph.calls import is_library  # noqa: PLC0415  # as above
+    from limelight.staging.autograph.compiling import is_converted, refusal  # noqa: PLC0415  # as above
 
     found = _innermost(error)
     if found is None:
