@@ -19,7 +19,7 @@ from limelight import config as config
 from limelight import errors as errors
 from limelight import events as events
 from limelight import fft as fft
-from limelight import frames, habits
+from limelight import frames, habits, handing
 from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
@@ -51,6 +51,8 @@ from limelight.ops.types import __array_namespace_info__ as __array_namespace_in
 from limelight.registry import defop as defop
 from limelight.sparse import SparseGradient as SparseGradient
 from limelight.spec import TensorSpec as TensorSpec
+from limelight.staging import autograph, explainer, hook
+from limelight.staging import rules as rules  # forward mode and batching of control flow, registered by the import
 from limelight.staging.conditional import cond as cond
 from limelight.staging.custom import custom_gradient as custom_gradient
 from limelight.staging.decorator import function as function
@@ -86,6 +88,9 @@ for _name, _value in list(globals().items()):
 importlib.import_module("limelight.tensor").__class__ = habits.NoFunction
 __version__ = "0.1.0"
 frames.hide_at_exit()
+# Staging imports neither explanations nor autograph, which lie above it: the facade brings them together.
+explainer.register(hook)
+handing.convert_by(autograph.Converted)
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers

@@ -7,13 +7,19 @@ what was needed, what to write instead, and on which line of the user's; `docs/e
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from limelight import source
-
 _LOCATED: Final = re.compile(r"\(\S.* line \d+")
+_locate: Callable[[], str] = str  # nothing, until whoever reads the user's stack says how
+
+
+def locate_by(suffix: Callable[[], str]) -> None:
+    """Has messages without a line end in `suffix()`: the user's line. Errors lie lower than what reads the stack."""
+    global _locate
+    _locate = suffix
 
 
 class LimelightError(Exception):
@@ -24,7 +30,7 @@ class LimelightError(Exception):
 
     def __init__(self, message: str = "") -> None:
         self.bare = message
-        super().__init__(message if _LOCATED.search(message) else message + source.at(source.user_line()))
+        super().__init__(message if _LOCATED.search(message) else message + _locate())
 
 
 class ShapeError(LimelightError, ValueError):

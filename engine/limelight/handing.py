@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from limelight.errors import SymbolicValueError
+
+_converters: Final[list[Callable[[Any], Any]]] = []
 _convert: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar("handing", default=None)
 
 
@@ -29,3 +32,25 @@ def handing(convert: Callable[[Any], Any] | None) -> Iterator[None]:
         yield
     finally:
         _convert.reset(token)
+
+
+@contextmanager
+def plainly(name: str) -> Iterator[None]:
+    """Around the trace of the function `name`: what it runs is not converted, unless it says so itself."""
+    with handing(None):
+        try:
+            yield
+        except SymbolicValueError as error:
+            error.staged_plainly = getattr(error, "staged_plainly", name)  # type: ignore[attr-defined]  # for autograph
+            raise
+
+
+def convert_by(converter: Callable[[Any], Any]) -> None:
+    """Has `converted` answer `converter(function)`: autograph, which lies above staging, registers itself so."""
+    _converters[:] = [converter]
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with its control flow on tensors staged, for `ll.function(autograph=True)`."""
+    made: Callable[..., Any] = _converters[0](function)
+    return made

@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
+from limelight import errors
+
 CellNamer = Callable[[str], str | None]
 
 _ENGINE_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -334,3 +336,6 @@ def at(source: Source | None) -> str:
     if len(text) > 80:
         text = text[:77] + "..."
     return f" ({source}: {text})" if text else f" ({source})"
+
+
+errors.locate_by(lambda: at(user_line()))

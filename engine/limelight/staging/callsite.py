@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import itertools
 import sys
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from limelight import source
 from limelight.staging.reads import MISSING, step
-from limelight.staging.signature import Signature
 
 _ASKING: Final = ("explain", "get_concrete_function")
 """Methods that take the arguments of a call."""
 _STEADY: Final = (FunctionType, BuiltinFunctionType, ModuleType, type)
+
+
+class Parameters(Protocol):
+    """How a function takes its arguments; `rest_name` and `keywords_name` are those of `*args` and `**kwargs`."""
+
+    inspected: inspect.Signature
+    rest_name: str
+    keywords_name: str
 
 
 class CallSite(NamedTuple):
@@ -79,7 +87,7 @@ def _unwrapped(text: str) -> str:
     return text[1:-2]
 
 
-def find(signature: Signature, names: frozenset[str], function: Any) -> CallSite | None:
+def find(signature: Parameters, names: frozenset[str], function: Any) -> CallSite | None:
     """The innermost call of the user's, if its source can be had and it names `function` plainly."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and source.is_library(frame.f_code):
@@ -147,7 +155,7 @@ def _is_local(name: str, code: CodeType) -> bool:
     return name in code.co_varnames or name in code.co_freevars or name in code.co_cellvars
 
 
-def _bind(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | None:
+def _bind(call: ast.Call, signature: Parameters) -> dict[str, ast.expr] | None:
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
     try:

@@ -14,7 +14,7 @@ from limelight.devices import CPU0
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.spec import TensorSpec
-from limelight.staging import baked, named_call
+from limelight.staging import explainer, named_call
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.deferred import Deferred
 from limelight.staging.gradient import call
@@ -55,7 +55,7 @@ class ConcreteFunction:
         self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
         self.fingerprint: Any = None  # see `closest`
         self.binding: Any = None  # the signature of its Python function
-        self.baked: Any = {}  # what its Python code read of the world, see `baked`
+        self.baked: Any = {}  # what its Python code read of the world, see `explainer`
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()
@@ -232,7 +232,7 @@ class ConcreteFunction:
     def _mend(self, i: int) -> str:
         """What to do about the i-th capture, a variable that has been deleted."""
         function = None if self._python_function is None else self._python_function()
-        name = baked.renamed(function, self, self._capture_uids[i])
+        name = explainer.current().renamed(function, self, self._capture_uids[i])
         if not name:
             return "; keep a reference to it as long as the function is called (an attribute of a module will do)"
         clear = f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"

@@ -13,16 +13,16 @@ from typing import Any, Final
 from limelight import events, frames, source
 from limelight.dispatch import active, outer_scope
 from limelight.errors import SignatureError
-from limelight.staging import baked, budget, declared, eagerly, miss, outputs
-from limelight.staging.autograph import Converted, plainly
+from limelight.handing import converted, plainly
+from limelight.staging import budget, declared, eagerly, explainer, outputs
 from limelight.staging.cache import TraceCache, generalise, remember
 from limelight.staging.concrete import GraphFunction
 from limelight.staging.entry import ConcreteFunction
+from limelight.staging.explainer import Prediction
 from limelight.staging.inputs import add_input
 from limelight.staging.lifting import lifted
 from limelight.staging.methods import endless, name_of, too_deep, weakly_bound
 from limelight.staging.options import check_bounds, check_function, refuse_unavailable
-from limelight.staging.prediction import Prediction, predict
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
 from limelight.staging.state import Creation
 from limelight.staging.turns import Turns
@@ -62,7 +62,7 @@ class Function:
         refuse_unavailable(autograph, jit_compile)
         check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function
-        self._traced = Converted(python_function) if autograph else python_function
+        self._traced = converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
         self.id = next(_ids)
         self._runs = 0
@@ -176,7 +176,8 @@ class Function:
         >>> bool(double.explain(ll.zeros((3,)))), double.explain(ll.ones((4,))).miss.reason
         (True, 'argument `x` f32[3] -> f32[4] (axis 0: 3 -> 4)')
         """
-        return predict(self, args, kwargs)
+        prediction: Prediction = explainer.current().predict(self, args, kwargs)
+        return prediction
 
     @property
     def trace_cache(self) -> TraceCache:
@@ -288,7 +289,7 @@ class Function:
 
     def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
         """Traces and stores a call whose key was `asked` before it was relaxed."""
-        record = miss.diagnose(self, asked, source.user_stack())
+        record = explainer.current().diagnose(self, asked, source.user_stack())
         budget.check(self, record)
         start = time.perf_counter()
         first = len(self._cache) == 0 and not self._created_state
@@ -304,7 +305,7 @@ class Function:
         self._cache.add(call.key, entry)
         self._tell(entry)
         if run:
-            miss.warn_if_retracing(self)
+            explainer.current().warn_if_retracing(self)
         return entry
 
     def _settled(self, call: Call, entry: ConcreteFunction) -> tuple[Call, ConcreteFunction]:
@@ -327,7 +328,7 @@ class Function:
             for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, call.key.structure)
-        read = baked.take(self.python_function, paths, call.key.parts)
+        read = explainer.current().take(self.python_function, paths, call.key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
         with (
             on_create.override(creation.note),

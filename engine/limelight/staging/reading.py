@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from limelight import source
 from limelight.source import Source
-from limelight.tensor import Tensor
 
 _HARMLESS: Final = (abs, pow, print, list, tuple, dict, zip, enumerate, reversed, repr)
 """Built-in functions that take tensors as well as numbers."""
@@ -57,12 +56,14 @@ class Scope(NamedTuple):
     """Where code stands: its file, its name, and what a name outside it stands for (None where only running tells).
 
     `follow` is asked of a function that is called, and a parameter of it, what keeps that from being a tensor.
+    `attributes` are the names of a tensor's.
     """
 
     file: str
     name: str
     look_up: Callable[[str], Any]
     follow: Callable[[Any, str], Obstacle | None]
+    attributes: Container[str]
 
 
 class Reading:
@@ -192,7 +193,7 @@ class Reading:
             return False  # another part of the same container
         if not self._carries(node.value):
             return False
-        if isinstance(node, ast.Subscript) or (hasattr(Tensor, node.attr) and node.attr not in _ASKING):
+        if isinstance(node, ast.Subscript) or (node.attr in self._scope.attributes and node.attr not in _ASKING):
             return not (isinstance(node, ast.Attribute) and node.attr in _KNOWN)  # of what was computed with it
         part = "" if node.attr in _ASKING else "a part of "
         self._stop(f"`{text}` asks for {part}it", node)

@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from limelight.staging.reading import UNKNOWN, Obstacle, Reading, Scope
 from limelight.staging.written import definition_of
+from limelight.tensor import Tensor
 
 _DEEPEST: Final = 4
 """How many calls deep a number is followed."""
+_ATTRIBUTES: Final = frozenset(dir(Tensor))
 
 
 class Written(NamedTuple):
@@ -47,7 +49,7 @@ def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bo
     if isinstance(given, Written):
         bound = {n.id for one in given.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_bound(n)}
         look_up = functools.partial(_unbound, bound, given.names)
-        scope = Scope(given.file, given.name, look_up, follow)
+        scope = Scope(given.file, given.name, look_up, follow, _ATTRIBUTES)
         return Reading(scope, path, converted or given.converted).of(given.body)
     function = inspect.unwrap(getattr(function, "python_function", function))
     if not isinstance(function, FunctionType) or depth >= _DEEPEST:
@@ -57,7 +59,7 @@ def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bo
         return UNKNOWN
     body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
     code = function.__code__
-    scope = Scope(code.co_filename, code.co_name, functools.partial(_outside, function), follow)
+    scope = Scope(code.co_filename, code.co_name, functools.partial(_outside, function), follow, _ATTRIBUTES)
     return Reading(scope, path, converted).of(body)
 
 

@@ -9,4 +9,3 @@ from __future__ import annotations
 
 from limelight.staging.autograph.cells import converted_cell as converted_cell
 from limelight.staging.autograph.entry import Converted as Converted
-from limelight.staging.autograph.entry import plainly as plainly

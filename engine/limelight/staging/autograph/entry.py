@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
@@ -37,17 +36,6 @@ class Converted:
             return explained(lambda: as_converted(self._function)(*args, **kwargs))
         method = self._function.__wrapped__  # type: ignore[attr-defined]  # bound weakly, which is no code of the user's
         return explained(lambda: as_converted(method)(instance(), *args, **kwargs))
-
-
-@contextmanager
-def plainly(name: str) -> Iterator[None]:
-    """Around the trace of the function `name`: what it runs is not converted, unless it says so itself."""
-    with handing(None):
-        try:
-            yield
-        except SymbolicValueError as error:
-            error.staged_plainly = getattr(error, "staged_plainly", name)  # type: ignore[attr-defined]  # for `explained`
-            raise
 
 
 @in_place_of_python
