@@ -54,7 +54,7 @@ LAYERS = [
 
 def laid(layer: Layer) -> Any:
     """The layer's windows."""
-    from limelight.ops._windows import lay
+    from limelight.ops.nn._windows import lay
 
     n = len(layer.x) - 2
     pads = ((layer.margin, layer.margin),) * n
@@ -100,13 +100,13 @@ FIRST = [layer.name for layer in LAYERS].index("3x3 56x64>64")
 
 def route(name: str) -> Callable[[Layer], Mapping[str, Callable[[], Any]]]:
     def make(layer: Layer) -> Mapping[str, Callable[[], Any]]:
-        from limelight.ops import _convolving
+        from limelight.ops.nn import _numpy_convolution
 
         (x, w, g), at = arrays(layer), laid(layer)
         return {
-            "forward": lambda: _convolving.FORWARD[name](x, w, at),
-            "input": lambda: _convolving.INPUT[name](g, w, at),
-            "filters": lambda: _convolving.FILTERS[name](x, g, at),
+            "forward": lambda: _numpy_convolution.FORWARD[name](x, w, at),
+            "input": lambda: _numpy_convolution.INPUT[name](g, w, at),
+            "filters": lambda: _numpy_convolution.FILTERS[name](x, g, at),
         }
 
     return make
@@ -161,9 +161,13 @@ def row_name(layer: Layer, direction: str) -> str:
 
 def impossible(name: str) -> tuple[str, ...]:
     """The rows that a route cannot do."""
-    from limelight.ops import _convolving
+    from limelight.ops.nn import _numpy_convolution
 
-    tables = {"forward": _convolving.FORWARD, "input": _convolving.INPUT, "filters": _convolving.FILTERS}
+    tables = {
+        "forward": _numpy_convolution.FORWARD,
+        "input": _numpy_convolution.INPUT,
+        "filters": _numpy_convolution.FILTERS,
+    }
     return (
         "first call",
         *[
@@ -172,7 +176,7 @@ def impossible(name: str) -> tuple[str, ...]:
             for direction in DIRECTIONS
             if name not in tables[direction]
             or (name == "product") != (prod(layer.w[:-2]) == 1)
-            or (name == "flipping" and _convolving.flipped(laid(layer)) is None)
+            or (name == "flipping" and _numpy_convolution.flipped(laid(layer)) is None)
         ],
     )
 
@@ -192,10 +196,10 @@ ROWS = [
 
 def table(samples: Samples, names: list[str], rows: list[Row]) -> list[str]:
     """The least milliseconds of each, a star at the chosen route, and its ratios to the peers."""
-    from limelight.ops import _convolving
+    from limelight.ops.nn import _numpy_convolution
 
     chosen = {
-        row_name(layer, direction): _convolving.chosen(direction, laid(layer), layer.w[-2])
+        row_name(layer, direction): _numpy_convolution.chosen(direction, laid(layer), layer.w[-2])
         for layer in LAYERS
         for direction in DIRECTIONS
     }

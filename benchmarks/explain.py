@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import limelight as ll
-from limelight.staging import miss
+from limelight.explain.retracing import miss
 
 BAR = 2.0
 ROUNDS = 7

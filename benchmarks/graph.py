@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 import limelight as ll
-from limelight.executors import plan, step
+from limelight.core.op import get
+from limelight.core.spec import TensorSpec
+from limelight.executors import step
+from limelight.executors.plan import plan
 from limelight.graph import Graph, Value, parse, verify
 from limelight.optimise import optimise
-from limelight.registry import get
-from limelight.spec import TensorSpec
-from limelight.trace import Tracer
+from limelight.staging.tracer import Tracer
 
 BARS = {"trace": 8.0, "optimise": 30.0, "plan": 15.0}
 ROUNDS = 3

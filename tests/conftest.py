@@ -57,15 +57,15 @@ def why_no_gpu() -> str | None:
 @pytest.fixture(autouse=True)
 def _staged_for_the_first_time() -> None:
     """A test with many parameters stages its functions again and again, which would bring the retracing warning."""
-    from limelight.staging import definitions
+    from limelight.explain.retracing import restaging
 
-    definitions.forget()
+    restaging.forget()
 
 
 @pytest.fixture(autouse=True)
 def _nothing_left_open() -> Iterator[None]:
     """Fails a test that leaves an interpreter, a device scope or a listener behind: the next would run under it."""
-    from limelight import dispatch
+    from limelight.core import dispatch
 
     before = list(dispatch.active)
     yield
@@ -77,7 +77,7 @@ def _nothing_left_open() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _devices_as_before() -> Iterator[None]:
     """Takes back the virtual devices that a test has made: messages and lists name all there are."""
-    from limelight import devices
+    from limelight.core import devices
 
     before = list(devices._local)
     yield
@@ -89,11 +89,11 @@ def _ops_go_with_their_test() -> Iterator[None]:
     """Takes ops that a test has defined out of the registry: other tests walk over it."""
     import sys
 
-    from limelight import registry
+    from limelight.core import op
 
-    ops, modules = set(registry._ops), set(sys.modules)
+    ops, modules = set(op._ops), set(sys.modules)
     yield
-    for name in set(registry._ops) - ops:
-        home = registry._homes[name]
+    for name in set(op._ops) - ops:
+        home = op._homes[name]
         if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
-            del registry._ops[name], registry._homes[name]
+            del op._ops[name], op._homes[name]

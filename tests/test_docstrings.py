@@ -13,7 +13,7 @@ import limelight
 import limelight_kernel
 import limelight_widgets
 
-ELSEWHERE = {"limelight.backends.cupy", "limelight.backends.jax"}  # need libraries that not every machine has
+ELSEWHERE = {"limelight.core.backends.cupy", "limelight.core.backends.jax"}  # need libraries that not every machine has
 
 
 def modules_of(package: ModuleType) -> list[str]:

@@ -15,86 +15,86 @@ from math import pi as pi
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from limelight import autograph
 from limelight import config as config
 from limelight import errors as errors
 from limelight import events as events
+from limelight import explain as explain
 from limelight import fft as fft
-from limelight import frames, habits, handing
 from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
+from limelight.autodiff import ForwardAccumulator as ForwardAccumulator
+from limelight.autodiff import GradientTape as GradientTape
+from limelight.autodiff.functional import grad as grad
+from limelight.autodiff.functional import hessian as hessian
+from limelight.autodiff.functional import jacobian as jacobian
+from limelight.autodiff.functional import jvp as jvp
+from limelight.autodiff.functional import value_and_grad as value_and_grad
+from limelight.autodiff.functional import vjp as vjp
+from limelight.autodiff.gradcheck import gradcheck as gradcheck
 from limelight.batching import vectorize as vectorize
-from limelight.checking import gradcheck as gradcheck
-from limelight.devices import list_devices as list_devices
-from limelight.dispatch import device as device
-from limelight.dispatch import name_scope as name_scope
-from limelight.dtypes import bfloat16 as bfloat16
-from limelight.dtypes import bool_ as bool_
-from limelight.dtypes import complex64 as complex64
-from limelight.dtypes import complex128 as complex128
-from limelight.dtypes import float16 as float16
-from limelight.dtypes import float32 as float32
-from limelight.dtypes import float64 as float64
-from limelight.dtypes import int8 as int8
-from limelight.dtypes import int16 as int16
-from limelight.dtypes import int32 as int32
-from limelight.dtypes import int64 as int64
-from limelight.dtypes import uint8 as uint8
-from limelight.dtypes import uint16 as uint16
-from limelight.dtypes import uint32 as uint32
-from limelight.dtypes import uint64 as uint64
+from limelight.control_flow import rules as rules  # forward mode and batching of control flow, registered by the import
+from limelight.control_flow.cond import cond as cond
+from limelight.control_flow.custom_gradient import custom_gradient as custom_gradient
+from limelight.control_flow.map_fn import map_fn as map_fn
+from limelight.control_flow.py_func import py_func as py_func
+from limelight.control_flow.recompute import recompute_grad as recompute_grad
+from limelight.control_flow.scan import scan as scan
+from limelight.control_flow.switch import switch as switch
+from limelight.control_flow.while_loop import while_loop as while_loop
+from limelight.core import autograph_hook
+from limelight.core import nest as nest
+from limelight.core.devices import list_devices as list_devices
+from limelight.core.dispatch import device as device
+from limelight.core.dispatch import name_scope as name_scope
+from limelight.core.dtypes import bfloat16 as bfloat16
+from limelight.core.dtypes import bool_ as bool_
+from limelight.core.dtypes import complex64 as complex64
+from limelight.core.dtypes import complex128 as complex128
+from limelight.core.dtypes import float16 as float16
+from limelight.core.dtypes import float32 as float32
+from limelight.core.dtypes import float64 as float64
+from limelight.core.dtypes import int8 as int8
+from limelight.core.dtypes import int16 as int16
+from limelight.core.dtypes import int32 as int32
+from limelight.core.dtypes import int64 as int64
+from limelight.core.dtypes import uint8 as uint8
+from limelight.core.dtypes import uint16 as uint16
+from limelight.core.dtypes import uint32 as uint32
+from limelight.core.dtypes import uint64 as uint64
+from limelight.core.op import defop as defop
+from limelight.core.sparse_gradient import SparseGradient as SparseGradient
+from limelight.core.spec import TensorSpec as TensorSpec
+from limelight.core.tensor import API_VERSIONS
+from limelight.core.tensor import Tensor as Tensor
+from limelight.core.tensor import constant as constant
+from limelight.core.variable import Variable as Variable
+from limelight.explain import hook
 from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
-from limelight.ops.types import __array_namespace_info__ as __array_namespace_info__
-from limelight.registry import defop as defop
-from limelight.sparse import SparseGradient as SparseGradient
-from limelight.spec import TensorSpec as TensorSpec
-from limelight.staging import autograph, explainer, hook
-from limelight.staging import rules as rules  # forward mode and batching of control flow, registered by the import
-from limelight.staging.conditional import cond as cond
-from limelight.staging.custom import custom_gradient as custom_gradient
+from limelight.ops.create.dtype_queries import __array_namespace_info__ as __array_namespace_info__
+from limelight.staging import explainer
 from limelight.staging.decorator import function as function
 from limelight.staging.deferred import deferred as deferred
-from limelight.staging.escape import init_scope as init_scope
-from limelight.staging.loop import while_loop as while_loop
-from limelight.staging.map_fn import map_fn as map_fn
-from limelight.staging.py_func import py_func as py_func
-from limelight.staging.recompute import recompute_grad as recompute_grad
-from limelight.staging.scan import scan as scan
-from limelight.staging.switch import switch as switch
-from limelight.tape import ForwardAccumulator as ForwardAccumulator
-from limelight.tape import GradientTape as GradientTape
-from limelight.tensor import API_VERSIONS
-from limelight.tensor import Tensor as Tensor
-from limelight.tensor import constant as constant
-from limelight.transforms import grad as grad
-from limelight.transforms import hessian as hessian
-from limelight.transforms import jacobian as jacobian
-from limelight.transforms import jvp as jvp
-from limelight.transforms import value_and_grad as value_and_grad
-from limelight.transforms import vjp as vjp
-from limelight.variables import Variable as Variable
+from limelight.staging.init_scope import init_scope as init_scope
+from limelight.user_code import hints, tracebacks
 
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
 _PARTS = ("config", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
 _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
-for _name, _value in list(globals().items()):
-    if isinstance(_value, ModuleType) and _value.__name__.startswith("limelight.ops."):
-        del globals()[_name]  # a family of ops, which came along with the names that it lists
-importlib.import_module("limelight.tensor").__class__ = habits.NoFunction
 __version__ = "0.1.0"
-frames.hide_at_exit()
+tracebacks.hide_at_exit()
 # Staging imports neither explanations nor autograph, which lie above it: the facade brings them together.
 explainer.register(hook)
-handing.convert_by(autograph.Converted)
+autograph_hook.convert_by(autograph.Converted)
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers
-    from limelight import explain as explain  # what `ll.explain` is, to type checkers
 
 
 def __getattr__(name: str) -> Any:
@@ -105,11 +105,9 @@ def __getattr__(name: str) -> Any:
     """
     if name == "widgets":
         return _notebook_package("limelight_widgets")
-    if name == "explain":  # a fifth of the time that importing limelight would take
-        return importlib.import_module("limelight.explain")
     if name == "__all__":
         return [public for public in __dir__() if public[0] != "_" and not hasattr(builtins, public)]
-    hint = "" if name.startswith("__") else habits.suggested(name, [*__dir__(), *_below()])
+    hint = "" if name.startswith("__") else hints.suggested(name, [*__dir__(), *_below()])
     missing = AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
     errors.mark_user_error(missing)
     raise missing

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 
 
 @dataclass(frozen=True, slots=True)

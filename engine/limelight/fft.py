@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from limelight import dtypes, shapes
-from limelight.devices import Device
-from limelight.dispatch import device as device_scope
-from limelight.dtypes import DTypeLike
+from limelight.core import dtypes, shapes
+from limelight.core.devices import Device
+from limelight.core.dispatch import device as device_scope
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import fourier
 from limelight.ops.fourier import TRANSPOSED, as_complex, as_real, checked_norm
-from limelight.tensor import Tensor, TensorLike, as_tensor, constant
 
 __all__ = [
     "fft", "ifft", "fftn", "ifftn", "fft2", "ifft2", "rfft", "irfft", "rfftn", "irfftn", "hfft", "ihfft",

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limelight import habits
-from limelight.ops.decompositions import cholesky, qr, svd, svdvals
-from limelight.ops.determinants import det, logdet, slogdet
-from limelight.ops.diagonals import diagonal, trace
-from limelight.ops.eigen import eig, eigh, eigvals, eigvalsh
-from limelight.ops.matrix_functions import expm, matrix_power, multi_dot
-from limelight.ops.norms import matrix_norm, norm, vector_norm
-from limelight.ops.permuting import matrix_transpose
-from limelight.ops.products import matmul, outer, tensordot
-from limelight.ops.pseudoinverses import lstsq, matrix_rank, pinv
-from limelight.ops.solving import cholesky_solve, inv, solve, triangular_solve
-from limelight.ops.vectors import cross, vecdot
+from limelight.ops.linalg.decompositions import cholesky, qr, svd, svdvals
+from limelight.ops.linalg.determinants import det, logdet, slogdet
+from limelight.ops.linalg.diagonals import diagonal, trace
+from limelight.ops.linalg.eigen import eig, eigh, eigvals, eigvalsh
+from limelight.ops.linalg.matmul import matmul, outer, tensordot
+from limelight.ops.linalg.matrix_functions import expm, matrix_power, multi_dot
+from limelight.ops.linalg.norms import matrix_norm, norm, vector_norm
+from limelight.ops.linalg.pseudoinverses import lstsq, matrix_rank, pinv
+from limelight.ops.linalg.solve import cholesky_solve, inv, solve, triangular_solve
+from limelight.ops.linalg.vectors import cross, vecdot
+from limelight.ops.shape.transpose import matrix_transpose
+from limelight.user_code import hints
 
 __all__ = [
     "cholesky", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = habits.lacking("linalg", __all__)
+    __getattr__ = hints.lacking("linalg", __all__)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from limelight import devices
-from limelight.devices import Device
-from limelight.tensor import Tensor
-from limelight.variables import Storage
+from limelight.core import devices
+from limelight.core.devices import Device
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from limelight import habits, shapes
-from limelight.handing import handed
-from limelight.variables import Variable
+from limelight.core import shapes
+from limelight.core.autograph_hook import handed
+from limelight.core.variable import Variable
+from limelight.user_code import hints
 
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
@@ -47,7 +48,7 @@ class Module:
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
         def __getattr__(self, name: str) -> Any:
-            return habits.missing_of_module(self, name)
+            return hints.missing_of_module(self, name)
 
         def __setattr__(self, name: str, value: Any) -> None:
             if isinstance(value, Variable) and name[0] != "_":

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any
 
-from limelight import shapes, source
+from limelight.core import shapes
+from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
-from limelight.spec import TensorSpec
-from limelight.staging.changes import Cause, Change, Part
-from limelight.staging.situation import Fix, met_dtype
+from limelight.explain.retracing.fix_context import Fix, met_dtype
+from limelight.explain.retracing.key_diff import Cause, Change, Part
+from limelight.user_code import source_line
 from limelight_kernel.effects import root
 from limelight_kernel.options import Options
 
@@ -48,7 +49,7 @@ def advised(miss: Any, parts: Sequence[Part], options: Options, effects: Callabl
 
 def _itself(effect: Any) -> str:
     name = root(effect.what)
-    where = source.at(effect.line)
+    where = source_line.at(effect.line)
     return f"The cell changes `{name}` itself{where}, so running it leads to another trace. Instead: {effect.instead}."
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, parse_argstring
 
-from limelight import devices
+from limelight.core import devices
 from limelight.errors import DeviceError
 from limelight_kernel.options import PARTS, USUAL
 

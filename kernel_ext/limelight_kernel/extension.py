@@ -13,8 +13,9 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import frames, source
-from limelight.devices import list_devices
+from limelight.core.devices import list_devices
+from limelight.user_code import source_line
+from limelight.user_code import tracebacks as frames
 from limelight_kernel import completion, execution, grad, tracebacks
 from limelight_kernel.magics import LimelightMagics
 from limelight_kernel.options import PARTS
@@ -34,8 +35,8 @@ class _Loaded:
     exceptions: tuple[type[BaseException], ...]
     custom_tb: Any
     our_tb: Any
-    namer: source.CellNamer | None
-    our_namer: source.CellNamer
+    namer: source_line.CellNamer | None
+    our_namer: source_line.CellNamer
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -54,7 +55,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     frames.left_to(shell)
     namer = _namer(shell)
     _loaded[shell] = _Loaded(
-        before, matcher, exceptions, custom_tb, vars(shell)["CustomTB"], source.set_cell_namer(namer), namer
+        before, matcher, exceptions, custom_tb, vars(shell)["CustomTB"], source_line.set_cell_namer(namer), namer
     )
 
 
@@ -73,9 +74,9 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
             del shell.CustomTB
         else:
             shell.CustomTB = loaded.custom_tb
-    current = source.set_cell_namer(loaded.namer)
+    current = source_line.set_cell_namer(loaded.namer)
     if current is not loaded.our_namer:
-        source.set_cell_namer(current)
+        source_line.set_cell_namer(current)
 
 
 def session_of(shell: InteractiveShell) -> Session:
@@ -117,7 +118,7 @@ def _devices() -> list[str]:
     return [device.short for device in list_devices()]
 
 
-def _namer(shell: InteractiveShell) -> source.CellNamer:
+def _namer(shell: InteractiveShell) -> source_line.CellNamer:
     """Names a cell's file "In[3]"; holds the shell weakly, since the engine holds the namer for ever."""
     reference = weakref.ref(shell)
 
@@ -139,13 +140,13 @@ def _mark_machinery() -> None:
         return
     _machinery.extend([os.path.dirname(__file__), os.path.dirname(IPython.__file__)])
     for folder in _machinery:
-        source.hide(folder)
+        source_line.hide(folder)
     for ours in (
         execution.__file__,
         grad.__file__,
     ):  # what called the magic is no part of what made a staged op, or its gradient
-        source.end_stacks_at(ours)
+        source_line.end_stacks_at(ours)
     for module in ("IPython.core.async_helpers", "ipykernel.ipkernel"):
         found = importlib.util.find_spec(module)
         if found is not None and found.origin is not None:
-            source.end_stacks_at(found.origin)
+            source_line.end_stacks_at(found.origin)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes, explain, nest
+from limelight import explain
+from limelight.autodiff import GradientTape
+from limelight.core import dtypes, nest
+from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.core.variable import Variable
 from limelight.staging.function import Function
-from limelight.staging.identity import Identity
-from limelight.tape import GradientTape
-from limelight.tensor import Tensor, as_tensor, constant
-from limelight.variables import Variable
+from limelight.staging.weak_identity import Identity
 from limelight_kernel.listing import wrapped
 from limelight_kernel.naming import named
 from limelight_kernel.staged import Run, StagedCell

@@ -15,13 +15,13 @@ import numpy as np
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import nest
+from limelight.core import nest
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, constant
+from limelight.core.variable import Resource, Variable
 from limelight.errors import SignatureError
-from limelight.spec import TensorSpec
-from limelight.staging.identity import describe_object
 from limelight.staging.signature import part_of
-from limelight.tensor import Tensor, constant
-from limelight.variables import Resource, Variable
+from limelight.staging.weak_identity import describe_object
 from limelight_kernel.analysis import Names, analyse
 from limelight_kernel.arguments import did_you_mean, unquoted
 from limelight_kernel.cell import Cell

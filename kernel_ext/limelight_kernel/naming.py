@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from limelight import nest
-from limelight.variables import Resource
+from limelight.core import nest
+from limelight.core.variable import Resource
 
 _IPYTHON = frozenset(["In", "Out"])  # its lists hold what the notebook has names for
 

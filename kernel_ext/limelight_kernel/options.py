@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from limelight.spec import TensorSpec
+from limelight.core.spec import TensorSpec
 
 PARTS = ("source", "trace", "opt", "plan")
 """What `-a` may ask for: a line of the cell, its ops as traced, as optimised, and the code that runs them."""

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 import limelight_widgets as views
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 from limelight_kernel.annotate import Line, annotate
 from limelight_kernel.beside import widget_bundle
 from limelight_kernel.grad import Gradients

@@ -10,7 +10,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.tape import GradientTape
+from limelight.autodiff import GradientTape
 from limelight_kernel import cell as cells
 from limelight_kernel.arguments import did_you_mean
 from limelight_kernel.options import Options

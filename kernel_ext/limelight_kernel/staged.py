@@ -12,11 +12,11 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import dispatch
+from limelight.core import dispatch
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
-from limelight.spec import TensorSpec
 from limelight.staging.function import Function
-from limelight.tensor import Tensor, as_tensor
 from limelight_kernel.advice import advise, advised, budget_error
 from limelight_kernel.analysis import Names
 from limelight_kernel.cell import Cell, cell_number
@@ -83,7 +83,7 @@ class StagedCell(Function):
     def explain(self, *args: Any, **inputs: Any) -> Any:
         """Whether such a call would hit or miss, and why, without tracing or running anything."""
         sent = self._sent(self._values(self._names(), inputs))
-        found = super().explain(*args, **sent)
+        found: Any = super().explain(*args, **sent)
         if found.miss is None:
             return found
         miss = advised(found.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
@@ -272,6 +272,6 @@ class StagedCell(Function):
 
 
 def _converted(cell: Cell) -> Converted:
-    from limelight.staging.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
+    from limelight.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
 
     return converted_cell(cell.tree, cell.filename)

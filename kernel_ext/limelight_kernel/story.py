@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from limelight.executors import plan
-from limelight.graph.text import describe, nested
+from limelight.executors.plan import plan
+from limelight.graph.printer import describe, nested
 from limelight_widgets.folds.fates import Fate, fates
 from limelight_widgets.folds.sources import own_stack
 from limelight_widgets.units import counted

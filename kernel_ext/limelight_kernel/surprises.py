@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from limelight import explain, source
+from limelight import explain
+from limelight.user_code import source_line
 from limelight_kernel.advice import for_cell
 from limelight_kernel.staged import StagedCell
 
@@ -94,14 +95,14 @@ def _baked(value: Any) -> str:
         fix = variable + rest if variable else f"give the method an argument, `{argument}`, that the cell hands it"
     if value.changed:
         return str(value).replace(value.fix, fix)
-    said = f"`{value.name}` ({value.where}) is {value.then}, and a constant of the trace{source.at(value.line)}"
+    said = f"`{value.name}` ({value.where}) is {value.then}, and a constant of the trace{source_line.at(value.line)}"
     return f"{said}. Fix: {fix}"
 
 
-def _line(staged: StagedCell, where: source.Source) -> int:
+def _line(staged: StagedCell, where: source_line.Source) -> int:
     return where.line if where.file == staged.cell.filename else 0
 
 
-def _placed(sentence: str, staged: StagedCell, where: source.Source) -> str:
+def _placed(sentence: str, staged: StagedCell, where: source_line.Source) -> str:
     """The sentence, without its position where it stands at that line anyway."""
-    return sentence.replace(source.at(where), "") if _line(staged, where) else sentence
+    return sentence.replace(source_line.at(where), "") if _line(staged, where) else sentence

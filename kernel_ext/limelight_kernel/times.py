@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from limelight import explain, source
-from limelight.executors import plan
+from limelight import explain
+from limelight.core.variable import Variable
+from limelight.executors.plan import plan
 from limelight.random import Generator
-from limelight.variables import Variable
+from limelight.user_code import source_line
 from limelight_kernel.listing import wrapped
 from limelight_kernel.staged import StagedCell
 from limelight_widgets.figures.static import Table, text_table
@@ -112,7 +113,7 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
     repeated = [one for one in staged.effects() if not _unnoticed(one)]
     if repeated:
         first, more = repeated[0], f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
-        note = f"Eager Python is not timed, since runs would repeat `{first.what}`{source.at(first.line)}{more}."
+        note = f"Eager Python is not timed, since runs would repeat `{first.what}`{source_line.at(first.line)}{more}."
         return Times(entry.trace_seconds, passes, planning, cached, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)), contextlib.redirect_stdout(io.StringIO()):
         eager = _repeated(staged.eagerly())

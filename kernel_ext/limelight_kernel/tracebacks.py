@@ -18,9 +18,10 @@ import IPython
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import frames, mistakes, source
 from limelight.errors import LimelightError
-from limelight.executors import plan
+from limelight.executors.plan import plan
+from limelight.user_code import error_notes, source_line
+from limelight.user_code import tracebacks as frames
 from limelight_kernel.cell import CellSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
@@ -41,8 +42,8 @@ def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType
     inside = False
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
-        ours = source.is_library(tb.tb_frame.f_code)
-        inside = ours or (inside and source.is_installed(file))
+        ours = source_line.is_library(tb.tb_frame.f_code)
+        inside = ours or (inside and source_line.is_installed(file))
         if staged and file in _RUNNERS:
             kept.clear()
         elif not inside and not file.startswith(_IPYTHON):
@@ -123,7 +124,7 @@ def _is_from_users(tb: TracebackType | None) -> bool:
     """Whether any frame is of code that is not installed: what NumPy raised within an op is in the op's message."""
     kept = user_frames(tb)
     while kept is not None:
-        if not source.is_installed(kept.tb_frame.f_code.co_filename):
+        if not source_line.is_installed(kept.tb_frame.f_code.co_filename):
             return True
         kept = kept.tb_next
     return False
@@ -132,13 +133,15 @@ def _is_from_users(tb: TracebackType | None) -> bool:
 def _was_running(tb: TracebackType | None) -> bool:
     """Whether a graph was running: code that the executors write has file names of its own."""
     while tb is not None:
-        if tb.tb_frame.f_code.co_filename.startswith(source.GENERATED_PREFIX):
+        if tb.tb_frame.f_code.co_filename.startswith(source_line.GENERATED_PREFIX):
             return True
         tb = tb.tb_next
     return False
 
 
-def _below_its_line(error: BaseException, cell: str, running: bool, at: source.Source | None) -> TracebackType | None:
+def _below_its_line(
+    error: BaseException, cell: str, running: bool, at: source_line.Source | None
+) -> TracebackType | None:
     """The traceback of an error that the graph raised while running, under the line of `cell` that made the op.
 
     The code of the cell is not on the stack then, but the engine names its line in the message, or knows it (`at`).
@@ -147,7 +150,7 @@ def _below_its_line(error: BaseException, cell: str, running: bool, at: source.S
     if not running or (frames is not None and frames.tb_frame.f_code.co_filename == cell):
         return frames
     said = " ".join([str(error), *getattr(error, "__notes__", ())])
-    lines = re.findall(re.escape(source.Source(cell, 0, "").label) + r" line (\d+)", said)
+    lines = re.findall(re.escape(source_line.Source(cell, 0, "").label) + r" line (\d+)", said)
     number = at.line if at is not None and at.file == cell else int(lines[-1]) if lines else 0
     if not number:
         return frames
@@ -161,7 +164,7 @@ def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseExcep
     if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
         (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None
-    mistakes.note_keyword(error)
+    error_notes.note_keyword(error)
     if isinstance(error, LimelightError) or any(_passed_through_limelight(one) for one in (tb, *_behind(error))):
         trim(shell, error)
     shell.showtraceback((kind, error, tb), tb_offset=tb_offset, running_compiled_code=running)
@@ -181,7 +184,7 @@ def _behind(error: BaseException) -> Iterator[TracebackType | None]:
 def _passed_through_limelight(tb: TracebackType | None) -> bool:
     while tb is not None:
         code = tb.tb_frame.f_code
-        if source.is_library(code) and not code.co_filename.startswith(_IPYTHON):
+        if source_line.is_library(code) and not code.co_filename.startswith(_IPYTHON):
             return True
         tb = tb.tb_next
     return False

@@ -9,9 +9,9 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight import nest
-from limelight.staging.uses import Written
-from limelight.tensor import Tensor
+from limelight.core import nest
+from limelight.core.tensor import Tensor
+from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell import Cell
 from limelight_kernel.execution import Converted, Made, execute
 from limelight_kernel.inputs import Pinned, travels, unpinned

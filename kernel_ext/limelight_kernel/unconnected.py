@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from limelight import explain, source
-from limelight.tape import missing
-from limelight.tensor import Tensor
-from limelight.variables import Resource
+from limelight import explain
+from limelight.autodiff import missing_gradients
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.user_code import source_line
 from limelight_kernel.naming import path_to
 
 MOST = 4  # sentences of one line: a model has many weights
@@ -35,7 +36,7 @@ def noted(filename: str, given: Collection[Any]) -> Iterator[list[Unconnected]]:
     def note(tape: Any, target: Any, asked: Any) -> None:
         if not isinstance(target, Tensor | Resource) or not isinstance(asked, Tensor | Resource):
             return
-        stack = source.user_stack()
+        stack = source_line.user_stack()
         line = next((int(one.line) for one in stack if one.file == filename), 0)
         scope = _scope(stack[0].text if stack else "")
         path = path_to(asked, scope)
@@ -45,13 +46,13 @@ def noted(filename: str, given: Collection[Any]) -> Iterator[list[Unconnected]]:
             _of_another_cell(tape, asked, scope) if foreign else str(explain.why_none(tape, target, asked, scope=scope))
         )
         if stack and not line:
-            sentence += source.at(stack[0])
+            sentence += source_line.at(stack[0])
         one = Unconnected(line, sentence)
         if one not in found:
             many[line] = many.get(line, 0) + 1
             found.extend([one] if many[line] <= MOST else [])
 
-    with missing.told(note):
+    with missing_gradients.told(note):
         yield found
 
 
@@ -66,8 +67,8 @@ def _of_another_cell(tape: Any, asked: Any, scope: Mapping[str, Any]) -> str:
 def _scope(line: str) -> Mapping[str, Any]:
     """The names of the user's code that is running, those in its `line` first: a tensor may have several."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and source.is_library(frame.f_code):
+    while frame.f_back is not None and source_line.is_library(frame.f_code):
         frame = frame.f_back
-    own = source.locals_of(frame)
+    own = source_line.locals_of(frame)
     names = {**own, **{name: x for name, x in frame.f_globals.items() if name not in own}}
     return {**{name: names[name] for name in re.findall(r"\w+", line) if name in names}, **names}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.eager.foreign import KNOWS_DLPACK_1
+from limelight.core.eager.numpy_interop import KNOWS_DLPACK_1
 from limelight.errors import ArgumentError, DeviceError, DTypeError
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight import dtypes, errors
+from limelight import errors
+from limelight.core import dtypes
 
 THEIR_OWN = {
     "Device",

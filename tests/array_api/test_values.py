@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
-from limelight.ops._infer import TOTAL
+from limelight.ops._shape_rules import TOTAL
 
 EXAMPLES = 8
 TESTED_ELSEWHERE = {

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import limelight as ll
-from limelight import devices, events
-from limelight.devices import Device
+from limelight import events
+from limelight.core import devices
+from limelight.core.devices import Device
 
 sys.path.insert(0, str(Path(__file__).parent))  # makes `behaving` importable
 

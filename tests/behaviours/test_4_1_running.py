@@ -13,7 +13,7 @@ import pytest
 from behaving import Here, ops_of
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import RunError, ShapeError
 
 x3 = ll.constant(3.0)

@@ -10,7 +10,7 @@ import pytest
 from behaving import Here, ops_of
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import SymbolicValueError
 
 x3 = ll.constant(3.0)

@@ -12,7 +12,7 @@ import pytest
 from behaving import both, item
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
 
 # 28 Watch, then record

@@ -13,7 +13,7 @@ import pytest
 from behaving import both, gradient
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
 
 # 38 Pauses

@@ -106,7 +106,7 @@ def test_074_assignment_is_not_differentiable(stage: Callable[..., Any]) -> None
 
 
 def test_074_the_reason_is_known() -> None:
-    from limelight.registry import get
+    from limelight.core.op import get
 
     for name in ("assign", "assign_add", "assign_sub"):
         assert "the connection is cut here" in get(name).why_no_gradient

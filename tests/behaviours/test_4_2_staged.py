@@ -200,8 +200,8 @@ def test_065_staged_forward_and_backward_launch_no_more_than_eager() -> None:
         launched.append("forward")
         return np.tanh(a)
 
-    from limelight.eager import entry
-    from limelight.registry import Op
+    from limelight.core.eager import entry
+    from limelight.core.op import Op
 
     op = Op(
         "counted",

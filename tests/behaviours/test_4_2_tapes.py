@@ -12,7 +12,7 @@ import pytest
 from behaving import both, gradient, item
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import ArgumentError, GradientError, ShapeError, TapeError
 
 # 37 The block of a tape
@@ -288,8 +288,8 @@ def test_045_repeated_indices_add() -> None:
 
 
 def test_046_an_op_without_a_rule_raises_and_one_that_is_no_function_of_it_gives_none() -> None:
-    from limelight.eager import entry
-    from limelight.registry import Op
+    from limelight.core.eager import entry
+    from limelight.core.op import Op
 
     infer = lambda x, y: x  # noqa: E731
     half = entry(
@@ -309,8 +309,8 @@ def test_046_an_op_without_a_rule_raises_and_one_that_is_no_function_of_it_gives
 
 
 def test_047_an_exception_under_a_tape_leaves_none_active() -> None:
-    from limelight.eager import entry
-    from limelight.registry import Op
+    from limelight.core.eager import entry
+    from limelight.core.op import Op
 
     def rule(g: Any) -> Any:
         raise RuntimeError("the rule fails")

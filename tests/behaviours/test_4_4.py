@@ -15,8 +15,9 @@ import pytest
 from behaving import both, where
 
 import limelight as ll
-from limelight import dispatch, events
-from limelight.devices import Device
+from limelight import events
+from limelight.core import dispatch
+from limelight.core.devices import Device
 from limelight.errors import ArgumentError, DeviceError
 
 pytestmark = pytest.mark.usefixtures("cpus")

@@ -10,9 +10,10 @@ import pytest
 from behaving import both, where
 
 import limelight as ll
-from limelight import dispatch, events
+from limelight import events
+from limelight.core import dispatch
+from limelight.core.op import Op
 from limelight.errors import DeviceError
-from limelight.registry import Op
 
 pytestmark = pytest.mark.usefixtures("cpus")
 Copies = list[tuple[str, str, int, str]]
@@ -207,7 +208,7 @@ def test_120_backward_runs_where_forward_ran(stage: Callable[..., Any]) -> None:
         ll.py_func(lambda u: places.append(u.device.short), [g * 1], None)
         return g * x * 2
 
-    from limelight.eager import entry
+    from limelight.core.eager import entry
 
     square = entry(Op("seen_square", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * x, vjp={"x": rule}))
 

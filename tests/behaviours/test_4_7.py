@@ -12,7 +12,7 @@ import pytest
 from behaving import both, gradient, scalar
 
 import limelight as ll
-from limelight import dispatch
+from limelight.core import dispatch
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError
 
 x = ll.constant(3.0)

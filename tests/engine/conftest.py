@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight import devices, dispatch, source
+from limelight.core import devices, dispatch
+from limelight.core.variable import lift, on_create
 from limelight.staging import function as staging
-from limelight.variables import lift, on_create
+from limelight.user_code import source_line
 
 Clean = Callable[..., AbstractContextManager[None]]
 
@@ -29,7 +30,7 @@ def engine_state() -> dict[str, Any]:
         "device": dispatch.requested_device(),
         "thread": {k: list(v) if isinstance(v, list) else v for k, v in vars(dispatch.local).items()},
         "state creation": (on_create.get(), lift.get()),
-        "pretended lines": source._pretence.stack,
+        "pretended lines": source_line._pretence.stack,
         "the lock of tracing can be taken": free,
         "tracing": list(staging._turns.tracing),
     }

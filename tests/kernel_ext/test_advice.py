@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from limelight.spec import TensorSpec
+from limelight.core.spec import TensorSpec
 from limelight_kernel.advice import str_of
 from limelight_kernel.options import Options
 

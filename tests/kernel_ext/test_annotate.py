@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from limelight.core.spec import TensorSpec
 from limelight.graph import Graph, Node, Value
-from limelight.source import Source
-from limelight.spec import TensorSpec
+from limelight.user_code.source_line import Source
 from limelight_kernel.annotate import (
     CONSTANT,
     DEAD,

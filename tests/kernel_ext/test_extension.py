@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from limelight import source
+from limelight.user_code import source_line
 
 OURS = {"stage", "graph", "trace_cache", "tape", "devices", "explain"}
 
@@ -41,8 +41,8 @@ def belongings(shell):
 
 
 def current_namer():
-    namer = source.set_cell_namer(None)
-    source.set_cell_namer(namer)
+    namer = source_line.set_cell_namer(None)
+    source_line.set_cell_namer(namer)
     return namer
 
 

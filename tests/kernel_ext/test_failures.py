@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from limelight import dispatch
+from limelight.core import dispatch
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_frames_of_what_the_library_calls_are_not_shown(notebook, monkeypatch):
     def stopping(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("limelight.staging.entry.ConcreteFunction.call_leaves", stopped)
+    monkeypatch.setattr("limelight.staging.concrete_function.ConcreteFunction.call_leaves", stopped)
     for one in (stopped, stopping):
         code = one.__code__
         one.__code__ = code.replace(co_filename=functools.__file__)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from limelight.core.spec import TensorSpec
 from limelight.graph.ir import Graph, Node, Value
-from limelight.source import Source
-from limelight.spec import TensorSpec
+from limelight.user_code.source_line import Source
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from limelight import events
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 from limelight_widgets.figures.boxes import words
 from limelight_widgets.figures.visible import visible
 from limelight_widgets.folds import GraphFold

@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from limelight import events
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 from limelight_widgets import wire
 from limelight_widgets.folds import CacheFold, DevicesFold, TapeFold
 from limelight_widgets.folds.devices import SAMPLES, History

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight import dispatch
-from limelight.batching.batched import Batched, BatchedObject, batched
-from limelight.batching.rules import Shared, Site, loop, rule_for
+from limelight.batching.batched_tensor import Batched, BatchedObject, batched
+from limelight.batching.rule_table import Shared, Site, loop, rule_for
+from limelight.core import dispatch
+from limelight.core.op import Op
+from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, LimelightError
-from limelight.registry import Op
-from limelight.tensor import Tensor
 
 _MINE = (Batched, BatchedObject)
 

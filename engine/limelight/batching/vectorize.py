@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import nest, shapes
-from limelight.batching.batched import batched
+from limelight.batching.batched_tensor import batched
 from limelight.batching.interpreter import Batcher
-from limelight.batching.rules import front, repeated
-from limelight.dispatch import apply
+from limelight.batching.rule_table import front, repeated
+from limelight.core import nest, shapes
+from limelight.core.autograph_hook import handed
+from limelight.core.dispatch import apply
+from limelight.core.op import get
+from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError, ShapeError
-from limelight.handing import handed
-from limelight.registry import get
-from limelight.tensor import Tensor, as_tensor
 
 _NUMBERS: Final = (bool, int, float, complex)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from limelight.devices import CPU0, Device
+from limelight.core.devices import CPU0, Device
 from limelight.errors import ArgumentError
-from limelight.executors import plan
-from limelight.executors.blame import explain
-from limelight.executors.place import Relocated, place
+from limelight.executors.error_lines import explain
+from limelight.executors.placement import Relocated, place
+from limelight.executors.plan import plan
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 
 
@@ -103,6 +103,6 @@ def run(
     """Starts running `graph` on `payloads` (arrays, storages, opaque values), which are on `devices` (default: CPU:0).
 
     With an `observer`, called functions, branches and loop bodies are run node by node as well, and it is told of all
-    nodes. Errors are those of `limelight.executors.plan`.
+    nodes. Errors are those of `limelight.executors.plan.plan`.
     """
     return Steps(graph, payloads, devices, observer)

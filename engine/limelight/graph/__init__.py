@@ -6,6 +6,6 @@ from limelight.graph.ir import Graph as Graph
 from limelight.graph.ir import Literal as Literal
 from limelight.graph.ir import Node as Node
 from limelight.graph.ir import Value as Value
-from limelight.graph.parse import parse as parse
-from limelight.graph.text import show as show
+from limelight.graph.parser import parse as parse
+from limelight.graph.printer import show as show
 from limelight.graph.verify import verify as verify

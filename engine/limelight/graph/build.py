@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.graph.contents import inferred
+from limelight.core.op import Op
+from limelight.core.spec import Spec
 from limelight.graph.ir import Graph, Node, Value
-from limelight.registry import Op
-from limelight.spec import Spec
+from limelight.graph.known_sizes import inferred
 
 
 @contextmanager

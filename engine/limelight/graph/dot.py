@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from limelight.graph.ir import Graph, Value
-from limelight.graph.text import nested
-from limelight.graph.words import write, write_spec
+from limelight.graph.printer import nested
+from limelight.graph.tokens import write, write_spec
 
 
 def to_dot(graph: Graph) -> str:

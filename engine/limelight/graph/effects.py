@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from limelight.core.spec import VariableSpec
 from limelight.errors import GraphError
 from limelight.graph.ir import Graph, Node, Value
-from limelight.spec import VariableSpec
 
 
 class Effects(NamedTuple):

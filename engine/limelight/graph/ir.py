@@ -17,11 +17,11 @@ from weakref import ref
 
 import numpy as np
 
-from limelight.devices import Device
+from limelight.core.devices import Device
+from limelight.core.op import Op
+from limelight.core.spec import Spec
 from limelight.errors import GraphError
-from limelight.registry import Op
-from limelight.source import Source
-from limelight.spec import Spec
+from limelight.user_code.source_line import Source
 
 
 class FunctionLike(Protocol):
@@ -226,7 +226,7 @@ class Graph:
     if TYPE_CHECKING:  # the printers know the graph, not the other way round: they attach themselves
 
         def text(self, *, literals: str = "short") -> str:
-            """The graph as text that `limelight.graph.parse` reads back (see `limelight.graph.text.show`)."""
+            """The graph as text that `limelight.graph.parser` reads back (see `limelight.graph.printer.show`)."""
 
         def to_dot(self) -> str:
             """The graph in Graphviz's DOT language."""

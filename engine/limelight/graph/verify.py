@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from limelight import shapes
+from limelight.core import shapes
+from limelight.core.spec import Spec, TensorSpec, VariableSpec
 from limelight.errors import GraphError, LimelightError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
-from limelight.graph.text import describe
-from limelight.spec import Spec, TensorSpec, VariableSpec
+from limelight.graph.printer import describe
 
 
 def verify(graph: Graph) -> Graph:

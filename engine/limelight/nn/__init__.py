@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limelight import habits
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.module import Module
 from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import *  # noqa: F403  # the same
-from limelight.ops.embedding import embedding
+from limelight.ops.index.embedding import embedding
 from limelight.random import dropout_mask
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.user_code import hints
 
 __all__ = ["Module", "dropout", "embedding"]
 __all__ += layers.__all__
 __all__ += functional.__all__
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = habits.lacking("nn", __all__)
+    __getattr__ = hints.lacking("nn", __all__)
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:

@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from limelight import random
-from limelight.dtypes import DTypeLike
+from limelight.core.dtypes import DTypeLike
+from limelight.core.shapes import show
+from limelight.core.tensor import Tensor, constant
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops import creation
-from limelight.shapes import show
-from limelight.tensor import Tensor, constant
+from limelight.ops.create import creation
 
 __all__ = [
     "glorot_normal",

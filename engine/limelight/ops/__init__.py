@@ -1,48 +1,55 @@
 """The ops: one family a module, one op a block. This package's own names are the public functions of all families."""
 
-from limelight.ops.along import *  # noqa: F403  # each family lists its public names in __all__
-from limelight.ops.arithmetic import *  # noqa: F403
-from limelight.ops.broadcasting import *  # noqa: F403
-from limelight.ops.casting import *  # noqa: F403
-from limelight.ops.comparison import *  # noqa: F403
-from limelight.ops.contracting import *  # noqa: F403
-from limelight.ops.converting import *  # noqa: F403
-from limelight.ops.counting import *  # noqa: F403
-from limelight.ops.creation import *  # noqa: F403
-from limelight.ops.diagonals import *  # noqa: F403
-from limelight.ops.exponential import *  # noqa: F403
-from limelight.ops.floats import *  # noqa: F403
-from limelight.ops.gathering import *  # noqa: F403
-from limelight.ops.hyperbolic import *  # noqa: F403
-from limelight.ops.indexing import *  # noqa: F403
-from limelight.ops.joining import *  # noqa: F403
-from limelight.ops.limits import *  # noqa: F403
-from limelight.ops.logarithms import *  # noqa: F403
-from limelight.ops.logic import *  # noqa: F403
-from limelight.ops.padding import *  # noqa: F403
-from limelight.ops.permuting import *  # noqa: F403
-from limelight.ops.places import *  # noqa: F403
-from limelight.ops.placing import *  # noqa: F403
-from limelight.ops.products import *  # noqa: F403
-from limelight.ops.quantiles import *  # noqa: F403
-from limelight.ops.ranking import *  # noqa: F403
-from limelight.ops.reductions import *  # noqa: F403
-from limelight.ops.repeating import *  # noqa: F403
-from limelight.ops.scans import *  # noqa: F403
-from limelight.ops.scattering import *  # noqa: F403
-from limelight.ops.segment_products import *  # noqa: F403
-from limelight.ops.segments import *  # noqa: F403
-from limelight.ops.sets import *  # noqa: F403
-from limelight.ops.shaping import *  # noqa: F403
-from limelight.ops.signs import *  # noqa: F403
-from limelight.ops.sorting import *  # noqa: F403
-from limelight.ops.special_bessel import *  # noqa: F403
-from limelight.ops.special_gamma import *  # noqa: F403
-from limelight.ops.special_incomplete import *  # noqa: F403
-from limelight.ops.special_logs import *  # noqa: F403
-from limelight.ops.special_normal import *  # noqa: F403
-from limelight.ops.statistics import *  # noqa: F403
-from limelight.ops.triangles import *  # noqa: F403
-from limelight.ops.trigonometry import *  # noqa: F403
-from limelight.ops.types import *  # noqa: F403
-from limelight.ops.vectors import *  # noqa: F403
+from types import ModuleType
+
+from limelight.ops.create.conversion import *  # noqa: F403
+from limelight.ops.create.creation import *  # noqa: F403
+from limelight.ops.create.dtype_queries import *  # noqa: F403
+from limelight.ops.elementwise.arithmetic import *  # noqa: F403
+from limelight.ops.elementwise.casting import *  # noqa: F403
+from limelight.ops.elementwise.comparison import *  # noqa: F403
+from limelight.ops.elementwise.exponential import *  # noqa: F403
+from limelight.ops.elementwise.floats import *  # noqa: F403
+from limelight.ops.elementwise.hyperbolic import *  # noqa: F403
+from limelight.ops.elementwise.limits import *  # noqa: F403
+from limelight.ops.elementwise.logarithms import *  # noqa: F403
+from limelight.ops.elementwise.logic import *  # noqa: F403
+from limelight.ops.elementwise.signs import *  # noqa: F403
+from limelight.ops.elementwise.trigonometry import *  # noqa: F403
+from limelight.ops.index.at_property import *  # noqa: F403
+from limelight.ops.index.counting import *  # noqa: F403
+from limelight.ops.index.indexing import *  # noqa: F403
+from limelight.ops.index.scatter import *  # noqa: F403
+from limelight.ops.index.segment_products import *  # noqa: F403
+from limelight.ops.index.segments import *  # noqa: F403
+from limelight.ops.index.sort import *  # noqa: F403
+from limelight.ops.index.take import *  # noqa: F403
+from limelight.ops.index.take_along_axis import *  # noqa: F403  # each family lists its public names in __all__
+from limelight.ops.index.top_k import *  # noqa: F403
+from limelight.ops.index.unique import *  # noqa: F403
+from limelight.ops.index.updates import *  # noqa: F403
+from limelight.ops.linalg.diagonals import *  # noqa: F403
+from limelight.ops.linalg.einsum import *  # noqa: F403
+from limelight.ops.linalg.matmul import *  # noqa: F403
+from limelight.ops.linalg.triangles import *  # noqa: F403
+from limelight.ops.linalg.vectors import *  # noqa: F403
+from limelight.ops.reduce.cumulative import *  # noqa: F403
+from limelight.ops.reduce.quantiles import *  # noqa: F403
+from limelight.ops.reduce.reductions import *  # noqa: F403
+from limelight.ops.reduce.statistics import *  # noqa: F403
+from limelight.ops.shape.broadcast import *  # noqa: F403
+from limelight.ops.shape.concat import *  # noqa: F403
+from limelight.ops.shape.pad import *  # noqa: F403
+from limelight.ops.shape.repeat import *  # noqa: F403
+from limelight.ops.shape.reshape import *  # noqa: F403
+from limelight.ops.shape.transpose import *  # noqa: F403
+from limelight.ops.special.bessel import *  # noqa: F403
+from limelight.ops.special.entropies import *  # noqa: F403
+from limelight.ops.special.gamma import *  # noqa: F403
+from limelight.ops.special.incomplete import *  # noqa: F403
+from limelight.ops.special.normal import *  # noqa: F403
+
+# The kinds (`nn`, `linalg`, `random`) are folders here, and no names for the facade, where others have theirs.
+__all__ = [
+    name for name, value in list(globals().items()) if name[0] != "_" and not isinstance(value, ModuleType | type)
+]

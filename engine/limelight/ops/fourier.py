@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import dtypes
-from limelight.dtypes import DType
-from limelight.eager import Entry, entry
+from limelight.core import dtypes
+from limelight.core.dtypes import DType
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._infer import SHORT
-from limelight.ops._shaped import shaped
-from limelight.registry import defop
-from limelight.shapes import Shape
-from limelight.spec import TensorSpec, known
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.ops._given_shape import shaped
+from limelight.ops._shape_rules import SHORT
 
 __all__: list[str] = []
 

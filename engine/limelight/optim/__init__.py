@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limelight import habits
 from limelight.optim import schedules as schedules
 from limelight.optim.adaptive import Adagrad, Adam, AdamW, RMSProp
 from limelight.optim.clipping import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
 from limelight.optim.descent import SGD, Momentum
 from limelight.optim.optimizer import Optimizer
+from limelight.user_code import hints
 
 __all__ = [
     "SGD",
@@ -27,4 +27,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = habits.lacking("optim", __all__)
+    __getattr__ = hints.lacking("optim", __all__)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
 from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
 from limelight.optim.settings import fraction, not_negative
-from limelight.tensor import Tensor
-from limelight.variables import Variable
 
 
 def averaged(slot: Target, x: Tensor, keep: float) -> Tensor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from limelight import dtypes
+from limelight.core import dtypes
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops.limits import clip, maximum
+from limelight.ops.elementwise.limits import clip, maximum
 from limelight.optim.pairs import Gradient
 from limelight.optim.settings import positive
-from limelight.sparse import SparseGradient
-from limelight.tensor import Tensor, as_tensor
 
 Gradients: TypeAlias = Sequence[Gradient | None]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
 from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
 from limelight.optim.settings import fraction
-from limelight.tensor import Tensor
-from limelight.variables import Variable
 
 
 class SGD(Optimizer):

@@ -6,17 +6,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-from limelight import dispatch, dtypes, habits, source
-from limelight.dtypes import DType
+from limelight.core import dispatch, dtypes
+from limelight.core.dtypes import DType
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, TensorRef, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
-from limelight.ops.creation import zeros_like
+from limelight.ops.create.creation import zeros_like
 from limelight.optim.pairs import Gradient, check_lists, checked
 from limelight.optim.rows import Rows
 from limelight.optim.settings import check_names, not_negative, refuse_unknown
-from limelight.sparse import SparseGradient
-from limelight.tensor import Tensor, TensorRef, as_tensor
-from limelight.variables import Variable
+from limelight.user_code import hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
@@ -31,7 +32,7 @@ class _Counter(Variable):
     __slots__ = ()
 
     def __call__(self, *given: Any) -> Any:
-        raise CallError(f"optimizer.step is how many steps were done; {habits.OPTIMIZERS['update']}")
+        raise CallError(f"optimizer.step is how many steps were done; {hints.OPTIMIZERS['update']}")
 
 
 class Optimizer(Module):
@@ -76,7 +77,7 @@ class Optimizer(Module):
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
         def __getattr__(self, name: str) -> Any:
-            return habits.missing_of_module(self, name, habits.OPTIMIZERS)
+            return hints.missing_of_module(self, name, hints.OPTIMIZERS)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):
@@ -197,7 +198,7 @@ class Optimizer(Module):
             raise ArgumentError(f"{type(self).__name__}.apply: the gradient of every variable is None ({names}); {why}")
         if any(v.ref() not in self._skipped for v in missing):
             self._skipped.update(v.ref() for v in missing)
-            where = source.at(source.user_line())
+            where = source_line.here()
             message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
             warnings.warn(message, stacklevel=3)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from limelight import dtypes, shapes
+from limelight.core import dtypes, shapes
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.sparse import SparseGradient
-from limelight.tensor import Tensor, as_tensor
-from limelight.variables import Variable
 
 Gradient: TypeAlias = Tensor | SparseGradient
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from limelight.dtypes import DType
-from limelight.ops.gathering import take
-from limelight.tensor import Tensor
-from limelight.variables import Variable
+from limelight.core.dtypes import DType
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
+from limelight.ops.index.take import take
 
 
 class Rows:

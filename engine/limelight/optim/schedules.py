@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import pi
 
-from limelight import dtypes
+from limelight.core import dtypes
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops.comparison import where
-from limelight.ops.limits import clip, floor
-from limelight.ops.trigonometry import cos
+from limelight.ops.elementwise.comparison import where
+from limelight.ops.elementwise.limits import clip, floor
+from limelight.ops.elementwise.trigonometry import cos
 from limelight.optim.settings import not_negative, positive
-from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight import dtypes
+from limelight.core import dtypes
+from limelight.core.spec import TensorSpec
 from limelight.graph.ir import Node, Value
-from limelight.optimise.rewriting import Found, Rule, Scene, all_equal, tensor
-from limelight.spec import TensorSpec
+from limelight.optimise.rewriter import Found, Rule, Scene, all_equal, tensor
 
 _NEVER_MINUS_ZERO: Final = ("exp", "abs", "square", "cosh", "sigmoid", "softmax")
 """Ops of which no result is -0.0, so that 0.0 may be added to it for nothing."""

@@ -9,16 +9,16 @@ from limelight import events
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
 from limelight.graph.verify import verify
-from limelight.optimise.fold import fold
-from limelight.optimise.fuse import fuse
-from limelight.optimise.hoist import hoist
-from limelight.optimise.prune import prune
-from limelight.optimise.record import Pass, PassRecord
-from limelight.optimise.settings import Setting, checked, setting
-from limelight.optimise.share import share
+from limelight.optimise.broadcasts import spread
+from limelight.optimise.constant_folding import fold
+from limelight.optimise.cse import share
+from limelight.optimise.dead_code import prune
+from limelight.optimise.fusion import fuse
+from limelight.optimise.levels import Setting, checked, setting
+from limelight.optimise.loop_invariants import hoist
+from limelight.optimise.pass_record import Pass, PassRecord
 from limelight.optimise.simplify import simplify, simplify_exactly
-from limelight.optimise.spread import spread
-from limelight.optimise.stack import stack
+from limelight.optimise.stacked_sums import stack
 
 ROUNDS: Final = 4
 """Passes that find work for one another are repeated at most so often."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from limelight.graph.ir import Graph
-from limelight.optimise import algebra, rounding, views
-from limelight.optimise.record import PassRecord
-from limelight.optimise.rewriting import Rule, rewrite
+from limelight.optimise import algebra, inexact_algebra, view_algebra
+from limelight.optimise.pass_record import PassRecord
+from limelight.optimise.rewriter import Rule, rewrite
 
 
 def _together(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]]:
@@ -26,8 +26,8 @@ _MAKERS: Final[Mapping[str, frozenset[str]]] = {
     "pow": frozenset(["constant"]),
 }
 """What must make an operand for a rule to find something: most nodes need not be looked at more closely."""
-_EXACT: Final = _together(algebra.EXACT, views.EXACT)
-_ALL: Final = _together(algebra.EXACT, views.EXACT, rounding.INEXACT, views.INEXACT)
+_EXACT: Final = _together(algebra.EXACT, view_algebra.EXACT)
+_ALL: Final = _together(algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT, view_algebra.INEXACT)
 
 
 def simplify(graph: Graph) -> tuple[Graph, PassRecord]:

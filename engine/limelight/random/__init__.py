@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from limelight import habits
 from limelight.random.continuous import Continuous
 from limelight.random.discrete import Discrete
+from limelight.user_code import hints
 
 __all__ = [
     "Generator",
@@ -94,4 +94,4 @@ truncated_normal = _default.truncated_normal
 uniform = _default.uniform
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = habits.lacking("random", __all__)
+    __getattr__ = hints.lacking("random", __all__)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from limelight.dispatch import active
-from limelight.dtypes import DTypeLike, float32
-from limelight.ops import distributions, drawing
-from limelight.ops._draws import floating
-from limelight.ops.limits import maximum
-from limelight.ops.softmaxes import softmax
-from limelight.ops.special_normal import truncated_normal_quantile
+from limelight.core.dispatch import active
+from limelight.core.dtypes import DTypeLike, float32
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
+from limelight.ops.elementwise.limits import maximum
+from limelight.ops.nn.softmax import softmax
+from limelight.ops.random import distributions, standard_draws
+from limelight.ops.random._draws import floating
+from limelight.ops.special.normal import truncated_normal_quantile
 from limelight.random.parameters import ShapeLike, check_domain, fitted, plain, prepared, sizes, spread
 from limelight.random.stream import Stream
-from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
 _FINEST = 2.0**-25
 """In place of a uniform 0, of which an unbounded distribution would make infinity: half of what float32 can draw."""
@@ -47,7 +47,7 @@ class Continuous(Stream):
         (2, 3)
         """
         check_domain("normal", stddev=stddev)
-        return self._placed("normal", drawing.normal, shape, mean, stddev, dtype)
+        return self._placed("normal", standard_draws.normal, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: ShapeLike = None, low: TensorLike = 0.0, high: TensorLike = 1.0, *, dtype: DTypeLike | None = None
@@ -61,10 +61,10 @@ class Continuous(Stream):
         start: Any = low
         end: Any = high
         if plain(start) and plain(end):
-            return self._placed("uniform", drawing.uniform, shape, start, end - start, dtype)
+            return self._placed("uniform", standard_draws.uniform, shape, start, end - start, dtype)
         found, (low, high) = prepared("uniform", dtype, start, end)
         span = high - low
-        return self._placed("uniform", drawing.uniform, sizes("uniform", shape, (low, high)), low, span, found)
+        return self._placed("uniform", standard_draws.uniform, sizes("uniform", shape, (low, high)), low, span, found)
 
     def exponential(
         self, shape: ShapeLike = None, scale: TensorLike = 1.0, *, dtype: DTypeLike | None = None
@@ -76,7 +76,7 @@ class Continuous(Stream):
         True
         """
         check_domain("exponential", scale=scale)
-        return self._placed("exponential", drawing.exponential, shape, 0.0, scale, dtype)
+        return self._placed("exponential", standard_draws.exponential, shape, 0.0, scale, dtype)
 
     def laplace(
         self,
@@ -93,7 +93,7 @@ class Continuous(Stream):
         (2,)
         """
         check_domain("laplace", scale=scale)
-        return self._placed("laplace", drawing.laplace, shape, mean, scale, dtype)
+        return self._placed("laplace", standard_draws.laplace, shape, mean, scale, dtype)
 
     def gumbel(
         self,
@@ -110,7 +110,7 @@ class Continuous(Stream):
         (2, 3)
         """
         check_domain("gumbel", scale=scale)
-        return self._placed("gumbel", drawing.gumbel, shape, mode, scale, dtype)
+        return self._placed("gumbel", standard_draws.gumbel, shape, mode, scale, dtype)
 
     def cauchy(
         self,
@@ -129,7 +129,7 @@ class Continuous(Stream):
         (2, 3)
         """
         check_domain("cauchy", scale=scale)
-        return self._placed("cauchy", drawing.cauchy, shape, median, scale, dtype)
+        return self._placed("cauchy", standard_draws.cauchy, shape, median, scale, dtype)
 
     def _placed(
         self,
@@ -175,7 +175,9 @@ class Continuous(Stream):
         found, (mean, stddev, below, above) = prepared("truncated_normal", dtype, *given)
         below = below if low is None else (below - mean) / stddev
         above = above if high is None else (above - mean) / stddev
-        drawn = drawing.uniform(self, sizes("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found)
+        drawn = standard_draws.uniform(
+            self, sizes("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found
+        )
         standard = truncated_normal_quantile(maximum(drawn, _FINEST), below, above)
         return fitted("truncated_normal", drawn, standard * stddev + mean)
 

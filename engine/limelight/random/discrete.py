@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dtypes, shapes
-from limelight.dispatch import active
-from limelight.dtypes import DType, DTypeLike
+from limelight.core import dtypes, shapes
+from limelight.core.dispatch import active
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops import distributions, drawing
-from limelight.ops.joining import concat
-from limelight.ops.sorting import argsort
+from limelight.ops.index.sort import argsort
+from limelight.ops.random import distributions, standard_draws
+from limelight.ops.shape.concat import concat
 from limelight.random.parameters import ShapeLike, check_domain, prepared, sizes, spread, whole
 from limelight.random.stream import Stream
-from limelight.tensor import Tensor, TensorLike, as_tensor, wrap
 
 
 def _whole(name: str, dtype: DTypeLike) -> DType:
@@ -47,7 +47,7 @@ class Discrete(Stream):
         limits = np.iinfo(found)
         if not limits.min <= low < high <= limits.max + 1:
             raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {found.name} can hold")
-        return drawing.integers(self, sizes("integers", shape, ()), low, high, found)
+        return standard_draws.integers(self, sizes("integers", shape, ()), low, high, found)
 
     def bernoulli(self, p: TensorLike = 0.5, shape: ShapeLike = None) -> Tensor:
         """Booleans, each true with probability `p`, which may be a tensor; `shape` is by default that of `p`.
@@ -124,7 +124,7 @@ class Discrete(Stream):
         [0, 1, 2, 3]
         """
         if type(x) is int and x >= 0 and not active:
-            return wrap(drawing.permuted(self._data, x))
+            return wrap(standard_draws.permuted(self._data, x))
         if not hasattr(x, "__index__") or getattr(x, "ndim", False):
             x = as_tensor(x)
         if not isinstance(x, Tensor):
@@ -134,12 +134,12 @@ class Discrete(Stream):
             return x[self.permutation(size if size is not None else x.sizes()[0])]
         if dtypes.kind(x.dtype) != "integer":
             raise DTypeError(f"random.permutation: needs an int, or a tensor with an axis at least; got {x.spec}")
-        return drawing.permutation(self, x)
+        return standard_draws.permutation(self, x)
 
     def _permuted(self, n: int) -> Tensor:
         if n < 0:
             raise ArgumentError(f"random.permutation: the number of integers must be at least 0, got {n}")
-        return drawing.permutation(self, as_tensor(n)).reshape((n,))
+        return standard_draws.permutation(self, as_tensor(n)).reshape((n,))
 
     def choice(
         self, x: int | TensorLike, shape: ShapeLike = (), *, replace: bool = True, p: TensorLike | None = None
@@ -172,7 +172,7 @@ class Discrete(Stream):
             raise ArgumentError(f"random.choice: {shape} is more than the {count} there are, and replace=False")
         if weights is None:
             return self.permutation(count)[:wanted].reshape(shape)
-        keys = weights.log() + drawing.gumbel(
+        keys = weights.log() + standard_draws.gumbel(
             self, (count,), 0.0, 1.0, weights.dtype
         )  # the largest are a draw without replacement (Vieira 2014)
         return argsort(keys, descending=True)[:wanted].reshape(shape).astype(dtypes.int32)
@@ -188,4 +188,4 @@ class Discrete(Stream):
         """
         if not 0.0 <= rate < 1.0:
             raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
-        return drawing.dropout_mask(self, as_tensor(x), float(rate))
+        return standard_draws.dropout_mask(self, as_tensor(x), float(rate))

@@ -8,13 +8,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from limelight import dtypes, shapes
-from limelight.dispatch import active
-from limelight.dtypes import DType, DTypeLike
+from limelight.core import dtypes, shapes
+from limelight.core.dispatch import active
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._draws import floating
-from limelight.ops._shaped import as_shape
-from limelight.tensor import Tensor, as_tensor, constant, wrap
+from limelight.ops._given_shape import as_shape
+from limelight.ops.random._draws import floating
 
 ShapeLike: TypeAlias = int | Sequence[int] | Tensor | None
 _EXACT: Final = {int: True, float: True}

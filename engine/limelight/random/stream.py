@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from limelight import dispatch, shapes
-from limelight.devices import CPU0
-from limelight.eager import prepare
+from limelight.core import dispatch, shapes
+from limelight.core.devices import CPU0
+from limelight.core.eager import prepare
+from limelight.core.spec import GENERATOR
+from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
+from limelight.core.variable import Resource, assign_op, on_create, read
 from limelight.errors import ArgumentError
-from limelight.ops._draws import Source, state_of
-from limelight.spec import GENERATOR
-from limelight.tensor import Tensor, as_tensor, constant, new_uid
-from limelight.variables import Resource, assign_op, on_create, read
+from limelight.ops.random._draws import Source, state_of
 
 Seed = int | Sequence[int] | None
 

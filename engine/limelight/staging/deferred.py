@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight import source
-from limelight.devices import CPU0
-from limelight.dtypes import DType
+from limelight.core.devices import CPU0
+from limelight.core.dtypes import DType
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.shapes import Shape
-from limelight.spec import TensorSpec
-from limelight.staging.branches import tracing
-from limelight.tensor import Tensor, as_tensor, constant, new_uid
+from limelight.staging.trace_body import tracing
+from limelight.user_code import source_line
 
 
 class Deferred(Tensor):
@@ -20,7 +20,7 @@ class Deferred(Tensor):
 
     __slots__ = ("_find", "_line", "_spec")
     _find: Callable[[], Any]
-    _line: source.Source | None
+    _line: source_line.Source | None
     _spec: TensorSpec
 
     @property
@@ -58,11 +58,11 @@ class Deferred(Tensor):
         if self._spec.accepts(tensor.spec):
             return tensor
         kind = DTypeError if tensor.dtype != self._spec.dtype else ShapeError
-        where = source.at(self._line)
+        where = source_line.at(self._line)
         raise kind(f"deferred: the value looked up at this call is {tensor.spec}, the trace needs {self._spec}{where}")
 
     def __repr__(self) -> str:
-        return f"<deferred {self._spec}{source.at(self._line)}>"
+        return f"<deferred {self._spec}{source_line.at(self._line)}>"
 
 
 def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
@@ -92,7 +92,7 @@ def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
         raise ArgumentError(f"deferred: spec must be an ll.TensorSpec, got {type(spec).__name__}")
     handle = object.__new__(Deferred)
     handle._find = fn
-    handle._line = source.user_line()
+    handle._line = source_line.user_line()
     handle._device = CPU0
     handle._uid = new_uid()
     if spec is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 
 
 class Reason(Protocol):

@@ -10,24 +10,28 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from limelight import events, frames, source
-from limelight.dispatch import active, outer_scope
+from limelight import events
+from limelight.core.autograph_hook import converted, plainly
+from limelight.core.dispatch import active, outer_scope
+from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError
-from limelight.handing import converted, plainly
-from limelight.staging import budget, declared, eagerly, explainer, outputs
-from limelight.staging.cache import TraceCache, generalise, remember
-from limelight.staging.concrete import GraphFunction
-from limelight.staging.entry import ConcreteFunction
+from limelight.staging import explainer, structured_outputs
+from limelight.staging import input_signature as declared
+from limelight.staging import max_traces as budget
+from limelight.staging import run_eagerly as eagerly
+from limelight.staging.bound_methods import endless, name_of, too_deep, weakly_bound
+from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
-from limelight.staging.inputs import add_input
-from limelight.staging.lifting import lifted
-from limelight.staging.methods import endless, name_of, too_deep, weakly_bound
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.lifted_initializers import lifted
 from limelight.staging.options import check_bounds, check_function, refuse_unavailable
 from limelight.staging.signature import Call, Key, Signature, plain_types, settle
-from limelight.staging.state import Creation
-from limelight.staging.turns import Turns
-from limelight.trace import Tracer
-from limelight.variables import Variable, lift, on_create
+from limelight.staging.state_creation import Creation
+from limelight.staging.trace_arguments import add_input
+from limelight.staging.trace_cache import TraceCache, generalise, remember
+from limelight.staging.trace_lock import Turns
+from limelight.staging.tracer import Tracer
+from limelight.user_code import source_line, tracebacks
 
 _ids: Final = itertools.count(1)
 _turns: Final = Turns()
@@ -112,7 +116,7 @@ class Function:
                 remember(known, types, entry)
             return entry.call_leaves(call.leaves)
         except Exception as error:
-            frames.trim(error)
+            tracebacks.trim(error)
             raise
 
     @property
@@ -160,7 +164,7 @@ class Function:
             call = self._call(args, kwargs, abstract=True)
             return self._find(call.key) or self._trace_once(call, run=False)
         except Exception as error:
-            frames.trim(error)
+            tracebacks.trim(error)
             raise
 
     def explain(self, *args: Any, **kwargs: Any) -> Prediction:
@@ -289,7 +293,7 @@ class Function:
 
     def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
         """Traces and stores a call whose key was `asked` before it was relaxed."""
-        record = explainer.current().diagnose(self, asked, source.user_stack())
+        record = explainer.current().diagnose(self, asked, source_line.user_stack())
         budget.check(self, record)
         start = time.perf_counter()
         first = len(self._cache) == 0 and not self._created_state
@@ -319,7 +323,7 @@ class Function:
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once, writing a graph."""
         self._runs += 1
-        stack = source.user_stack()
+        stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
         paths = self._signature.paths(call.key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}
@@ -338,7 +342,7 @@ class Function:
             tracer,
         ):
             result = self._traced(*args, **kwargs)
-            tensors, shape = outputs.split(result, self.name)
+            tensors, shape = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
@@ -346,7 +350,7 @@ class Function:
         return entry
 
     def _tell(self, entry: ConcreteFunction) -> None:
-        stack = source.user_stack(limit=1)
+        stack = source_line.user_stack(limit=1)
         if events.wanted(events.CacheMiss):
             events.emit(events.CacheMiss(self.name, self.id, entry.index, entry.reason, stack[0] if stack else None))
         if events.wanted(events.Traced):

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from limelight import nest
+from limelight.core import nest
 from limelight.errors import SignatureError
-from limelight.staging.plain import is_words
 from limelight.staging.signature import Key, Signature, describe_part
+from limelight.staging.value_keys import is_words
 
 
 class _Missing:

@@ -21,17 +21,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight import dispatch, dtypes, nest
-from limelight.devices import CPU0, Device
+from limelight.core import dispatch, dtypes, nest
+from limelight.core.devices import CPU0, Device
+from limelight.core.nest import Structure
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.core.tensor import Tensor, wrap
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, DTypeError, SignatureError, mark_user_error
-from limelight.nest import Structure
-from limelight.sparse import SparseGradient
-from limelight.spec import TensorSpec, VariableSpec
-from limelight.staging import refused
-from limelight.staging.identity import Bound, Identity
-from limelight.staging.plain import BY_REPR, is_words, words_for
-from limelight.tensor import Tensor, wrap
-from limelight.variables import Variable
+from limelight.staging.value_keys import BY_REPR, is_words, words_for
+from limelight.staging.weak_identity import Bound, Identity
+from limelight.user_code import call_errors
 
 _BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
 LONG: Final = 60
@@ -61,7 +61,7 @@ class Signature:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name
         self.inspected = _signature_of(function)
-        self._called = refused.called(function, name)
+        self._called = call_errors.called(function, name)
         parameters = list(self.inspected.parameters.values())
         simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = {p.kind: p.name for p in parameters}
@@ -81,7 +81,7 @@ class Signature:
         try:
             bound = self.inspected.bind(*args, **kwargs)
         except TypeError as error:
-            said = refused.words(self._called, self.inspected, args, kwargs)
+            said = call_errors.words(self._called, self.inspected, args, kwargs)
             mistake = TypeError(said or f"{self.name}() {error}")
             mark_user_error(mistake)
             raise mistake from None

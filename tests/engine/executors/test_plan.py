@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.core.op import Op, get
+from limelight.core.spec import ObjectSpec, TensorSpec
 from limelight.errors import DTypeError, RunError, ShapeError
-from limelight.executors import plan, step
+from limelight.executors import step
+from limelight.executors.plan import plan
 from limelight.graph import Graph, Literal, Node, Value, parse
-from limelight.registry import Op, get
-from limelight.source import Source
-from limelight.spec import ObjectSpec, TensorSpec
+from limelight.user_code.source_line import Source
 
 F3 = TensorSpec((3,))
 X = np.array([1.0, -2.0, 3.0], dtype=np.float32)
@@ -337,7 +338,7 @@ def test_errors_in_the_parts_of_a_large_plan() -> None:
 
 
 def plan_part() -> int:
-    from limelight.executors.emit import PART
+    from limelight.executors.plan.codegen import PART
 
     return PART
 

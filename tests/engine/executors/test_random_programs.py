@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
-from limelight.executors import emit, plan, step
+from limelight.core.op import get
+from limelight.core.spec import TensorSpec
+from limelight.executors import step
+from limelight.executors.plan import codegen, plan
 from limelight.graph import Graph, Literal, Node, Value, parse, show, verify
 from limelight.graph.effects import EffectOrder
 from limelight.optimise import optimise
-from limelight.registry import get
-from limelight.spec import TensorSpec
 
 UNARY = {
     "tanh": np.tanh,
@@ -319,7 +320,7 @@ def better_like(graph: Graph, other: Graph) -> Graph:
 def test_large_plans_are_cut_anywhere(drawn: tuple[Program, Graph], size: int) -> None:
     program, graph = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(emit, "PART", size)
+        patch.setattr(codegen, "PART", size)
         check(program, graph, plan.build(graph))
 
 
@@ -332,7 +333,7 @@ def test_the_programs_have_something_to_find() -> None:
     @given(programs())
     def look(drawn: tuple[Program, Graph]) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(emit, "PART", 10)
+            patch.setattr(codegen, "PART", 10)
             source = plan.build(drawn[1]).source
         seen.update(word for word in found if word in source)
         for line in source.split("\n"):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 import limelight as ll  # noqa: F401  # registers the ops
+from limelight.core.op import Op, get
+from limelight.core.spec import GENERATOR, TensorSpec, VariableSpec
 from limelight.errors import GraphError
 from limelight.graph import Graph, Node, Value, parse, verify
-from limelight.registry import Op, get
-from limelight.spec import GENERATOR, TensorSpec, VariableSpec
 
 F3 = TensorSpec((3,))
 

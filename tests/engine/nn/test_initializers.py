@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.core import dtypes
 from limelight.nn import initializers
 
 SHAPE = (3, 3, 40, 60)
@@ -59,7 +60,7 @@ def test_orthogonal_needs_a_matrix():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_short_dtypes_and_empty_kernels(name, dtype):
     x = initializers.get(name)((0, 3), dtype)
-    assert (x.shape, x.dtype) == ((0, 3), ll.dtypes.dtype(dtype))
+    assert (x.shape, x.dtype) == ((0, 3), dtypes.dtype(dtype))
 
 
 def test_a_function_may_be_an_initializer_and_must_keep_the_shape():

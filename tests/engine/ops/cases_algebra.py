@@ -7,7 +7,8 @@ from cases_shapes import vector
 from opcase import Case, Input, binary, raw, unary
 
 import limelight as ll
-from limelight import dtypes, linalg
+from limelight import linalg
+from limelight.core import dtypes
 
 F32, F64, I32, I64 = dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64
 _FLOATS = (dtypes.float16, dtypes.bfloat16, F32, F64)

@@ -6,8 +6,8 @@ import numpy as np
 from opcase import Case, Input, binary, raw, unary
 
 import limelight as ll
-from limelight import dtypes
-from limelight.registry import accepted
+from limelight.core import dtypes
+from limelight.core.op import accepted
 
 FLOATING, REAL, NUMERIC = (accepted(word) for word in ("floating", "real", "numeric"))
 B, I32, I64 = dtypes.bool_, dtypes.int32, dtypes.int64

@@ -6,8 +6,8 @@ import numpy as np
 from opcase import UNARY, Case, Input, binary, raw, unary
 
 import limelight as ll
-from limelight import dtypes
-from limelight.registry import accepted
+from limelight.core import dtypes
+from limelight.core.op import accepted
 
 FLOATING, REAL, INTEGER, INEXACT = (accepted(word) for word in ("floating", "real", "integer", "inexact"))
 NUMERIC = accepted("numeric")

@@ -6,7 +6,7 @@ import numpy as np
 from opcase import Case, Input, raw
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 DOUBLES = frozenset([dtypes.float64])
 C128 = dtypes.complex128

@@ -10,7 +10,7 @@ from opcase import Case, Input
 
 import limelight as ll
 from limelight import linalg
-from limelight.registry import accepted
+from limelight.core.op import accepted
 
 WIDE = accepted("wide")
 REAL = accepted("wide") & accepted("floating")

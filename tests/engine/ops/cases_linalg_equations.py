@@ -11,7 +11,7 @@ from opcase import Case, Input, raw
 
 import limelight as ll
 from limelight import linalg
-from limelight.registry import accepted
+from limelight.core.op import accepted
 
 DOUBLE = frozenset([ll.float64, ll.complex128])
 

@@ -13,7 +13,7 @@ from opcase import Case, Input, raw
 from scipy import special
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 I32 = dtypes.int32
 WIDE = frozenset([dtypes.float32, dtypes.float64])

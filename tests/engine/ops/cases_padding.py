@@ -6,7 +6,7 @@ import numpy as np
 from opcase import Case, Input, raw
 
 import limelight as ll
-from limelight.registry import accepted
+from limelight.core.op import accepted
 
 MODES = ("edge", "reflect", "symmetric", "wrap")
 

@@ -8,7 +8,7 @@ from opcase import Case, Input, raw
 from scipy import special
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 F32, F64, I32, I64, B = dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool_
 

@@ -6,7 +6,7 @@ import numpy as np
 from opcase import Case, Input
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 AXES = (
     ((2, 3), None, False),

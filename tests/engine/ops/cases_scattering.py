@@ -6,8 +6,8 @@ import numpy as np
 from opcase import Case, Input, raw
 
 import limelight as ll
-from limelight import dtypes
-from limelight.registry import accepted
+from limelight.core import dtypes
+from limelight.core.op import accepted
 
 I64 = dtypes.int64
 NUMERIC = accepted("numeric")

@@ -7,7 +7,7 @@ from opcase import Case, Input, raw
 from scipy import special
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 WIDE = frozenset([dtypes.float32, dtypes.float64])
 """For functions whose rounding in 16 bits is the same story as for the others."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight import dispatch, dtypes, registry
-from limelight.dtypes import DType
-from limelight.eager import prepare
+from limelight.core import dispatch, dtypes
+from limelight.core import op as registry
+from limelight.core.dtypes import DType
+from limelight.core.eager import prepare
 
 REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 TOTAL = {

@@ -9,7 +9,7 @@ from opcase import Case
 from test_cases import tuple_of
 
 import limelight as ll
-from limelight import dtypes, registry
+from limelight.core import dtypes, op
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 
@@ -20,7 +20,7 @@ PREFERRED = [dtypes.float64, dtypes.complex128, dtypes.int32, dtypes.bool_]
 def runs():
     """Deterministic cases with inputs, each with one dtype."""
     for case in CASES:
-        if case.inputs and registry.get(case.op).effect is None and case.reference is not None:
+        if case.inputs and op.get(case.op).effect is None and case.reference is not None:
             dtype = next((d for d in PREFERRED if d in case.accepted), None) or case.accepted[0]
             yield pytest.param(case, dtype, id=case.name)
 

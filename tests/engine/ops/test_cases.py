@@ -9,8 +9,9 @@ from opcase import TOLERANCE, Case, wide
 from ways import STAGED_WAYS, WAYS, checked, of_unknown_sizes, staged
 
 import limelight as ll
-from limelight import dtypes, registry
-from limelight.tensor import wrap
+from limelight.core import dtypes
+from limelight.core import op as registry
+from limelight.core.tensor import wrap
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 

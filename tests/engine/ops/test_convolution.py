@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
-from limelight.ops import _convolving, _taps
-from limelight.ops._windows import lay
+from limelight.ops.nn import _numpy_convolution, _taps
+from limelight.ops.nn._windows import lay
 
 SETTINGS = settings(max_examples=60, deadline=None)
 
@@ -82,16 +82,16 @@ def test_a_transposed_convolution_is_the_transpose(layout, data):
 # --- routes: whatever is chosen, the result is the same
 
 ROUTES = [
-    *[("forward", name) for name in _convolving.FORWARD],
-    *[("input", name) for name in _convolving.INPUT],
-    *[("filters", name) for name in _convolving.FILTERS],
+    *[("forward", name) for name in _numpy_convolution.FORWARD],
+    *[("input", name) for name in _numpy_convolution.INPUT],
+    *[("filters", name) for name in _numpy_convolution.FILTERS],
 ]
 
 
 @pytest.mark.parametrize(("direction", "name"), ROUTES)
 @pytest.mark.parametrize("budget", [1, 700, 1 << 22])
 def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
-    monkeypatch.setattr(_convolving, "BUDGET", budget)  # patches in pieces of rows, of images, and all at once
+    monkeypatch.setattr(_numpy_convolution, "BUDGET", budget)  # patches in pieces of rows, of images, and all at once
     taken = []
 
     @settings(max_examples=25, deadline=None)
@@ -102,15 +102,15 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
         x, w, g = drawn(x_shape, w_shape, (x_shape[0], *at.out, w_shape[-1]))
         if (name == "product") != (at.window == (1,) * len(at.window)):
             return
-        if name == "flipping" and _convolving.flipped(at) is None:
+        if name == "flipping" and _numpy_convolution.flipped(at) is None:
             return
         taken.append(layout)
         if direction == "forward":
-            found, wanted = _convolving.FORWARD[name](x, w, at), _taps.convolution(np, x, w, at)
+            found, wanted = _numpy_convolution.FORWARD[name](x, w, at), _taps.convolution(np, x, w, at)
         elif direction == "input":
-            found, wanted = _convolving.INPUT[name](g, w, at), _taps.input_gradient(np, g, w, at)
+            found, wanted = _numpy_convolution.INPUT[name](g, w, at), _taps.input_gradient(np, g, w, at)
         else:
-            found, wanted = _convolving.FILTERS[name](x, g, at), _taps.filter_gradient(np, x, g, at)
+            found, wanted = _numpy_convolution.FILTERS[name](x, g, at), _taps.filter_gradient(np, x, g, at)
         np.testing.assert_allclose(found, wanted, atol=1e-12)
 
     check()
@@ -130,16 +130,16 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
 )
 def test_the_choice_of_route(space, window, stride, channels, routes):
     at = lay("conv", None, space, window, (stride,) * 2, "same", (1, 1))
-    assert tuple(_convolving.chosen(d, at, channels) for d in ("forward", "input", "filters")) == routes
+    assert tuple(_numpy_convolution.chosen(d, at, channels) for d in ("forward", "input", "filters")) == routes
 
 
 def test_patches_take_a_bounded_amount_of_memory(monkeypatch):
-    monkeypatch.setattr(_convolving, "BUDGET", 1 << 16)
+    monkeypatch.setattr(_numpy_convolution, "BUDGET", 1 << 16)
     largest = []
     original = np.empty
     monkeypatch.setattr(np, "empty", lambda shape, *rest: largest.append(np.prod(shape)) or original(shape, *rest))
     at = lay("conv", None, (64, 64), (3, 3), (2, 2), "same", (1, 1))
-    _convolving.FORWARD["patches"](np.zeros((4, 64, 64, 8), np.float32), np.zeros((3, 3, 8, 2), np.float32), at)
+    _numpy_convolution.FORWARD["patches"](np.zeros((4, 64, 64, 8), np.float32), np.zeros((3, 3, 8, 2), np.float32), at)
     out, buffer = largest
     assert out == 4 * 32 * 32 * 2
     assert buffer * 4 <= 1 << 16

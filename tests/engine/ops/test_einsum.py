@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._einsum import order_of
+from limelight.ops.linalg._einsum_notation import order_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every example is staged anew
 

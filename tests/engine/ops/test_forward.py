@@ -8,7 +8,7 @@ from opcase import Case
 from test_cases import gradient_runs, pulled_back, tuple_of, weights_like
 
 import limelight as ll
-from limelight import dtypes
+from limelight.core import dtypes
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 

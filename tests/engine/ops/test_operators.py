@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight import tensor
-from limelight.tensor import Tensor
+from limelight.core import tensor
+from limelight.core.tensor import Tensor
 
 X, Y = np.array([5.0, -3.0, 2.0], np.float32), np.array([2.0, 2.0, -4.0], np.float32)
 K, L = np.array([5, 3, 2], np.int32), np.array([2, 1, 4], np.int32)
@@ -37,7 +37,7 @@ def test_every_public_method_that_is_attached_is_declared():
     attached = {name for name in dir(ll.ones(())) if not name.startswith("_") or name.endswith("__")}
     attached &= set(vars(Tensor))
     inherited = {
-        "__array_function__",  # these three are attached to the class by limelight.eager.foreign
+        "__array_function__",  # these three are attached to the class by limelight.core.eager.numpy_interop
         "__dlpack__",
         "__dlpack_device__",
         "__module__",

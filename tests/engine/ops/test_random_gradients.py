@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import limelight as ll
-from limelight import registry
+from limelight.core import op as registry
 
 F64 = np.float64
 

@@ -10,7 +10,7 @@ import pytest
 
 import limelight as ll
 from limelight.errors import StateCreationError
-from limelight.graph.parse import parse
+from limelight.graph.parser import parse
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
-from limelight.ops._scattered import add_rows
+from limelight.ops.index._scatter_add import add_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every example is staged anew
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 import limelight as ll
-from limelight import dispatch, dtypes, shapes
-from limelight.executors import plan, step
-from limelight.spec import GENERATOR, TensorSpec
-from limelight.tensor import Tensor, wrap
-from limelight.trace import Tracer
+from limelight.core import dispatch, dtypes, shapes
+from limelight.core.spec import GENERATOR, TensorSpec
+from limelight.core.tensor import Tensor, wrap
+from limelight.executors import step
+from limelight.executors.plan import plan
+from limelight.staging.tracer import Tracer
 
 Way = Callable[[Callable[..., Any], Sequence[Tensor]], Any]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import limelight as ll  # noqa: F401  # registers the ops
-from limelight.executors import plan, step
+from limelight.executors import step
+from limelight.executors.plan import plan
 from limelight.graph import Graph, parse, verify
 from limelight.optimise import PassRecord
 

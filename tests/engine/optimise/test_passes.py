@@ -10,14 +10,14 @@ import pytest
 
 import limelight as ll  # noqa: F401  # registers the ops
 from limelight import events
+from limelight.core.op import get
+from limelight.core.spec import TensorSpec
 from limelight.errors import ArgumentError
 from limelight.graph import Graph, Node, Value, parse
 from limelight.optimise import optimise
-from limelight.optimise.fold import LARGEST, fold
-from limelight.optimise.prune import prune
-from limelight.optimise.share import share
-from limelight.registry import get
-from limelight.spec import TensorSpec
+from limelight.optimise.constant_folding import LARGEST, fold
+from limelight.optimise.cse import share
+from limelight.optimise.dead_code import prune
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -84,7 +84,7 @@ def test_prune_keeps_random_draws_io_and_calls_that_do_such() -> None:
 
 
 def ll_ops() -> dict[str, object]:
-    from limelight.registry import all_ops
+    from limelight.core.op import all_ops
 
     return all_ops()
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.core.op import get
+from limelight.core.spec import TensorSpec
 from limelight.graph import Graph, Node, Value, parse
 from limelight.graph.build import Rewriter
-from limelight.optimise import algebra, rounding, views
-from limelight.optimise.prune import prune
-from limelight.optimise.rewriting import Found, rewrite
-from limelight.optimise.share import share
+from limelight.optimise import algebra, inexact_algebra, view_algebra
+from limelight.optimise.cse import share
+from limelight.optimise.dead_code import prune
+from limelight.optimise.rewriter import Found, rewrite
 from limelight.optimise.simplify import simplify, simplify_exactly
-from limelight.registry import get
-from limelight.spec import TensorSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -152,7 +152,7 @@ CLOSE: list[tuple[str, str, list[str], list[str]]] = [
 ]
 
 
-TABLES = (algebra.EXACT, views.EXACT, rounding.INEXACT, views.INEXACT)
+TABLES = (algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT, view_algebra.INEXACT)
 
 
 def payloads(graph: Any) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.staging import cache
+from limelight.staging import trace_cache as cache
 
 pytestmark = pytest.mark.usefixtures("retraces_are_meant")
 

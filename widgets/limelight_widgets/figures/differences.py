@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from html import escape
 from typing import Any
 
-from limelight.staging.changes import differing, show
+from limelight.explain.retracing.key_diff import differing, show
 from limelight_widgets.figures.static import Table, html_table, text_table
 from limelight_widgets.folds.describe import attribute_text
 from limelight_widgets.units import counted

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.graph.text import nested
-from limelight.source import Source
+from limelight.graph.printer import nested
+from limelight.user_code.source_line import Source
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.groups import Hierarchy
 from limelight_widgets.folds.sources import Excerpts, own_stack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from limelight.graph.text import nested
+from limelight.graph.printer import nested
 from limelight_widgets.folds.describe import Describer
 from limelight_widgets.folds.fates import Fate, arrivals, fates
 

@@ -7,7 +7,7 @@ import linecache
 import re
 from collections.abc import Sequence
 
-from limelight.source import Source
+from limelight.user_code.source_line import Source
 from limelight_widgets.folds.fold import State
 
 WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is

@@ -8,18 +8,18 @@ from limelight.nn.functional.attention import *  # noqa: F403
 from limelight.nn.functional.losses import *  # noqa: F403
 from limelight.nn.functional.normalisation import *  # noqa: F403
 from limelight.nn.functional.recurrence import *  # noqa: F403
-from limelight.ops.activations import relu as relu
-from limelight.ops.activations import softplus as softplus
-from limelight.ops.convolution import conv as conv
-from limelight.ops.convolution import conv_transpose as conv_transpose
-from limelight.ops.exponential import sigmoid as sigmoid
-from limelight.ops.pooling import avg_pool as avg_pool
-from limelight.ops.pooling import global_avg_pool as global_avg_pool
-from limelight.ops.pooling import global_max_pool as global_max_pool
-from limelight.ops.pooling import max_pool as max_pool
-from limelight.ops.softmaxes import log_softmax as log_softmax
-from limelight.ops.softmaxes import softmax as softmax
-from limelight.ops.standardising import standardise as standardise
+from limelight.ops.elementwise.exponential import sigmoid as sigmoid
+from limelight.ops.nn.activations import relu as relu
+from limelight.ops.nn.activations import softplus as softplus
+from limelight.ops.nn.convolution import conv as conv
+from limelight.ops.nn.convolution import conv_transpose as conv_transpose
+from limelight.ops.nn.pooling import avg_pool as avg_pool
+from limelight.ops.nn.pooling import global_avg_pool as global_avg_pool
+from limelight.ops.nn.pooling import global_max_pool as global_max_pool
+from limelight.ops.nn.pooling import max_pool as max_pool
+from limelight.ops.nn.softmax import log_softmax as log_softmax
+from limelight.ops.nn.softmax import softmax as softmax
+from limelight.ops.nn.standard_scores import standardise as standardise
 
 __all__ = [
     "avg_pool",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from limelight import dtypes, shapes
-from limelight.dtypes import DType
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.tensor import Tensor, TensorLike, as_tensor
 
 _SHORT: Final = (dtypes.float16, dtypes.bfloat16)
 T = TypeVar("T")

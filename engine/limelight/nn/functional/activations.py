@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from limelight import shapes
+from limelight.core import shapes
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ShapeError
 from limelight.nn.functional._operands import floating
-from limelight.ops.activations import relu, softplus
-from limelight.ops.comparison import where
-from limelight.ops.exponential import expm1
-from limelight.ops.limits import clip
-from limelight.ops.special_normal import ndtr
-from limelight.tensor import Tensor, TensorLike
+from limelight.ops.elementwise.comparison import where
+from limelight.ops.elementwise.exponential import expm1
+from limelight.ops.elementwise.limits import clip
+from limelight.ops.nn.activations import relu, softplus
+from limelight.ops.special.normal import ndtr
 
 __all__ = [
     "celu",

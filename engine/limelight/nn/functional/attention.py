@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from limelight import dtypes, shapes
+from limelight.core import dtypes, shapes
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError, ShapeError
 from limelight.nn.functional._operands import floating, wide
-from limelight.ops.comparison import where
-from limelight.ops.creation import arange
-from limelight.ops.softmaxes import softmax
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.ops.create.creation import arange
+from limelight.ops.elementwise.comparison import where
+from limelight.ops.nn.softmax import softmax
 
 __all__ = ["dot_product_attention"]
 

@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from limelight import dtypes, shapes
+from limelight.core import dtypes, shapes
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.nn.functional._operands import check_alike, choice, floating
-from limelight.ops import activations, softmaxes
-from limelight.ops.activations import relu, softplus
-from limelight.ops.along import take_along_axis
-from limelight.ops.comparison import where
-from limelight.ops.exponential import log, rsqrt
-from limelight.ops.limits import maximum
-from limelight.tensor import Tensor, TensorLike, as_tensor
+from limelight.ops.elementwise.comparison import where
+from limelight.ops.elementwise.exponential import log, rsqrt
+from limelight.ops.elementwise.limits import maximum
+from limelight.ops.index.take_along_axis import take_along_axis
+from limelight.ops.nn import activations, softmax
+from limelight.ops.nn.activations import relu, softplus
 
 __all__ = [
     "cosine_similarity",
@@ -200,9 +200,9 @@ def softmax_cross_entropy(
     """
     name = "softmax_cross_entropy"
     logits = floating(name, logits)
-    losses = softmaxes.softmax_cross_entropy(logits, labels, _axis(name, axis))
+    losses = softmax.softmax_cross_entropy(logits, labels, _axis(name, axis))
     if label_smoothing:
-        evenly = -softmaxes.log_softmax(logits, axis).mean(axis)
+        evenly = -softmax.log_softmax(logits, axis).mean(axis)
         losses = (1.0 - label_smoothing) * losses + label_smoothing * evenly
     return _reduced(name, losses, reduction)
 

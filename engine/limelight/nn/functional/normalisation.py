@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight import shapes
+from limelight.core import shapes
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.functional._operands import floating, wide, widened
-from limelight.ops.exponential import rsqrt
-from limelight.ops.standardising import standardise
-from limelight.ops.statistics import var
-from limelight.tensor import Tensor, TensorLike
+from limelight.ops.elementwise.exponential import rsqrt
+from limelight.ops.nn.standard_scores import standardise
+from limelight.ops.reduce.statistics import var
 
 __all__ = ["batch_norm", "batch_norm_training", "group_norm", "layer_norm", "moments", "rms_norm"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
-from limelight.tensor import Tensor, TensorLike, as_tensor
 
 __all__ = ["gru_cell", "lstm_cell"]
 

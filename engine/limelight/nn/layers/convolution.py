@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from limelight.dtypes import DTypeLike
+from limelight.core.autograph_hook import handed
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
-from limelight.handing import handed
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer
@@ -18,10 +20,8 @@ from limelight.nn.layers.settings import (
     checked_size,
     checked_sizes,
 )
-from limelight.ops._windows import NAMES, PaddingLike, spatial_rank
-from limelight.ops.convolution import conv, conv_transpose
-from limelight.tensor import Tensor, TensorLike, as_tensor
-from limelight.variables import Variable
+from limelight.ops.nn._windows import NAMES, PaddingLike, spatial_rank
+from limelight.ops.nn.convolution import conv, conv_transpose
 
 
 class _Convolution(Layer):

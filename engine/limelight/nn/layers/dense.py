@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.dtypes import DTypeLike
-from limelight.handing import handed
+from limelight.core.autograph_hook import handed
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import TensorLike
+from limelight.core.variable import Variable
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import Activation, checked_activation, checked_flag, checked_size
-from limelight.tensor import TensorLike
-from limelight.variables import Variable
 
 
 class Dense(Layer):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from limelight.dtypes import DTypeLike
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_size
-from limelight.ops.embedding import embedding
-from limelight.tensor import Tensor, TensorLike
+from limelight.ops.index.embedding import embedding
 
 
 class Embedding(Layer):

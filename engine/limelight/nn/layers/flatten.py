@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
 from limelight.nn.layers.layer import Layer
-from limelight.tensor import Tensor, TensorLike, as_tensor
 
 
 class Flatten(Layer):

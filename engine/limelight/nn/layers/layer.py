@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from limelight.dtypes import DTypeLike
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.settings import explained
-from limelight.tensor import Tensor, TensorLike, as_tensor
-from limelight.variables import Variable
 
 
 class Layer(Module):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from limelight.dtypes import DTypeLike
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_flag, checked_number, checked_size
-from limelight.tensor import Tensor, TensorLike
-from limelight.variables import Variable
 
 
 class _Normalisation(Layer):

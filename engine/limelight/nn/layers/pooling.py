@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_sizes
-from limelight.ops._windows import PaddingLike
-from limelight.ops.pooling import avg_pool, max_pool
-from limelight.tensor import Tensor, TensorLike
+from limelight.ops.nn._windows import PaddingLike
+from limelight.ops.nn.pooling import avg_pool, max_pool
 
 
 class _Pool(Layer):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from limelight.dtypes import DTypeLike
+from limelight.control_flow.scan import scan
+from limelight.core.dtypes import DTypeLike
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional._operands import floating
@@ -12,11 +15,8 @@ from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_flag, checked_size
-from limelight.ops.creation import arange, zeros, zeros_like
-from limelight.ops.joining import concat, stack, unstack
-from limelight.staging.scan import scan
-from limelight.tensor import Tensor, TensorLike, as_tensor
-from limelight.variables import Variable
+from limelight.ops.create.creation import arange, zeros, zeros_like
+from limelight.ops.shape.concat import concat, stack, unstack
 
 _SEQUENCE: Final = "(batch, time, features)"
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from limelight.core.autograph_hook import handed
 from limelight.errors import ArgumentError, AxisError
-from limelight.handing import handed
 from limelight.module import Module
 from limelight.nn.layers.layer import restore, state_of, takes_training
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, CallError
 from limelight.nn.functional import activations
-from limelight.ops.activations import relu, softplus
-from limelight.ops.exponential import sigmoid
-from limelight.ops.softmaxes import log_softmax, softmax
-from limelight.ops.trigonometry import tanh
-from limelight.tensor import Tensor
+from limelight.ops.elementwise.exponential import sigmoid
+from limelight.ops.elementwise.trigonometry import tanh
+from limelight.ops.nn.activations import relu, softplus
+from limelight.ops.nn.softmax import log_softmax, softmax
 
 Activation: TypeAlias = Callable[[Tensor], Any]
 _OTHERS = (relu, softplus, sigmoid, softmax, log_softmax, tanh)

@@ -1,0 +1,232 @@
+"""Going back: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.autodiff.tape_entries import source_of
+from limelight.core import dispatch, nest, shapes
+from limelight.core.devices import CPU0
+from limelight.core.op import Entry, Op
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor, constant, wrap
+from limelight.core.variable import Resource, read
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.user_code import source_line
+
+Gradients = dict[int, Any]
+"""Gradients found so far, by uid: tensors, or sparse."""
+
+
+def check(what: str, leaves: Sequence[Any]) -> None:
+    """Raises ArgumentError for a target or source that no tape can know. Strings and None just have no gradient."""
+    for x in leaves:
+        if not isinstance(x, (Tensor, Resource, str, type(None))) and (
+            what == "source" or type(x) is not SparseGradient
+        ):
+            raise ArgumentError(
+                f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; make it a tensor with "
+                "x = ll.constant(...), tape.watch(x), and compute the target from x"
+            )
+
+
+def _described(x: Any) -> str:
+    return f"the {type(x).__name__} {x!r}" if isinstance(x, (bool, int, float, complex)) else f"a {type(x).__name__}"
+
+
+def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
+    """The output gradients one by one, None where they are ones. Raises ArgumentError for another structure."""
+    if given is None:
+        return [None] * count
+    return nest.flatten_like(structure, given, "output_gradients")
+
+
+def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+    """The gradients to start from: those of the targets."""
+    if not dispatch.active:
+        return _seeded(targets, given, watched)
+    with dispatch.in_gradient():
+        return _seeded(targets, given, watched)
+
+
+def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+    grads: Gradients = {}
+    for target, weight in zip(targets, given, strict=True):
+        if type(target) is SparseGradient:  # its sum is the sum of its rows
+            whole = None if weight is None else _output_gradient(target, weight)
+            for indices, values in target.parts:
+                if values._uid in watched:
+                    _add(grads, values._uid, filled(1, values) if whole is None else whole[indices])
+            continue
+        uid = uid_of(target)
+        if uid in watched and uid:
+            _add(grads, uid, _output_gradient(target, weight))
+    return grads
+
+
+def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
+    """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
+
+    `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
+    Unless they are to be kept, entries go as they are done with, and so does what they saved.
+    """
+    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
+    if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
+        with dispatch.in_gradient():
+            _walk(entries, masks, grads, wanted, keep, True)
+    else:
+        _walk(entries, masks, grads, wanted, keep, False)
+
+
+def _walk(
+    entries: list[Entry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
+) -> None:
+    caller = source_line.user_stack() if looked_at else ()
+    for index in range(len(masks) - 1, -1, -1):
+        entry = entries[index] if keep else entries.pop()
+        if not masks[index]:
+            continue
+        if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
+            line = source_of(entry)
+            scope = line.scope if isinstance(line, source_line.ScopedSource) else ""
+            place = () if line is None else (source_line.of_gradient(line, entry[0].op.name),)
+            with source_line.pretend((*place, *caller)), dispatch.in_gradient(scope):
+                _pull_one(entry, grads, masks[index], wanted)
+        else:
+            _pull_one(entry, grads, masks[index], wanted)
+
+
+def _watched_inputs(entry: Entry) -> int:
+    """The mask of the inputs that were watched."""
+    recipe = entry[0]
+    if recipe.mask >= 0:
+        found: int = recipe.mask
+        return found
+    return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
+
+
+def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
+    """For each entry the mask of the inputs that lead back to a wanted source."""
+    connected = wanted - {0}
+    masks = []
+    for entry in entries:
+        recipe = entry[0]
+        mask, bit = 0, 1
+        for uid in entry[recipe.first_input :]:
+            if uid in connected:
+                mask |= bit
+            bit <<= 1
+        mask &= recipe.mask
+        if mask:
+            outputs = entry[1]
+            if type(outputs) is int:
+                connected.add(outputs)
+            else:
+                connected.update(outputs)
+                connected.discard(0)
+        masks.append(mask)
+    return masks
+
+
+def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+    recipe, uid = entry[0], entry[1]
+    if type(uid) is not int or recipe.pull_all is not None:
+        _pull_many(entry, grads, needed, wanted)
+        return
+    g = grads.get(uid) if uid in wanted else grads.pop(uid, None)
+    if type(g) is not Tensor:
+        if g is None:
+            return
+        g = _taken(g, recipe.op)
+    for place, bit, rule in recipe.pulls:
+        if needed & bit:
+            part = rule(g, entry)
+            if part is not None:
+                target = entry[place]
+                present = grads.get(target)
+                grads[target] = part if present is None else present + part
+
+
+def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+    """An op with several outputs, or with one rule for all its inputs."""
+    recipe = entry[0]
+    inputs = entry[recipe.first_input :]
+    outputs = entry[1] if recipe.op.multiple else (entry[1],)
+    found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
+    gs = tuple([_taken(g, recipe.op) for g in found])
+    if all(g is None for g in gs):
+        return
+    g = gs if recipe.op.multiple else gs[0]
+    if recipe.pull_all is not None:
+        wanted_ones = tuple([bool(needed >> i & 1) for i in range(len(inputs))])
+        parts = list(zip(inputs, recipe.pull_all(g, entry, wanted_ones), strict=True))
+    else:
+        parts = [(entry[place], rule(g, entry)) for place, bit, rule in recipe.pulls if needed & bit]
+    for uid, part in parts:
+        if part is not None and uid:
+            _add(grads, uid, part)
+
+
+def _taken(g: Any, op: Op) -> Any:
+    """A gradient as a rule takes it: reading a variable hands a sparse one on, all others want a tensor."""
+    return g.dense() if type(g) is SparseGradient and op is not read else g
+
+
+def _add(grads: Gradients, uid: int, g: Tensor) -> None:
+    present = grads.get(uid)
+    grads[uid] = g if present is None else present + g
+
+
+def finished(g: Any, of: Any, unconnected: str) -> Any:
+    """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
+    if type(g) is SparseGradient:
+        return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)
+    if g is not None:
+        return g if type(g) is not Tensor or g._device is of._device else g.to(of._device)
+    if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
+        return None
+    return filled(0, of)
+
+
+def uid_of(x: Any) -> int:
+    """The number by which tapes know `x`; 0 where there is none."""
+    found: int = getattr(x, "_uid", 0)
+    return found
+
+
+def _output_gradient(target: Any, weight: Any) -> Tensor:
+    if weight is None:
+        return filled(1, target)
+    given = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
+    if given.dtype != target.dtype:
+        raise DTypeError(f"an output gradient of dtype {given.dtype.name} for a target of {target.dtype.name}")
+    if not shapes.compatible(given.shape, target.shape) and shapes.is_static(given.shape):
+        raise ShapeError(
+            f"an output gradient of shape {shapes.show(given.shape)} for a target of shape {shapes.show(target.shape)}"
+            "; it must have the target's own shape"
+        )
+    return given
+
+
+def filled(value: int, like: Any) -> Tensor:
+    """A tensor of `like`'s shape and dtype, where `like` is; sizes unknown while tracing included."""
+    shape = like.shape
+    sizes = shape if None not in shape else like.sizes()
+    if like._device is CPU0:
+        return _broadcast(value, sizes, like.dtype)
+    with dispatch.device(like._device):
+        return _broadcast(value, sizes, like.dtype)
+
+
+def zeros(sizes: Any, dtype: Any) -> Tensor:
+    """Zeros of a shape as `Tensor.sizes` gives it."""
+    return _broadcast(0, sizes, dtype)
+
+
+def _broadcast(value: int, sizes: Any, dtype: Any) -> Tensor:
+    array = np.array(value, dtype)
+    scalar = constant(array) if dispatch.active else wrap(array)
+    return scalar if type(sizes) is tuple and not sizes else scalar.broadcast_to(sizes)

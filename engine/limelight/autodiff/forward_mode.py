@@ -1,0 +1,158 @@
+"""Forward-mode differentiation: tangents travel with the values they belong to (Baydin et al. 2018, section 3.1)."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from sys import _getframe
+from typing import Any, Self
+
+from limelight.autodiff.backward import filled, uid_of
+from limelight.autodiff.gradient_cuts import Note, departure, note
+from limelight.autodiff.jvp_rules import push
+from limelight.autodiff.tape import INEXACT
+from limelight.core import dispatch, nest, shapes
+from limelight.core.op import Op
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError, DTypeError, ShapeError, TapeError
+from limelight.user_code import source_line
+
+
+class Tangents(dict[int, tuple[Any, Any]]):
+    """Tangents by uid, each with a weak reference to its tensor, with which it goes."""
+
+    __slots__ = ("__weakref__",)
+
+    def enter(self, x: Any, tangent: Any) -> None:
+        if not x._uid:
+            x._uid = new_uid()
+        self[x._uid] = (tangent, weakref.ref(x, functools.partial(_forget, weakref.ref(self), x._uid)))
+
+
+def _forget(tangents: weakref.ref[Tangents], uid: int, _: Any) -> None:
+    known = tangents()
+    if known is not None:
+        known.pop(uid, None)
+
+
+class ForwardAccumulator(dispatch.BlockInterpreter):
+    """Computes Jacobian-vector products along with its block: how results move when `primals` move by `tangents`.
+
+    `primals`: a tensor, a variable, or a nest of them; `tangents`: the same structure, shapes and dtypes (None does not
+    move). One pass costs two to three times the block itself, however many results there are, and keeps nothing for
+    later: a tangent goes with its tensor. Accumulators nest, for higher orders, and each has its own tangents; tapes
+    may be inside (forward-over-reverse, for products with a Hessian) or outside. `stop_recording()` of a tape pauses
+    that tape alone, not an accumulator. Every read of a variable that is a primal moves, also after an assignment.
+
+    Raises ArgumentError for a primal that is given twice or is no tensor, DTypeError or ShapeError for a primal that
+    cannot move or a tangent that does not fit, TapeError when it is entered while active.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(3.0)
+    >>> with ll.ForwardAccumulator(x, ll.constant(1.0)) as forward:
+    ...     y = x * x
+    >>> forward.jvp(y).item()
+    6.0
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        leaves, structure = nest.flatten(primals)
+        given = nest.flatten_like(structure, tangents, "tangents")
+        self._tangents = Tangents()
+        self._left: Note | None = None  # the latest place where something that moves left for Python or NumPy
+        seen: set[int] = set()
+        for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
+            _check_primal(x, path)
+            if id(x) in seen:
+                raise ArgumentError(
+                    f"ForwardAccumulator: `{path}` is given twice; add up its tangents and give it once"
+                )
+            seen.add(id(x))
+            if t is not None:
+                self._tangents.enter(x, fitting(x, t, path))
+
+    def __enter__(self) -> Self:
+        if self.below is not None:
+            raise TapeError("this accumulator is active already; use another one for another direction")
+        return super().__enter__()
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        assert self.below is not None, "an interpreter is asked only while it is on the stack"
+        known = self._tangents
+        tangents = [known[uid][0] if (uid := uid_of(x)) in known else None for x in inputs]
+        if op.vjp is None or tangents.count(None) == len(tangents):
+            return self.below.process(op, inputs, attrs)
+        with dispatch.beneath(self):
+            out, found = push(op, inputs, tangents, attrs)
+        for y, t in zip(out if op.multiple else (out,), found, strict=True):
+            if t is not None:
+                known.enter(y, t)
+        return out
+
+    def left(self, x: Any) -> None:
+        if x._uid in self._tangents:
+            self._left = note(None, (), (x,), (), source_line.place(_getframe(1)))
+        super().left(x)
+
+    @property
+    def departure(self) -> source_line.Source | None:
+        """The latest line at which something that moves left for Python or NumPy, where tangents end."""
+        return departure([self._left] if self._left else [])
+
+    def jvp(self, target: Any, unconnected_gradients: str = "none") -> Any:
+        """The tangents of `target`, a tensor, a variable or a nest, in its structure.
+
+        Where no primal leads to a target it is None, or zeros with `unconnected_gradients="zero"`; so it is for what
+        was computed before or after the block. Raises ArgumentError for targets that are no tensors.
+        """
+        if unconnected_gradients not in ("none", "zero"):
+            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')
+        leaves, structure = nest.flatten(target)
+        return nest.unflatten(structure, [self._tangent_of(x, unconnected_gradients) for x in leaves])
+
+    def _tangent_of(self, x: Any, unconnected: str) -> Any:
+        if isinstance(x, SparseGradient):
+            return self._sparse_tangent(x, unconnected)
+        if not isinstance(x, (Tensor, Resource)):
+            raise ArgumentError(f"jvp: a target must be a tensor or a variable, got {type(x).__name__}")
+        found = self._tangents.get(x._uid)
+        if found is not None:
+            return found[0]
+        return filled(0, x) if unconnected == "zero" else None
+
+    def _sparse_tangent(self, x: SparseGradient, unconnected: str) -> Any:
+        moving = [(i, t) for i, v in x.parts if (t := self._tangent_of(v, "none")) is not None]
+        if moving:
+            return SparseGradient(moving, x._sizes)
+        return x * 0 if unconnected == "zero" else None
+
+    def __repr__(self) -> str:
+        state = "active" if self.below is not None else "idle"
+        return f"<ForwardAccumulator: {state}, {len(self._tangents)} tangents>"
+
+
+def _check_primal(x: Any, path: str) -> None:
+    if not isinstance(x, (Tensor, Resource)):
+        raise ArgumentError(
+            f"ForwardAccumulator: `{path}` must be a tensor or a variable, got {type(x).__name__}; "
+            "make it one with ll.constant(...)"
+        )
+    if x.dtype not in INEXACT:
+        raise DTypeError(
+            f"ForwardAccumulator: `{path}` is {x.dtype.name} and cannot move; write ll.astype(x, ll.float32)"
+        )
+
+
+def fitting(x: Any, tangent: Any, path: str = "primal") -> Any:
+    """`tangent` as a tensor, which must have the dtype and shape of `x`; Python numbers take on the dtype."""
+    t = as_tensor(tangent) if hasattr(tangent, "dtype") else constant(tangent, x.dtype)
+    if t.dtype != x.dtype:
+        raise DTypeError(f"a tangent of dtype {t.dtype.name} for `{path}` of {x.dtype.name}; write ll.astype(t, dtype)")
+    if t.ndim != len(x.shape) or any(None not in (m, n) and m != n for m, n in zip(t.shape, x.shape, strict=True)):
+        raise ShapeError(
+            f"a tangent of shape {shapes.show(t.shape)} for `{path}` of shape {shapes.show(x.shape)}; "
+            "it must have the primal's own shape"
+        )
+    return t

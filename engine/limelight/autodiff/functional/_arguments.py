@@ -1,0 +1,141 @@
+"""Arguments to differentiate by: found by position, and made anew, so that each is a tensor of its own.
+
+A fresh identity is what makes these functions functions: the derivative is by the argument alone, not by the same
+tensor where the function closes over it or gets it twice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.autodiff import INEXACT
+from limelight.core import nest
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError, DTypeError
+from limelight.ops import identity
+from limelight.user_code import source_line
+
+_VALUES: Final = (bool, int, float, complex, np.ndarray, np.generic, Tensor)
+_warned: Final[dict[Any, Any]] = {}  # which warnings were shown, for the `warnings` module
+
+
+class Chosen(NamedTuple):
+    """The arguments of a call, with those to differentiate by made anew."""
+
+    args: tuple[Any, ...]
+    leaves: list[Any]  # of the chosen arguments; None for one that cannot have a derivative
+    structure: nest.Structure
+
+    @property
+    def sources(self) -> list[Any]:
+        return [x for x in self.leaves if x is not None]
+
+    def rebuilt(self, found: Sequence[Any]) -> Any:
+        """A result for each of `sources`, in the structure of the chosen arguments, None in the other places."""
+        feed = iter(found)
+        return nest.unflatten(self.structure, [None if x is None else next(feed) for x in self.leaves])
+
+
+def check_argnums(name: str, argnums: Any) -> None:
+    """Raises ArgumentError for arguments in the place of their positions: `grad(f, x)` for `grad(f)(x)`."""
+    for i in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
+        if isinstance(i, (Tensor, Resource, np.ndarray, float, dict)):
+            raise ArgumentError(
+                f"{name}: argnums is the position of an argument, or a tuple of them, got {_kind(i)}; ll.{name}(f) "
+                f"returns a function, which takes the arguments: write ll.{name}(f)(x)"
+            )
+
+
+def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Chosen:
+    """Raises ArgumentError for a position that is not there, DTypeError for an argument without floating parts."""
+    single = not isinstance(argnums, (tuple, list))
+    given = (argnums,) if single else argnums
+    places = [_position(name, i, len(args)) for i in given]  # type: ignore[union-attr]  # an int was wrapped above
+    if len(set(places)) != len(places):
+        raise ArgumentError(f"{name}: argnums={argnums} names an argument twice")
+    fresh = list(args)
+    for i in places:
+        fresh[i] = nest.map_structure(_fresh, args[i])
+        if not any(_moves(x) for x in nest.leaves_of(fresh[i])):
+            kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
+            raise DTypeError(
+                f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write 3.0 "
+                "for 3, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
+            )
+    chosen = fresh[places[0]] if single else tuple([fresh[i] for i in places])
+    leaves, structure = nest.flatten(chosen)
+    return Chosen(tuple(fresh), [x if _moves(x) else None for x in leaves], structure)
+
+
+def _position(name: str, i: Any, count: int) -> int:
+    if not hasattr(i, "__index__") or not -count <= i.__index__() < count:
+        raise ArgumentError(f"{name}: argnums says {i!r}, and there are {count} positional arguments")
+    place: int = i.__index__()
+    return place % count
+
+
+def _fresh(x: Any) -> Any:
+    """The same value as a tensor of its own; variables and what is no number stay."""
+    return identity(as_tensor(x)) if isinstance(x, _VALUES) else x
+
+
+def _moves(x: Any) -> bool:
+    return isinstance(x, (Tensor, Resource)) and x.dtype in INEXACT
+
+
+def _kind(x: Any) -> str:
+    return str(x.spec) if hasattr(x, "spec") else type(x).__name__
+
+
+def fresh(tree: Any) -> Any:
+    """A nest of numbers, arrays and tensors as tensors of their own."""
+    return nest.map_structure(_fresh, tree)
+
+
+def moves(x: Any) -> bool:
+    """Whether `x` can have a derivative."""
+    return _moves(x)
+
+
+def parted(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What to differentiate, and what goes along."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise ArgumentError(f"{name}: with has_aux=True the function must return (value, aux), got {_kind(result)}")
+    return result[0], result[1]
+
+
+def tensors_in(tree: Any) -> Any:
+    """A result with its numbers and arrays made tensors."""
+    return nest.map_structure(
+        lambda x: as_tensor(x) if isinstance(x, _VALUES) or hasattr(x, "__as_tensor__") else x, tree
+    )
+
+
+def warn_of_departure(name: str, line: source_line.Source | None, what: str) -> None:
+    """Zeros are the right answer for a constant function; they surprise whoever computed with NumPy."""
+    if line is not None:
+        at = source_line.user_line() or line
+        warnings.warn_explicit(
+            f"{name}: the result does not depend on the arguments as far as limelight can see, since a value left for "
+            f"Python or NumPy{source_line.at(line)}: the {what} is zeros. Compute with ll functions and operators "
+            "instead of x.numpy(), x.item(), float(x) and NumPy's functions",
+            UserWarning,
+            at.file,
+            at.line,
+            registry=_warned,
+        )
+
+
+def require_function(name: str, fn: Any) -> Callable[..., Any]:
+    """Raises ArgumentError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(f"{name}: needs a function, got {type(fn).__name__}")
+    found: Callable[..., Any] = fn
+    return found

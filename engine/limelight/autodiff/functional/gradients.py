@@ -1,0 +1,142 @@
+"""`grad` and `value_and_grad`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight.autodiff import INEXACT, GradientTape
+from limelight.autodiff.functional._arguments import (
+    Chosen,
+    check_argnums,
+    choose,
+    parted,
+    require_function,
+    warn_of_departure,
+)
+from limelight.autodiff.gradient_cuts import departure
+from limelight.core.autograph_hook import handed
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+
+
+def grad(
+    fn: Callable[..., Any],
+    argnums: int | Sequence[int] | None = 0,
+    *,
+    has_aux: bool = False,
+    variables: Any = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[..., Any]:
+    """A function that computes the gradient of `fn`, whose result must be one real number, by its arguments.
+
+    `argnums`: which positional argument, or a tuple of several; each may be a nest of tensors, arrays, numbers and
+    variables, and the gradient has its structure (None for what cannot have one: integers, strings). With `variables`,
+    a list, or a module for those that it trains, the result is `(by arguments, by variables)`, or with `argnums=None`
+    by variables alone. With `has_aux`, `fn` returns `(value, aux)`, and the result is `(gradients, aux)`.
+
+    A derivative by an argument is by that argument alone, also where the function closes over the same tensor. What has
+    no influence gets zeros, as the derivative of a function is (a tape's default is None, which
+    `unconnected_gradients="none"` gives). Composes with itself, `vectorize`, `function`, tapes and accumulators.
+
+    Raises ShapeError or DTypeError for a value that is not one real number, DTypeError for an argument without floating
+    parts, ArgumentError for an argument that is not there.
+
+    >>> import limelight as ll
+    >>> cube = lambda x: x * x * x
+    >>> ll.grad(cube)(2.0).item(), ll.grad(ll.grad(cube))(2.0).item()
+    (12.0, 12.0)
+    """
+    both = value_and_grad(
+        fn, argnums, has_aux=has_aux, variables=variables, unconnected_gradients=unconnected_gradients
+    )
+
+    @functools.wraps(fn, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(
+    fn: Callable[..., Any],
+    argnums: int | Sequence[int] | None = 0,
+    *,
+    has_aux: bool = False,
+    variables: Any = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[..., Any]:
+    """A function that returns `(fn's result, its gradient)`; parameters and errors are those of `grad`.
+
+    With `has_aux` the first part is `(value, aux)`, as `fn` returned it.
+
+    >>> import limelight as ll
+    >>> value, g = ll.value_and_grad(lambda x: ll.sum(x * x))(ll.constant([1.0, 2.0]))
+    >>> value.item(), g.tolist()
+    (5.0, [2.0, 4.0])
+    """
+    require_function("grad", fn)
+    if argnums is not None:
+        check_argnums("grad", argnums)
+    given = _checked_variables(variables)
+    if argnums is None and given is None:
+        raise ArgumentError("grad: argnums=None needs variables=[...]; there is nothing else to differentiate by")
+
+    @functools.wraps(fn, updated=())
+    def both(*args: Any, **kwargs: Any) -> Any:
+        chosen = choose("grad", args, () if argnums is None else argnums)
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([*chosen.sources, *(given or ())])
+            result = handed(fn)(*chosen.args, **kwargs)
+        value, aux = parted("grad", result, has_aux)
+        value = _one_real_number(value)
+        if not tape.watches(value):
+            warn_of_departure("grad", departure(tape._notes), "gradient")
+        found = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
+        return (value, aux) if has_aux else value, _arranged(chosen, found, argnums, given)
+
+    return both
+
+
+def _arranged(chosen: Chosen, found: list[Any], argnums: Any, variables: list[Any] | None) -> Any:
+    n = len(chosen.sources)
+    if argnums is None:
+        return found[n:]
+    by_arguments = chosen.rebuilt(found[:n])
+    return by_arguments if variables is None else (by_arguments, found[n:])
+
+
+def _checked_variables(variables: Any) -> list[Any] | None:
+    """The variables of a list, or of a module those that it trains."""
+    if variables is None:
+        return None
+    if isinstance(variables, Resource):
+        raise ArgumentError("grad: variables must be a list of variables, got a variable: write variables=[v]")
+    found = list(getattr(variables, "trainable_variables", variables))
+    for v in found:
+        if not isinstance(v, Resource):
+            raise ArgumentError(f"grad: variables must be a list of variables, got {type(v).__name__} in it")
+    return found
+
+
+def _one_real_number(value: Any) -> Tensor:
+    if isinstance(value, (tuple, list, dict)) or value is None:
+        raise ShapeError(
+            f"grad: the function must return one number, got {type(value).__name__}; for further results return "
+            "(value, aux) and say has_aux=True"
+        )
+    t = as_tensor(value)
+    if t.shape:
+        raise ShapeError(
+            f"grad: the function must return one number, got {t.spec}; reduce it (ll.sum, ll.mean), or use ll.jacobian "
+            "or ll.vjp"
+        )
+    if t.dtype not in INEXACT or t.dtype.kind == "c":
+        raise DTypeError(
+            f"grad: the function must return one real floating number, got {t.spec}; of a complex result take ll.real, "
+            "ll.imag or ll.abs, and cast integers with ll.astype before they are summed"
+        )
+    return t

@@ -1,0 +1,152 @@
+"""`jacobian` and `hessian`: all products with unit vectors, vectorised."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight.autodiff import ForwardAccumulator, GradientTape, joined_sizes, unit_vectors
+from limelight.autodiff.functional._arguments import (
+    Chosen,
+    check_argnums,
+    choose,
+    moves,
+    parted,
+    require_function,
+    tensors_in,
+)
+from limelight.autodiff.functional.gradients import grad
+from limelight.batching import vectorize
+from limelight.core import nest, shapes
+from limelight.core.autograph_hook import handed
+from limelight.core.dispatch import apply
+from limelight.core.op import get
+from limelight.core.tensor import Tensor
+from limelight.errors import ArgumentError, ShapeError
+
+
+def jacobian(
+    fn: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    mode: str = "reverse",
+    vectorized: bool = True,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that computes the derivative of every element of `fn`'s result by every element of its arguments.
+
+    The result has the structure of `fn`'s result, with the structure of the argument at each leaf (a tuple of them for
+    several `argnums`), in shapes (result's, then argument's); zeros for what has no influence, None for what cannot
+    have a derivative. `mode="reverse"` pulls back each element of the result, which is cheaper where there are fewer of
+    these than elements of the arguments; `mode="forward"` pushes forward each element of the arguments, keeps no
+    intermediates, and is cheaper otherwise. `chunk_size`: how many at a time, which bounds memory; `vectorized=False`:
+    one by one. With `has_aux`, `fn` returns `(value, aux)`, and the result is `(jacobian, aux)`. Rows of complex
+    functions are gradients in the conjugate convention of tapes; forward mode gives derivatives as they are.
+
+    Raises what `grad` raises for arguments, ArgumentError for another mode.
+
+    >>> import limelight as ll
+    >>> ll.jacobian(lambda x: ll.stack([x[0] * x[1], ll.sum(x)]))(ll.constant([2.0, 3.0])).tolist()
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+    require_function("jacobian", fn)
+    check_argnums("jacobian", argnums)
+    if mode not in ("reverse", "forward"):
+        raise ArgumentError(f'jacobian: mode must be "reverse" or "forward", got {mode!r}')
+    rows = _reverse if mode == "reverse" else _forward
+
+    @functools.wraps(fn, updated=())
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        chosen = choose("jacobian", args, argnums)
+        found, aux = rows(fn, chosen, kwargs, has_aux, vectorized, chunk_size)
+        return (found, aux) if has_aux else found
+
+    return derivative
+
+
+def _reverse(
+    fn: Callable[..., Any], chosen: Chosen, kwargs: dict[str, Any], has_aux: bool, at_once: bool, chunk: int | None
+) -> tuple[Any, Any]:
+    with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(chosen.sources)
+        value, aux = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
+        value = tensors_in(value)
+
+    def of(y: Any) -> Any:
+        if not moves(y):
+            return None
+        options: dict[str, Any] = {"parallel_iterations": chunk, "vectorized": at_once}
+        return chosen.rebuilt(tape.jacobian(y, chosen.sources, "zero", **options))
+
+    return nest.map_structure(of, value), aux
+
+
+def _forward(
+    fn: Callable[..., Any], chosen: Chosen, kwargs: dict[str, Any], has_aux: bool, at_once: bool, chunk: int | None
+) -> tuple[Any, Any]:
+    columns: list[Any] = []
+    kept: dict[str, Any] = {}
+    for x in chosen.sources:
+        found = _columns(functools.partial(_pushed, fn, chosen, kwargs, has_aux, x, kept), x, at_once, chunk)
+        columns.append([_of_argument(t, x) for t in found])
+    leaves = [chosen.rebuilt(column) for column in zip(*columns, strict=True)]
+    return nest.unflatten(kept["structure"], leaves), kept["aux"]
+
+
+def _pushed(
+    fn: Callable[..., Any],
+    chosen: Chosen,
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    x: Tensor,
+    kept: dict[str, Any],
+    t: Tensor,
+) -> list[Any]:
+    """The tangents of the result's leaves when the argument's leaf `x` moves by `t`."""
+    with ForwardAccumulator(x, t.reshape(x.sizes())) as forward:
+        value, kept["aux"] = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
+        leaves, kept["structure"] = nest.flatten(tensors_in(value))
+    return [forward.jvp(y, "zero") if moves(y) else None for y in leaves]
+
+
+def _columns(push: Callable[[Tensor], list[Any]], x: Tensor, at_once: bool, chunk: int | None) -> list[Any]:
+    size = shapes.size(x.shape) if None not in x.shape else x.sizes().prod()
+    if at_once:
+        found: list[Any] = vectorize(push, chunk_size=chunk)(unit_vectors(0, size, size, x))
+        return found
+    if not isinstance(size, int) or not size:
+        raise ShapeError("jacobian: one by one needs an argument with elements, whose number is known while tracing")
+    parts = [push(unit_vectors(i, i + 1, size, x)[0]) for i in range(size)]
+    return [None if c[0] is None else apply(get("stack"), tuple(c), (0,)) for c in zip(*parts, strict=True)]
+
+
+def _of_argument(t: Any, x: Tensor) -> Any:
+    """The Jacobian whose columns lie along the first axis of `t`."""
+    if t is None:
+        return None
+    moved = t.transpose((*range(1, t.ndim), 0))
+    return moved.reshape(joined_sizes(moved.sizes()[:-1], x.sizes()))
+
+
+def hessian(
+    fn: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    vectorized: bool = True,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that computes the second derivatives of `fn`, whose result must be one real number.
+
+    Forward over reverse: the gradient moves with each element of the arguments, all at once or `chunk_size` at a time.
+    Shape: the argument's, twice; for several `argnums` or nests the structure of the arguments, twice. With `has_aux`,
+    `fn` returns `(value, aux)`, and the result is `(hessian, aux)`. Errors are those of `grad`.
+
+    >>> import limelight as ll
+    >>> ll.hessian(lambda x: x[0] * x[0] * x[1])(ll.constant([2.0, 3.0])).tolist()
+    [[6.0, 4.0], [4.0, 0.0]]
+    """
+    first = grad(fn, argnums, has_aux=has_aux)
+    return jacobian(first, argnums, has_aux=has_aux, mode="forward", vectorized=vectorized, chunk_size=chunk_size)

@@ -1,0 +1,91 @@
+"""What a tape notes of the places where something watched goes on without it, for `explain.why_none`.
+
+These are ops without a gradient, integer results, and values handed to Python or NumPy. None is on the hot path, and
+only the latest are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+from limelight.autodiff.backward import uid_of
+from limelight.autodiff.tape_entries import source_of
+from limelight.core.op import Entry, Op
+from limelight.core.tensor import new_uid
+from limelight.user_code.source_line import Position, Source
+
+KEPT: Final = 200
+
+
+class Note(NamedTuple):
+    """One such place: `op` is None for a value that left through NumPy; inputs and outputs are uids."""
+
+    op: Op | None
+    attrs: tuple[Any, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    dtypes: tuple[Any, ...]  # of the outputs
+    code: CodeType | Source | None
+    instruction: int
+
+    @property
+    def source(self) -> Source | None:
+        """The user's line."""
+        return None if self.code is None else Position(self.code, self.instruction).resolve()
+
+
+class Edge(NamedTuple):
+    """A recorded op, without what its rule needs."""
+
+    op: Op
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    saved: tuple[Any, ...]  # empty when the entry itself has gone
+    source: Source | None
+
+
+def departure(notes: Sequence[Note]) -> Source | None:
+    """The latest line at which something watched left for Python or NumPy."""
+    return next((each.source for each in reversed(notes) if each.op is None), None)
+
+
+def departure_of(uid: int, entries: Iterable[Entry], notes: Sequence[Note]) -> Source | None:
+    """The same for what depends on the value `uid`."""
+    reached = {uid}
+    for edge in [edge_of(entry, keep=False) for entry in entries]:
+        if reached.intersection(edge.inputs):
+            reached.update(edge.outputs)
+    return departure([each for each in notes if reached.intersection(each.inputs)])
+
+
+def note(
+    op: Op | None,
+    attrs: tuple[Any, ...],
+    inputs: Sequence[Any],
+    out: Any,
+    place: tuple[CodeType | Source | None, int],
+) -> Note:
+    """The note of an op that has run; writing to a variable makes that an output."""
+    outs = out if isinstance(out, tuple) else (out,)
+    written = inputs[:1] if op is not None and op.effect == "write" else ()
+    outputs = tuple([named(y) for y in (*outs, *written)])
+    attrs = attrs if op is not None and op.higher_order else ()
+    return Note(op, attrs, tuple(map(uid_of, inputs)), outputs, tuple([y.dtype for y in outs]), *place)
+
+
+def named(x: Any) -> int:
+    """The uid of `x`, which gets one if it has none."""
+    if not x._uid:
+        x._uid = new_uid()
+    found: int = x._uid
+    return found
+
+
+def edge_of(entry: Entry, keep: bool) -> Edge:
+    """An entry as an edge; `keep` also what was saved."""
+    recipe, outputs = entry[0], entry[1]
+    named = (outputs,) if isinstance(outputs, int) else tuple(outputs)
+    saved = tuple(entry[6 : recipe.first_input]) if keep else ()
+    return Edge(recipe.op, tuple(entry[recipe.first_input :]), named, saved, source_of(entry))

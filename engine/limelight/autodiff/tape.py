@@ -1,0 +1,410 @@
+"""The tape itself.
+
+It is an interpreter that lets the one below do the op, then notes which rule to pull back through and what that rule
+needs. It knows tensors by their `_uid`, so it keeps alive only what rules asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, TracebackType
+from typing import Any, Final
+
+from limelight import events
+from limelight.autodiff import backward, missing_gradients
+from limelight.autodiff.backward import uid_of
+from limelight.autodiff.cut_provenance import Beyond, begins, goes_on
+from limelight.autodiff.gradient_cuts import KEPT, Edge, Note, edge_of, named, note
+from limelight.autodiff.reentrant_tape import again, leftovers, remembered
+from limelight.autodiff.tape_entries import (
+    EntryRecord,
+    input_text,
+    mask_of,
+    opened,
+    placed,
+    records,
+    saved_bytes,
+    specs_of,
+)
+from limelight.autodiff.tape_jacobians import Jacobians, Pull
+from limelight.core import dispatch, dtypes, nest
+from limelight.core.dtypes import float32
+from limelight.core.op import Entry, Op, Recipe
+from limelight.core.tensor import Tensor, new_uid
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError, TapeError
+from limelight.user_code import source_line
+
+_getframe: Final = sys._getframe
+_tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
+INEXACT: Final = frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d))
+_ids = itertools.count(1)
+_alive: Final[set[weakref.ref[GradientTape]]] = set()
+
+
+class GradientTape(Jacobians, dispatch.Interpreter):
+    """Records the ops of its block that depend on something watched, to differentiate them afterwards.
+
+    Trainable variables are watched when read (unless `watch_accessed_variables=False`); tensors by `watch`. A tape
+    answers `gradient` once, and then lets go of everything it saved, unless it is `persistent`. Tapes nest: an outer
+    tape records what an inner one computes, which gives higher orders.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(3.0)
+    >>> with ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).item()
+    6.0
+    """
+
+    observes = True
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self.id = next(_ids)
+        self.persistent = persistent
+        self._watches_variables = watch_accessed_variables
+        self._watched: set[int] = set()
+        self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
+        self._variables: dict[int, Any] = {}
+        self._entries: list[Entry] = []
+        self._notes: deque[Note] = deque(maxlen=KEPT)
+        self._beyond: Beyond = {}  # what comes of the results of those
+        self._outline: list[Edge] | None = None  # what is left of the entries of a question that had no answer
+        self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
+        self._recording = True
+        self._used = False
+        self._warned = False
+        _alive.add(weakref.ref(self, _alive.discard))
+
+    # The recording scope
+
+    @property
+    def active(self) -> bool:
+        """Whether the tape's block is being executed (on this thread)."""
+        return self.below is not None and self in dispatch.local.stack
+
+    def __enter__(self) -> GradientTape:
+        if self.below is not None:
+            raise TapeError("this tape is recording already; use another tape, or tape.stop_recording() around a part")
+        dispatch.push(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            if self.active:
+                dispatch.remove(self)
+        except KeyboardInterrupt:
+            dispatch.remove(self)
+            raise
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Leaves the ops of its block unrecorded by this tape; other tapes go on."""
+        before, self._recording = self._recording, False
+        try:
+            yield
+        finally:
+            self._recording = before
+
+    def reset(self) -> None:
+        """Forgets everything recorded and watched so far."""
+        self._handed_over()
+        self._watched.clear()
+        self._roots.clear()
+        self._variables.clear()
+        self._notes.clear()
+        self._beyond.clear()
+        self._outline = None
+        self._used = False
+
+    def watch(self, tensors: Any) -> None:
+        """Makes the ops that follow record what depends on `tensors`: a tensor, a variable, or a nest of them.
+
+        Raises ArgumentError for anything else. Watching integers or booleans warns: they have no gradient.
+        """
+        for x in nest.leaves_of(tensors):
+            if type(x) is not Tensor and not isinstance(x, (Tensor, Resource)):
+                raise ArgumentError(
+                    f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
+                )
+            if x.dtype not in INEXACT:
+                warnings.warn(
+                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
+                )
+                continue
+            self._note_root(named(x))
+            if isinstance(x, Resource):
+                self._note_variable(x)
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched so far, in the order in which they were first seen."""
+        found = [ref() for ref in self._variables.values()]
+        return tuple(v for v in found if v is not None)
+
+    # Recording
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        below = self.below
+        assert below is not None, "an interpreter is asked only while it is on the stack"
+        if not self._recording:
+            return goes_on(self._beyond, op, inputs, below.process(op, inputs, attrs))
+        given = tuple([x._uid if type(x) is Tensor else self._look(op, x) for x in inputs])
+        mask = mask_of(given, self._watched)
+        if not mask:
+            return goes_on(self._beyond, op, inputs, below.process(op, inputs, attrs))
+        if op.vjp is None:
+            return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
+        if op.taped is not None or op.multiple:
+            return self._record_many(below, op, inputs, attrs, mask)
+        out = below.process(op, inputs, attrs)
+        data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
+        dtype = data.dtype
+        if dtype in INEXACT:  # an integer output ends the path
+            recipe, names = self._recipe(op, mask, given)
+            saved = recipe.save(inputs, out, attrs)
+            out._uid = uid = out._uid or new_uid()
+            self._watched.add(uid)
+            place = placed(_getframe(1))
+            self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
+            if events.wanted(events.Recorded):
+                self._emit(inputs)
+            return out
+        return self._cut(op, attrs, inputs, out)
+
+    def observe(self, recipes: Any, x: Any, y: Any, first: int, second: int, out: Tensor) -> None:
+        """`process` without the detour, for ops of one or two inputs."""
+        watched = self._watched
+        mask = (first in watched) + 2 * (second in watched)
+        if not mask or not self._recording:
+            if self._beyond:
+                goes_on(self._beyond, recipes.op, (x, y), out)
+            return
+        dtype = out._data.dtype
+        recipe = recipes[mask]
+        out._uid = uid = new_uid()
+        frame = _getframe(2)
+        if frame.f_code is self._code:
+            at = frame.f_lasti
+        else:
+            self._code, at = source_line.position(frame, self._code)
+        if recipe is not None and (dtype is float32 or dtype in INEXACT):
+            watched.add(uid)
+            self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
+        else:
+            self._notes.append(_tuple(Note, (recipes.op, (), (first, second), (uid,), (dtype,), self._code, at)))
+            begins(self._beyond, (uid,))
+
+    def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
+        """The same for any inputs and parameters."""
+        given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
+        mask = mask_of(given, self._watched)
+        data = out._data
+        dtype = data.dtype
+        if mask and self._recording and op.vjp is not None and dtype in INEXACT:
+            recipe, names = self._recipe(op, mask, given)
+            saved = recipe.save(inputs, out, attrs)
+            out._uid = uid = new_uid()
+            self._watched.add(uid)
+            self._code, at = source_line.position(_getframe(2), self._code)
+            self._entries.append((recipe, uid, data.shape, dtype, self._code, at, *saved, *names))
+        elif mask and self._recording:
+            self._cut(op, attrs, inputs, out)
+        elif self._beyond:
+            goes_on(self._beyond, op, inputs, out)
+
+    def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[Recipe, Sequence[int]]:
+        """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
+        if op.variadic:
+            return op.recipe(1), [uid if uid in self._watched else 0 for uid in given]
+        return op.recipe(mask), given
+
+    def _look(self, op: Op, x: Any) -> int:
+        """The uid of an input that is not a plain tensor; 0 for a scalar or a variable that is only written."""
+        if isinstance(x, Resource):
+            return x._uid if self._accesses(op, x) else 0
+        return uid_of(x)
+
+    def _accesses(self, op: Op, variable: Resource) -> bool:
+        """Whether `op` reads a variable that is watched, or that is to be watched from now on."""
+        if op.effect == "write":
+            return False
+        if self._watches_variables and variable.trainable and variable.dtype in INEXACT:
+            self._note_root(variable._uid)
+            self._note_variable(variable)
+        return variable._uid in self._watched
+
+    def _record_many(self, below: Any, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int) -> Any:
+        """Records an op with several outputs, or the variant of an op that also returns what its gradient needs."""
+        swap = op.taped(inputs, attrs, mask) if op.taped is not None else None
+        if swap is not None:
+            op, attrs = swap.op, swap.attrs
+        elif op.taped is not None:  # nothing that is watched influences its outputs
+            return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
+        out = below.process(op, inputs, attrs)
+        outs = out if op.multiple else (out,)
+        recipe, given = self._recipe(op, mask, [uid_of(x) for x in inputs])
+        saved = recipe.save(inputs, out, attrs)
+        names = tuple([named(y) if y.dtype in INEXACT else 0 for y in outs])
+        self._watched.update(uid for uid in names if uid)
+        shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
+        place = placed(_getframe(2))
+        if op.multiple:
+            self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
+        else:
+            self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *given))
+        if swap is not None and self.persistent:  # asked before the entry above, when going back
+            hidden = leftovers(names, swap.result(tuple(range(len(outs)))))
+            if any(hidden):
+                kept = remembered(self, op, attrs, inputs)
+                self._entries.append((again.recipe(1), hidden, shapes, kinds, *place, kept, *given))
+        if events.wanted(events.Recorded):
+            self._emit(inputs)
+        return out if swap is None else swap.result(out)
+
+    def _cut(self, op: Op, attrs: tuple[Any, ...], inputs: Sequence[Any], out: Any) -> Any:
+        """Notes where a path ends, for explanations; returns `out`."""
+        self._notes.append(note(op, attrs, inputs, out, source_line.place(_getframe(2))))
+        begins(self._beyond, self._notes[-1].outputs)
+        return out
+
+    def watches(self, x: Any) -> bool:
+        return (x._uid in self._watched and self._recording) or super().watches(x)
+
+    def left(self, x: Tensor) -> None:
+        if x._uid in self._watched and self._recording:
+            self._notes.append(note(None, (), (x,), (), source_line.place(_getframe(1))))
+        super().left(x)
+
+    def _note_root(self, uid: int) -> None:
+        self._watched.add(uid)
+        self._roots.add(uid)
+
+    def _note_variable(self, variable: Any) -> None:
+        if variable._uid not in self._variables:
+            self._variables[variable._uid] = weakref.ref(variable)
+
+    # Going back
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: str = "none"
+    ) -> Any:
+        """The gradient of the sum of `target` with respect to `sources`, in the structure of `sources`.
+
+        `output_gradients`, in the structure of `target`, are weights instead of ones (None means ones). Where a source
+        does not influence the target the result is None, or zeros with `unconnected_gradients="zero"`. Complex
+        gradients follow the conjugate convention: the steepest ascent of the real part.
+
+        Raises TapeError on the second call of a tape that is not persistent, GradientError when an op on the way has
+        no rule, ShapeError or DTypeError when an output gradient does not fit its target, ArgumentError for numbers,
+        arrays and other values that no tape knows. A source that is None or a string gets None.
+        """
+        if unconnected_gradients not in ("none", "zero"):
+            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')
+        targets, structure = nest.flatten(target)
+        wanted, source_structure = nest.flatten(sources)
+        backward.check("target", targets)
+        backward.check("source", wanted)
+        self._begin()
+        names = [uid_of(x) for x in wanted]
+        try:
+            weights = backward.weights(output_gradients, structure, len(targets))
+            grads = backward.seeded(targets, weights, self._watched)
+            if not self.persistent and (not grads or missing_gradients.askers or not self._watched.issuperset(names)):
+                self._outline = [edge_of(entry, keep=False) for entry in self._entries]
+            entries = self._entries if self.persistent else self._handed_over()
+            backward.pull(entries, grads, set(names), self._roots, self.persistent)
+            found = [
+                backward.finished(grads.get(uid) if uid else None, x, unconnected_gradients)
+                for uid, x in zip(names, wanted, strict=True)
+            ]
+        finally:
+            if not self.persistent:
+                self._entries.clear()
+        if missing_gradients.askers:
+            missing_gradients.tell(self, targets, wanted, found)
+        return nest.unflatten(source_structure, found)
+
+    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+        if unconnected not in ("none", "zero"):
+            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected!r}')
+        backward.check("target", targets)
+        backward.check("source", sources)
+        self._begin()
+        names = [uid_of(x) for x in sources]
+        entries = self._entries if self.persistent else self._handed_over()
+
+        def pull(target: Any, g: Any) -> list[Any]:
+            grads = backward.seeded([target], [g], self._watched)
+            backward.pull(entries, grads, set(names), self._roots, True)
+            return [
+                backward.finished(grads.get(uid) if uid else None, x, "none")
+                for uid, x in zip(names, sources, strict=True)
+            ]
+
+        try:
+            return use(pull)
+        finally:
+            if not self.persistent:
+                entries.clear()
+
+    def _begin(self) -> None:
+        if self._used and not self.persistent:
+            raise TapeError(
+                "this tape has answered already and let go of what it saved; "
+                "make it with ll.GradientTape(persistent=True) to ask more than once"
+            )
+        self._used = True
+        if not self.active:
+            return
+        if not self.persistent:
+            dispatch.remove(self)
+        elif self._recording and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "gradient() of a persistent tape inside its own block records the gradient computation as well; "
+                "leave the block first unless you want higher orders from this tape",
+                stacklevel=3,
+            )
+
+    def _handed_over(self) -> list[Entry]:
+        """The entries, which the tape itself forgets."""
+        if events.wanted(events.TapeReleased):
+            events.emit(events.TapeReleased(self.id, len(self._entries), self.saved_bytes))
+        entries, self._entries = self._entries, []
+        return entries
+
+    # For people
+
+    @property
+    def entries(self) -> tuple[EntryRecord, ...]:
+        """What the tape holds, as records of texts and numbers."""
+        return records(self._entries, self.watched_variables())
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that the tape keeps alive."""
+        return sum(record.saved_bytes for record in self.entries)
+
+    def __repr__(self) -> str:
+        state = "recording" if self.active else "used" if self._used and not self.persistent else "idle"
+        return f"<GradientTape {self.id}: {state}, {len(self._entries)} entries>"
+
+    def _emit(self, inputs: tuple[Any, ...]) -> None:
+        entry = opened(self._entries[-1])
+        given = tuple(map(input_text, inputs))
+        index, op = len(self._entries) - 1, entry.recipe.op
+        record = (self.id, index, op.name, given, specs_of(entry), saved_bytes(entry), op.rule, entry.source)
+        events.emit(events.Recorded(*record))
+
+
+def alive() -> list[GradientTape]:
+    """The tapes that exist, oldest first."""
+    found = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
+    return sorted(found, key=lambda tape: tape.id)

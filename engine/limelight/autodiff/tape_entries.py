@@ -1,0 +1,141 @@
+"""What a tape holds: one entry for each recorded op (see `registry.Entry`).
+
+For an op with several outputs the fields of the output are sequences. A uid of 0 is an input or output that cannot
+carry a gradient; code and instruction are the fields of a `source.Position`, or None and 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NamedTuple
+
+from limelight.core import dispatch, dtypes
+from limelight.core.op import SAVED, Recipe
+from limelight.core.op import Entry as Raw
+from limelight.core.tensor import Tensor
+from limelight.user_code import source_line as source
+from limelight.user_code.source_line import Position, Source
+
+
+class Entry(NamedTuple):
+    """An entry with its fields named and outputs always in sequences: for people, not for the way back."""
+
+    recipe: Recipe
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    saved: tuple[Any, ...]
+    shapes: Sequence[Any]
+    dtypes: Sequence[Any]
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRecord:
+    """A tape entry as shown to people: `inputs` and `outputs` are spec texts, `saved_bytes` is what it keeps alive."""
+
+    index: int
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved: tuple[str, ...]
+    saved_bytes: int
+    rule: str
+    source: Source | None
+
+
+def mask_of(given: Iterable[int], watched: Container[int]) -> int:
+    """Which of the inputs are watched, as bits."""
+    mask, bit = 0, 1
+    for uid in given:
+        if uid in watched:
+            mask |= bit
+        bit <<= 1
+    return mask
+
+
+def opened(raw: Raw) -> Entry:
+    """The fields of an entry."""
+    recipe, outputs, shape, dtype = raw[:4]
+    saved, inputs = raw[SAVED : recipe.first_input], raw[recipe.first_input :]
+    if isinstance(outputs, int):
+        return Entry(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
+    return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
+
+
+def source_of(raw: Raw) -> Source | None:
+    """The user's line that ran the op."""
+    code, instruction = raw[4:SAVED]
+    return None if code is None else Position(code, instruction).resolve()
+
+
+def placed(frame: FrameType | None) -> tuple[Any, int]:
+    """`source.place`; in a name scope of a trace, as a line that has that scope: its gradient is named after it."""
+    code, instruction = source.place(frame)
+    scope = dispatch.name_scope_now()
+    if not scope or code is None or isinstance(code, source.ScopedSource):
+        return code, instruction
+    line = source.ScopedSource(*Position(code, instruction).resolve())
+    line.scope = scope
+    return (line, 0)
+
+
+def records(entries: Iterable[Raw], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
+    """The entries as texts and numbers. What several of them save is counted once, with the first.
+
+    `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"
+    is an input that the tape does not watch.
+    """
+    specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
+    seen: set[int] = set()
+    found = []
+    for i, entry in enumerate(map(opened, entries)):
+        inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
+        saved = {id(x): x for x in _tensors(entry.saved)}
+        specs |= {x._uid: str(x.spec) for x in saved.values() if x._uid}
+        nbytes = sum(_nbytes(x) for x in saved.values() if id(x) not in seen)
+        seen |= saved.keys()
+        outputs = specs_of(entry)
+        specs |= dict(zip(entry.outputs, outputs, strict=True))
+        op = entry.recipe.op
+        found.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
+    return tuple(found)
+
+
+def input_text(x: Any) -> str:
+    """An input as a record shows it: "f32[10]", a variable with its name."""
+    if not hasattr(x, "spec"):
+        return repr(x)
+    value = getattr(x.spec, "value", None)
+    if value is None:
+        return str(x.spec)
+    name = getattr(x, "name", "")  # what stands for a variable while a graph is rebuilt has none
+    return f"{name} {value}" if name else f"variable {value}"
+
+
+def specs_of(entry: Entry) -> tuple[str, ...]:
+    """The types of the outputs: "f32[10]"."""
+    return tuple(map(_spec_text, entry.shapes, entry.dtypes))
+
+
+def saved_bytes(entry: Entry) -> int:
+    """Bytes that one entry keeps alive."""
+    return sum(_nbytes(x) for x in {id(x): x for x in _tensors(entry.saved)}.values())
+
+
+def _spec_text(shape: Any, dtype: Any) -> str:
+    return f"{dtypes.short(dtype)}[{','.join('?' if n is None else str(n) for n in shape)}]"
+
+
+def _tensors(saved: tuple[Any, ...]) -> Iterator[Tensor]:
+    for x in saved:
+        if isinstance(x, Tensor):
+            yield x
+        elif isinstance(x, tuple):
+            yield from _tensors(x)
+
+
+def _nbytes(x: Tensor) -> int:
+    """Bytes of a saved tensor; a symbolic one counts what its spec says, 0 where sizes are unknown."""
+    return x.spec.nbytes or 0

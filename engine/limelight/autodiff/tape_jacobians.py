@@ -1,0 +1,220 @@
+"""Jacobians from a tape: one vector-Jacobian product for each element of the target, all at once or a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight.autodiff import backward
+from limelight.batching import vectorize
+from limelight.core import dispatch, nest, shapes
+from limelight.core.devices import CPU0
+from limelight.core.dispatch import apply
+from limelight.core.dtypes import int64
+from limelight.core.op import get
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.errors import ArgumentError, ShapeError, TapeError
+
+Pull = Callable[[Any, Any], list[Any]]
+"""From a target and its output gradient to the gradients of the sources, None where unconnected."""
+
+
+class Jacobians:
+    """What `GradientTape` can do besides gradients."""
+
+    persistent: bool
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: str = "none",
+        *,
+        parallel_iterations: int | None = None,
+        vectorized: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` by every element of the sources, in the structure of `sources`.
+
+        Shape: the target's, then the source's; the target's structure outside where it is a nest. Row by row it is
+        what `gradient` gives for one element (of complex tensors, by its convention). Vectorised, all elements are
+        pulled back at once (see `ll.vectorize`), or `parallel_iterations` at a time, which bounds memory and changes no
+        value. `vectorized=False` asks once for each element, and so needs a persistent tape. Sources without influence
+        get None, or zeros with `unconnected_gradients="zero"`. Gradients that name rows are made dense.
+
+        Raises what `gradient` raises, TapeError for the sequential strategy on a tape that is not persistent.
+
+        >>> import limelight as ll
+        >>> x = ll.constant([1.0, 2.0])
+        >>> with ll.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+        """
+        if not vectorized and not self.persistent:
+            raise TapeError(
+                "the sequential strategy asks the tape once for each element of the target: make it with "
+                "ll.GradientTape(persistent=True), or leave out vectorized=False"
+            )
+        chunk = _chunk(parallel_iterations)
+        targets, structure = nest.flatten(target)
+        leaves, source_structure = nest.flatten(sources)
+
+        def each(pull: Pull) -> list[Any]:
+            return [_jacobian(pull, y, leaves, unconnected_gradients, chunk, vectorized) for y in targets]
+
+        found = self._pulling(targets, leaves, unconnected_gradients, each)
+        return nest.unflatten(structure, [nest.unflatten(source_structure, row) for row in found])
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: str = "none",
+        *,
+        parallel_iterations: int | None = None,
+        vectorized: bool = True,
+    ) -> Any:
+        """One Jacobian for each example, where row `i` of `target` depends on row `i` of `source` alone.
+
+        Shapes (b, *out) and (b, *in) give (b, *out, *in), at the cost of as many rows as one example's target has.
+        Options as for `jacobian`. Raises ShapeError for fewer than two axes, or first axes of different sizes.
+
+        >>> import limelight as ll
+        >>> x = ll.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with ll.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).tolist()
+        [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
+        """
+        if not vectorized and not self.persistent:
+            raise TapeError(
+                "the sequential strategy asks the tape once for each element of an example's target: make it with "
+                "ll.GradientTape(persistent=True), or leave out vectorized=False"
+            )
+        chunk = _chunk(parallel_iterations)
+        backward.check("target", [target])
+        backward.check("source", [source])
+        _check_batch(target, source)
+
+        def one(pull: Pull) -> Any:
+            return _batch_jacobian(pull, target, source, unconnected_gradients, chunk, vectorized)
+
+        return self._pulling([target], [source], unconnected_gradients, one)
+
+    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+        """Calls `use` with a function that pulls back, any number of times."""
+        raise NotImplementedError
+
+
+def _chunk(given: int | None) -> int | None:
+    if given is not None and (isinstance(given, bool) or not hasattr(given, "__index__") or given < 1):
+        raise ArgumentError(f"parallel_iterations must be a number from 1 on, or None, got {given!r}")
+    return given
+
+
+def _check_batch(target: Any, source: Any) -> None:
+    both = f"target {shapes.show(target.shape)} and source {shapes.show(source.shape)}"
+    if len(target.shape) < 2 or len(source.shape) < 2:
+        raise ShapeError(f"batch_jacobian: {both} need two axes at least, examples first; else use jacobian")
+    m, n = target.shape[0], source.shape[0]
+    if None not in (m, n) and m != n:
+        raise ShapeError(f"batch_jacobian: {both} must have as many examples, {m} and {n} are along their first axes")
+
+
+def _jacobian(pull: Pull, y: Any, sources: Sequence[Any], unconnected: str, chunk: int | None, at_once: bool) -> Any:
+    """For each source the Jacobian of one target."""
+    if not hasattr(y, "sizes"):
+        return [None] * len(sources)
+    sizes = y.sizes()
+    if 0 in y.shape:
+        rows = pull(y, backward.zeros(sizes, y.dtype))  # there are none, but to be connected or not
+    else:
+        rows = _rows(lambda g: pull(y, g.reshape(sizes)), y, _size(sizes), chunk, at_once)
+    return [_placed(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
+
+
+def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | None, at_once: bool) -> Any:
+    sizes, own = y.sizes(), x.sizes()
+    shape = joined_sizes(sizes, own[1:])
+    if 0 in (*y.shape, *x.shape):
+        (found,) = pull(y, backward.zeros(sizes, y.dtype))
+        return _placed(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
+
+    def of_all_examples(g: Tensor) -> list[Any]:
+        return pull(y, g.reshape(sizes[1:]).broadcast_to(sizes))
+
+    (found,) = _rows(of_all_examples, y, _size(sizes[1:]), chunk, at_once)
+    if found is not None:
+        found = found.transpose((1, 0, *range(2, found.ndim)))
+    return _placed(found, shape, x, unconnected)
+
+
+def _placed(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
+    """A Jacobian as it is handed out; one of no rows may come in any shape."""
+    if found is None:
+        return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
+    found = backward.finished(found, x, unconnected)
+    return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else found.reshape(shape)
+
+
+def _rows(pull: Callable[[Tensor], list[Any]], y: Any, size: Any, chunk: int | None, at_once: bool) -> list[Any]:
+    """The gradients for each unit vector of length `size`, an int or a scalar tensor, stacked."""
+
+    def dense(g: Tensor) -> list[Any]:
+        return [x.dense() if isinstance(x, SparseGradient) else x for x in pull(g)]
+
+    if not isinstance(size, int):
+        if chunk is not None or not at_once:
+            raise ShapeError(
+                "jacobian: rows can only be counted out where the size of the target is known while tracing"
+            )
+        return _together(dense, unit_vectors(0, size, size, y))
+    if not at_once:
+        rows = [dense(unit_vectors(i, i + 1, size, y)[0]) for i in range(size)]
+        return [_gathered("stack", column) for column in zip(*rows, strict=True)]
+    step = chunk or size
+    blocks = [_together(dense, unit_vectors(start, min(start + step, size), size, y)) for start in range(0, size, step)]
+    return blocks[0] if len(blocks) == 1 else [_gathered("concat", column) for column in zip(*blocks, strict=True)]
+
+
+def _together(pull: Callable[[Tensor], list[Any]], weights: Tensor) -> list[Any]:
+    found: list[Any] = vectorize(pull)(weights)
+    return found
+
+
+def _gathered(op: str, parts: Sequence[Any]) -> Any:
+    return None if parts[0] is None else apply(get(op), tuple(parts), (0,))
+
+
+def unit_vectors(start: int, stop: Any, size: Any, like: Any) -> Tensor:
+    """Rows `start` to `stop` of the unit matrix, without static `size` all of them; dtype and device are `like`'s."""
+    if like._device is not CPU0 and like._device is not dispatch.requested_device():
+        with dispatch.device(like._device):
+            return unit_vectors(start, stop, size, like)
+    if isinstance(size, int):
+        columns = apply(get("arange"), (), (0, 1, size, int64))
+        rows = apply(get("arange"), (), (start, 1, stop - start, int64))
+    else:
+        rows = columns = apply(get("arange_dynamic"), (constant(0, int64), size, constant(1, int64)))
+    found: Tensor = (rows.expand_dims(1) == columns).astype(like.dtype)
+    return found
+
+
+def _sizes_of(x: Any) -> Any:
+    return x.sizes() if hasattr(x, "sizes") else ()
+
+
+def _size(sizes: Any) -> Any:
+    """The number of elements: an int, or a scalar tensor."""
+    return shapes.size(sizes) if isinstance(sizes, tuple) else sizes.prod()
+
+
+def joined_sizes(left: Any, right: Any) -> Any:
+    """Two shapes one after the other."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return left + right
+    parts = [as_tensor(part).astype(int64) for part in (left, right) if not isinstance(part, tuple) or part]
+    return parts[0] if len(parts) == 1 else apply(get("concat"), tuple(parts), (0,))

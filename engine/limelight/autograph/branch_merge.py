@@ -1,0 +1,238 @@
+"""Two ways for a block to go, each traced once, become one `cond`; each variable gets the value of the way taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.autograph import placeholders
+from limelight.autograph.context import staged_block
+from limelight.autograph.reachable_state import Outer
+from limelight.autograph.undefined import Doubtful, Undefined, is_hidden, shown
+from limelight.control_flow.cond import cond_op
+from limelight.core import dispatch, dtypes, nest
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import ControlFlowError
+from limelight.staging.structured_outputs import Outputs
+from limelight.staging.trace_body import Traced, close
+from limelight.staging.tracer import Tracer
+from limelight.user_code import source_line
+
+_NO_STRUCTURE: Final = Outputs(nest.LEAF, (), True)  # nobody asks for that of a block
+
+_NAME: Final = re.compile(r"[^\W\d]\w*$")
+_NUMBERS: Final = (bool, int, float, complex, np.ndarray, np.generic)
+
+
+class Words(NamedTuple):
+    """How messages speak of a choice, of its two ways, and of what is done where it says so."""
+
+    whole: str
+    true: str
+    false: str
+    block: str = ""
+
+    def swapped(self) -> Words:
+        return Words(self.whole, self.false, self.true)
+
+
+class Ran(NamedTuple):
+    """A block that has been traced: its trace, and what its variables were in the end."""
+
+    tracer: Tracer
+    values: tuple[Any, ...]
+    reads: dict[int, Tensor]  # of objects that stand for tensors (variables), by identity
+
+    def tensor(self, leaf: Any, dtype: Any = None) -> Tensor:
+        """`leaf` as a tensor of this trace; a Python number takes on `dtype`."""
+        if isinstance(leaf, Tensor):
+            return leaf
+        if isinstance(leaf, _NUMBERS):
+            return self.tracer.constant(_array(leaf, dtype), None)
+        return self.reads[id(leaf)]
+
+    def returning(self, tensors: list[Tensor]) -> Traced:
+        """The block as a function to be, with `tensors` for its results."""
+        for x in tensors:
+            self.tracer.value_of(x)  # captures those that come from outside
+        return Traced(self.tracer, tensors, _NO_STRUCTURE)
+
+
+def _array(number: Any, dtype: Any) -> Any:
+    """A Python number or an array as an array of a tensor's dtypes."""
+    return np.array(number, dtype or getattr(number, "dtype", None) or dtypes.default_for(number))
+
+
+def is_value(leaf: Any) -> bool:
+    """Whether `leaf` is, or can become, a tensor."""
+    return isinstance(leaf, (Tensor, *_NUMBERS)) or hasattr(leaf, "__as_tensor__")
+
+
+def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]]) -> Ran:
+    """Runs `run`, which returns the values of the variables, in a trace of its own.
+
+    `name` is that of the graph, `what` is what messages call the statement, `outer` is what was there before.
+    """
+    with Tracer(name) as tracer, staged_block(what, outer):
+        values = tuple(run())
+        leaves = [leaf for value in values if not isinstance(value, Undefined) for leaf in nest.leaves_of(value)]
+        reads = {id(x): as_tensor(x) for x in leaves if hasattr(x, "__as_tensor__") and not isinstance(x, Tensor)}
+    return Ran(tracer, values, reads)
+
+
+class _Pair(NamedTuple):
+    """A leaf that becomes an output of the `cond`."""
+
+    true: Tensor
+    false: Tensor
+
+
+def join(
+    pred: Tensor, true: Ran, false: Ran, names: Sequence[str], words: Words, blocks: Sequence[Any] = ()
+) -> list[Any]:
+    """The values of the variables `names` after one of two blocks, as `pred` says.
+
+    `blocks` are the functions that converted code made of them: messages say where these assign. Raises
+    ControlFlowError where a variable has values that cannot be one.
+    """
+    outputs: list[_Pair] = []
+    joined = [
+        _Joining(true, false, name, words, outputs, blocks).variable(a, b)
+        for name, a, b in zip(names, true.values, false.values, strict=True)
+    ]
+    branches, captures = close([true.returning([x.true for x in outputs]), false.returning([x.false for x in outputs])])
+    results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
+    return [value if isinstance(value, Undefined) else nest.map_structure(_filled(results), value) for value in joined]
+
+
+def _filled(results: Sequence[Any]) -> Callable[[Any], Any]:
+    return lambda leaf: results[leaf.index] if type(leaf) is _Mark else leaf
+
+
+class _Mark:
+    """Stands for an output in a nest of values."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Joining(NamedTuple):
+    """One variable, whose values after the two blocks become one."""
+
+    true: Ran
+    false: Ran
+    name: str
+    words: Words
+    outputs: list[_Pair]
+    blocks: Sequence[Any]
+
+    def variable(self, a: Any, b: Any) -> Any:
+        if a is b:
+            return a
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._half(a, b)
+        found, structure = nest.flatten(a)
+        others, other = nest.flatten(b)
+        if structure != other:
+            raise self._differ(described(a), described(b), "give it one structure on both")
+        paths = nest.paths(structure, self.name)
+        return nest.unflatten(structure, list(map(self._leaf, found, others, paths)))
+
+    def _half(self, a: Any, b: Any) -> Any:
+        """One block has given it no value."""
+        doubtful = next((x for x in (a, b) if isinstance(x, Doubtful)), None)
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return doubtful or a
+        if doubtful is not None and not is_hidden(self.name):
+            return doubtful
+        assigned = self.words.false if isinstance(a, Undefined) else self.words.true
+        if is_hidden(self.name):  # a flag says whether it counts
+            ran, value = (self.false, b) if isinstance(a, Undefined) else (self.true, a)
+            blank = nest.map_structure(lambda x: placeholders.blank(ran.tensor(x)) if is_value(x) else x, value)
+            return self.variable(blank, b) if isinstance(a, Undefined) else self.variable(a, blank)
+        where = placeholders.line_of_assignment(self.name, *self.blocks)
+        return Doubtful(
+            self.name,
+            f"a tensor decides {self.words.whole}, and it is assigned only {assigned}{where}. Assign it on both sides, "
+            "or before, with the same dtype and shape",
+        )
+
+    def _leaf(self, a: Any, b: Any, path: str) -> Any:
+        if a is b or _equal(a, b):
+            return a
+        if not is_value(a) or not is_value(b):
+            raise self._differ(described(a), described(b), _remedy(a, b), path)
+        x = self.true.tensor(a, _adapted(a, b))
+        y = self.false.tensor(b, _adapted(b, a))
+        if x.dtype != y.dtype:
+            raise self._differ(str(x.spec), str(y.spec), self._cast(x.dtype, y.dtype, path), path)
+        if x.ndim != y.ndim:
+            raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
+        self.outputs.append(_Pair(x, y))
+        return _Mark(len(self.outputs) - 1)
+
+    def _cast(self, a: Any, b: Any, path: str) -> str:
+        """What to write where the dtypes `a` and `b` should be one: a cast to the wider kind, on the other side."""
+        target = dtypes.promote(a, b) or max(a, b, key=lambda dtype: ("biufcV".find(dtype.kind), dtype.itemsize))
+        side = self.words.false if target == a else self.words.true if target == b else "on both sides"
+        named = _NAME.match(path) and not is_hidden(path)
+        cast = f"{path} = ll.astype({path}, ll.{target.name})" if named else f"ll.astype(..., ll.{target.name})"
+        return f"write `{cast}` {'before it' if side == 'with it' else side}"
+
+    def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
+        places = [placeholders.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
+        here = "" if any(places) else source_line.here()
+        return ControlFlowError(
+            f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
+            f"{here}; a tensor decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"
+        )
+
+
+def _remedy(a: Any, b: Any) -> str:
+    """What to write where not both of two values can be tensors."""
+    if a is None or b is None:
+        like = as_tensor(b if a is None else a) if is_value(b if a is None else a) else None
+        return "choose among tensors" + (
+            "" if like is None else f", as ll.zeros({like.shape}, dtype=ll.{like.dtype.name})"
+        )
+    if callable(a) and callable(b):
+        return "call it on both sides, and choose among the results"
+    return "choose among tensors, or by a Python value"
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether both blocks leave the same plain Python value."""
+    if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes, type(None))):
+        return False
+    return a == b and (not isinstance(a, (float, complex)) or repr(a) == repr(b))  # 0.0 is not -0.0
+
+
+def _adapted(number: Any, beside: Any) -> Any:
+    """The dtype that a Python number takes on beside a tensor, where its kind allows it; None for its own."""
+    dtype = getattr(beside, "dtype", None)
+    if dtype is None and type(beside) in (int, float, complex):
+        dtype = dtypes.default_for(beside)
+    return dtype if dtype is not None and fits(number, dtype) else None
+
+
+def fits(number: Any, dtype: Any) -> bool:
+    """Whether a plain Python number is of a kind that tensors of `dtype` take in."""
+    kinds = {bool: "b", int: "iufcV", float: "fcV", complex: "c"}.get(type(number), "")
+    return np.dtype(dtype).kind in kinds
+
+
+def described(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return str(value.spec)
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    structure = nest.flatten(value)[1]
+    if structure is not nest.LEAF:
+        return str(structure)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeio' else 'a'} {name}" + ("" if callable(value) else " object")

@@ -1,0 +1,175 @@
+"""Calls from converted code: functions of the user's are converted as they are called, the rest runs as it is."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import os
+import site
+import sysconfig
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Final
+
+from limelight.autograph import iterables, mutation
+from limelight.autograph.context import FunctionScope, here
+from limelight.autograph.converted_functions import MARK, converted
+from limelight.autograph.function_source import UnconvertibleError
+from limelight.autograph.truth_values import all_, any_, decides
+from limelight.core.dispatch import apply
+from limelight.core.eager.operands import prepare
+from limelight.core.op import get
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.user_code import source_line
+from limelight.user_code.tracebacks import in_place_of_python
+
+_LIBRARIES: Final = tuple(
+    {
+        os.path.join(os.path.abspath(folder), "")
+        for folder in (
+            *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+        )
+    }
+)
+_HIGHER: Final = (builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max, functools.reduce)
+"""Builtins that call functions that they are given."""
+
+_AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompute_grad"})
+"""Functions of ours that look at a function's identity, or run it on values."""
+
+
+@in_place_of_python
+def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any) -> Any:
+    """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
+    kind = type(function)
+    if here.blocks and (kind is BuiltinFunctionType or kind is MethodType):
+        mutation.calls(function, args)
+    if kind is BuiltinFunctionType or kind is type:
+        overload = _OVERLOADS.get(function)
+        if function in _HIGHER:
+            args = tuple(map(_argument, args))
+            kwargs = kwargs and {name: _argument(x) for name, x in kwargs.items()}
+        if overload is not None and (function in _ITERATE or any(map(_concerns, args))):
+            return overload(*args, **(kwargs or {}))
+        if overload is None and kind is type:
+            function = as_converted(function)
+    elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
+        args = tuple(map(_argument, args))
+    else:
+        function = as_converted(function)
+    return function(*args, **kwargs) if kwargs else function(*args)
+
+
+def _argument(x: Any) -> Any:
+    """What a function gets that will call its argument."""
+    return as_converted(x) if type(x) is FunctionType else x
+
+
+def as_converted(function: Any) -> Any:
+    """`function`, or its converted version where it is code of the user's that can be converted."""
+    kind = type(function)
+    if kind is FunctionType:
+        return _of_user(function)
+    if kind is MethodType and type(function.__func__) is FunctionType:
+        return MethodType(_of_user(function.__func__), function.__self__)
+    if kind is functools.partial:
+        return functools.partial(as_converted(function.func), *function.args, **function.keywords)
+    if isinstance(function, type):
+        return functools.partial(_construct, function) if _is_plain(function) else function
+    called = _call_of(kind)
+    return function if called is None else MethodType(_of_user(called), function)
+
+
+FunctionScope.convert = as_converted
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether making an object of the class `kind` is no more than running an `__init__` of the user's."""
+    initialise = kind.__init__
+    ours = isinstance(initialise, FunctionType) and not is_library(initialise.__code__)
+    return ours and type(kind).__call__ is type.__call__ and kind.__new__ is object.__new__
+
+
+@in_place_of_python
+def _construct(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    made = kind.__new__(kind)
+    if _of_user(kind.__init__)(made, *args, **kwargs) is not None:
+        raise TypeError("__init__() should return None")
+    return made
+
+
+def _call_of(kind: type) -> FunctionType | None:
+    """The Python function that makes instances of `kind` callable, if there is one."""
+    found = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
+    return found if type(found) is FunctionType else None
+
+
+def _of_user(function: FunctionType) -> Callable[..., Any]:
+    if hasattr(function, MARK) or is_library(function.__code__):
+        return function
+    try:
+        return converted(function)
+    except UnconvertibleError:  # it may do without: the reason is told if a tensor decides something in it
+        return function
+
+
+def is_library(code: CodeType) -> bool:
+    """Whether `code` belongs to limelight, to Python or to an installed package."""
+    return source_line.is_library(code) or code.co_filename.startswith((*_LIBRARIES, "<frozen "))
+
+
+def is_ours(code: CodeType) -> bool:
+    return source_line.is_library(code)
+
+
+def _concerns(x: Any) -> bool:
+    return isinstance(x, iterables.Steps) or decides(x) or _has_deciding(x)
+
+
+def _has_deciding(x: Any) -> bool:
+    return isinstance(x, list | tuple) and any(map(decides, x))
+
+
+@in_place_of_python
+def _len(x: Any) -> Any:
+    return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else iterables.count_of(x)
+
+
+def _better(sign: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """As Python has it: of equal ones the first, which then has the gradient."""
+    if not decides(a) and not decides(b):
+        return b if sign(b, a) else a
+    where = get("where")
+    return apply(where, prepare(where, (sign(b, a), b, a)))
+
+
+def _extreme(sign: Callable[[Any, Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """`min` or `max` of several scalars, some of them tensors."""
+
+    @in_place_of_python
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        items = args if len(args) > 1 else tuple(args[0])
+        if kwargs or not any(map(decides, items)) or any(as_tensor(x).ndim for x in items):
+            return original(*args, **kwargs)
+        return functools.reduce(functools.partial(_better, sign), items)
+
+    return extreme
+
+
+_ITERATE: Final = (builtins.all, builtins.any)
+"""What they go over may be a generator: only going over it shows whether tensors are in it."""
+
+_OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
+    builtins.range: iterables.range_,
+    builtins.enumerate: iterables.enumerate_,
+    builtins.zip: iterables.zip_,
+    builtins.reversed: iterables.reversed_,
+    builtins.len: _len,
+    builtins.min: _extreme(operator.lt, builtins.min),
+    builtins.max: _extreme(operator.gt, builtins.max),
+    builtins.all: all_,
+    builtins.any: any_,
+}

@@ -1,0 +1,133 @@
+"""What a `for` can go over in a graph: the rows of a tensor, a range of tensors, and pairs of these."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from limelight.core.dispatch import apply
+from limelight.core.op import get
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Variable
+from limelight.errors import ControlFlowError, DTypeError
+from limelight.staging.trace_body import tracing
+from limelight.user_code.tracebacks import in_place_of_python
+
+
+class Steps(NamedTuple):
+    """An iteration in a graph: how often, and what the k-th step sees.
+
+    `rows` is a nest of tensors whose k-th rows the steps see (None if they are made from k alone); `value(k, row)` is
+    what the loop variable becomes.
+    """
+
+    count: Any  # an int, or an integer tensor
+    rows: Any
+    value: Callable[[Any, Any], Any]
+
+    def __iter__(self) -> Any:  # in place of a range or zip that a comprehension or plain Python code goes over
+        if isinstance(self.count, int):
+            return (self.value(k, row_of(self.rows, k)) for k in builtins.range(self.count))
+        raise ControlFlowError(
+            "a range, zip or enumerate of tensors can be iterated by a `for` statement of converted code only; "
+            "write a `for`, or ll.scan or ll.map_fn"
+        )
+
+
+def row_of(rows: Any, k: Any) -> Any:
+    """The rows number `k` of a nest of tensors."""
+    if rows is None:
+        return None
+    return tuple([x[k] for x in rows]) if isinstance(rows, tuple) else rows[k]
+
+
+def steps(iterated: Any) -> Steps | None:
+    """How to go over `iterated` in a graph; None for what Python goes over while tracing."""
+    if isinstance(iterated, Steps):
+        return iterated
+    if tracing() is None or not isinstance(iterated, Tensor | Variable):
+        return None
+    rows = as_tensor(iterated)
+    if rows.ndim == 0:
+        raise DTypeError("iteration over a scalar tensor: it has no axes; for numbers up to it write range(n)")
+    return Steps(count_of(rows), rows, lambda k, row: row)
+
+
+def count_of(rows: Tensor) -> Any:
+    """How many rows: an int, or a scalar tensor where that is unknown while tracing."""
+    known: int | None = rows.shape[0]
+    return known if known is not None else apply(get("shape_of"), (rows,))[0]
+
+
+@in_place_of_python
+def range_(*given: Any) -> Steps:
+    """`range` with a tensor among its arguments."""
+    numbers = [x if isinstance(x, int) else as_tensor(x) for x in given]
+    for x in numbers:
+        if isinstance(x, Tensor) and (x.dtype.kind not in "iu" or x.ndim):
+            raise DTypeError(f"range() needs integer scalars, got {x.spec}; write ll.astype(x, ll.int32)")
+    start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+    if isinstance(step, Tensor):
+        raise ControlFlowError(
+            f"range() with a step that is a tensor, {step.spec}: whether it counts up or down is unknown. "
+            "Make the step a Python number, or write a while loop"
+        )
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    span = stop - start if step > 0 else start - stop
+    if abs(step) != 1:
+        span = (span + (abs(step) - 1)) // abs(step)
+    count = apply(get("maximum"), (span, 0))
+    return Steps(count, None, lambda k, row: start + k * step)
+
+
+@in_place_of_python
+def enumerate_(iterable: Any, start: Any = 0) -> Any:
+    """`enumerate` of what a graph goes over."""
+    inner = steps(iterable)
+    if inner is None:
+        return builtins.enumerate(iterable, start)
+    return Steps(inner.count, inner.rows, lambda k, row: (start + k, inner.value(k, row)))
+
+
+@in_place_of_python
+def zip_(*iterables: Any, strict: bool = False) -> Any:
+    """`zip`, where at least one of its arguments is gone over in a graph."""
+    found = [steps(x) for x in iterables]
+    if all(x is None for x in found):
+        return builtins.zip(*iterables, strict=strict)
+    if any(x is None for x in found):  # a list, say, which Python goes over: then it goes over the tensors, too
+        if all(x is None or isinstance(x.count, int) for x in found):
+            return builtins.zip(*[y if x is None else x for x, y in builtins.zip(found, iterables)], strict=strict)  # noqa: B905
+        other = next(x for x, known in builtins.zip(iterables, found, strict=True) if known is None)
+        raise ControlFlowError(
+            f"zip() of a {type(other).__name__} and of tensors whose number of rows is unknown while tracing: a graph "
+            "cannot step through the former; make it a tensor with ll.stack or ll.constant"
+        )
+    parts = [x for x in found if x is not None]
+    if all(isinstance(x.count, int) for x in parts):
+        counts = {x.count for x in parts}
+        if len(counts) > 1 and (strict or any(x.rows is not None for x in parts)):
+            raise ControlFlowError(f"zip() of different numbers of rows, {sorted(counts)}; cut them first, x[:n]")
+    count = parts[0].count
+    rows = tuple([x.rows for x in parts if x.rows is not None])
+    return Steps(count, rows or None, lambda k, row: _zipped(parts, k, row))
+
+
+def _zipped(parts: list[Steps], k: Any, row: Any) -> tuple[Any, ...]:
+    feed = iter(row or ())
+    return tuple([x.value(k, next(feed) if x.rows is not None else None) for x in parts])
+
+
+@in_place_of_python
+def reversed_(iterable: Any) -> Any:
+    """`reversed` of what a graph goes over."""
+    inner = steps(iterable)
+    if inner is None:
+        return builtins.reversed(iterable)
+    if inner.rows is not None and not isinstance(inner.rows, Tensor):
+        raise ControlFlowError("reversed() of a zip: reverse its parts, zip(reversed(x), reversed(y))")
+    last = inner.count - 1
+    rows = None if inner.rows is None else apply(get("flip"), (inner.rows,), ((0,),))
+    return Steps(inner.count, rows, lambda k, row: inner.value(last - k, row))

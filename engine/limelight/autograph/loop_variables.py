@@ -1,0 +1,343 @@
+"""The variables that a staged loop carries from one iteration to the next."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from limelight.autograph import placeholders
+from limelight.autograph.branch_merge import Ran, described, fits, is_value, trace_block
+from limelight.autograph.context import put_back, staged_block, widen
+from limelight.autograph.reachable_state import reachable
+from limelight.autograph.undefined import Doubtful, Undefined, is_hidden, may_have_value, shown
+from limelight.core import dtypes, nest, shapes
+from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.errors import ControlFlowError, DTypeError
+from limelight.staging.trace_body import tracing
+from limelight.user_code import source_line
+
+_WEAK = (int, float, complex)
+
+
+_NAME = re.compile(r"\w+")
+
+
+class _UnsettledError(Exception):
+    """Whether the dtypes that Python numbers were given are right takes a closer look."""
+
+
+class _WiderError(Exception):
+    """A variable had another shape after an iteration than before it: the loop is made again, for both."""
+
+
+class _Slot(NamedTuple):
+    """A part of a variable, by the path to it; `at` says which tensor of the loop it is, None for a fixed value."""
+
+    path: str
+    value: Any
+    at: int | None
+
+
+class Carried:
+    """The variables `names` of a loop, whose code reads and writes them by `get_state` and `set_state`.
+
+    Tensors and numbers become tensors that the loop carries; anything else must stay what it is. A Python number
+    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32. Names that
+    are `shared` matter to functions made within an iteration, and to no other iteration.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        get_state: Callable[[], tuple[Any, ...]],
+        set_state: Callable[[Any], None],
+        body: Any,
+        what: str,
+        shared: Sequence[str],
+        runs_always: bool = False,
+    ) -> None:
+        self._names = names
+        self._get, self._set = get_state, set_state
+        self._body, self._what = body, what
+        self._entry = get_state()
+        self._before = [Undefined(name) if name in shared else x for name, x in zip(names, self._entry, strict=True)]
+        self._outer = reachable(body, state=get_state, names=names)
+        self._assigned: set[str] = set()
+        self._settled = False
+        self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
+        self._run: Callable[[], object] = lambda: None
+        self._blanks = [
+            i
+            for i, (name, x) in enumerate(zip(names, self._before, strict=True))
+            if isinstance(x, Undefined) and (is_hidden(name) or runs_always) and name not in shared
+        ]
+        self._spread()
+
+    def stage(self, run: Callable[[], object], build: Callable[[list[Tensor]], Sequence[Any]]) -> None:
+        """Makes the loop, by `build` from the initial tensors, and gives the variables their last values.
+
+        `run` does what the body does, for finding out what becomes of the variables.
+        """
+        self._run = run
+        with put_back(self._set, self._entry):
+            if self._blanks:
+                self._settle()
+            results = self._built(build) if self._settled else self._attempt(build)
+            if results is None:
+                self._settle()
+                results = self._built(build)
+        self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
+
+    def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
+        """What `build` makes; None where Python numbers may have been given a wrong dtype."""
+        try:
+            return self._widened(build)
+        except (DTypeError, _UnsettledError):
+            if not self._weak():
+                raise
+            return None
+
+    def _built(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
+        """What `build` makes once the dtypes of numbers are settled; an int that mixes no longer is named."""
+        try:
+            return self._widened(build)
+        except DTypeError as error:
+            whole = [slot for _, slots in self._slots for slot in slots if type(slot.value) is int]
+            if whole:
+                begin = " or ".join(f"`{slot.path} = {float(slot.value)}`" for slot in whole)
+                error.args = (
+                    f"{error}. {' and '.join(shown(slot.path) for slot in whole)} was a Python int, which mixes with "
+                    f"any dtype, and is an i32 tensor within {self._what}: autograph made it one because it changes "
+                    f"there. Begin with {begin} for a floating one",
+                )
+            raise
+
+    def _widened(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
+        """What `build` makes, where need be for unknown sizes: each time it is asked again, some more are unknown."""
+        while True:
+            try:
+                return build(self.leaves)
+            except _WiderError:
+                continue
+
+    # Values as leaves, and back
+
+    @property
+    def paths(self) -> list[str]:
+        """What the leaves are called."""
+        return [slot.path for _, slots in self._slots for slot in slots if slot.at is not None]
+
+    @property
+    def kept_shapes(self) -> list[shapes.Shape]:
+        """The shapes of the leaves in any iteration."""
+        return [self._shapes.get(path, x.shape) for path, x in zip(self.paths, self.leaves, strict=True)]
+
+    def _spread(self) -> None:
+        """Takes the values apart into slots, and makes the initial tensors."""
+        self.leaves: list[Tensor] = []
+        self._slots: list[tuple[Any, list[_Slot]]] = []
+        for name, value in zip(self._names, self._before, strict=True):
+            if isinstance(value, Undefined):
+                self._slots.append((None, []))
+                continue
+            found, structure = nest.flatten(value)
+            paths = nest.paths(structure, name)
+            self._slots.append((structure, [self._slot(*part) for part in zip(paths, found, strict=True)]))
+
+    def _slot(self, path: str, leaf: Any) -> _Slot:
+        if not is_value(leaf):
+            return _Slot(path, leaf, None)
+        self.leaves.append(as_tensor(leaf))
+        return _Slot(path, leaf, len(self.leaves) - 1)
+
+    def _rebuilt(self, leaves: Sequence[Any]) -> list[Any]:
+        values: list[Any] = []
+        for before, (structure, slots) in zip(self._before, self._slots, strict=True):
+            if structure is None:
+                values.append(before)
+            else:
+                parts = [slot.value if slot.at is None else leaves[slot.at] for slot in slots]
+                values.append(nest.unflatten(structure, parts))
+        return values
+
+    def _last(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Undefined) or name not in self._assigned:
+            return value
+        where = placeholders.line_of_assignment(name, self._body)
+        return Doubtful(
+            name,
+            f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. Assign it "
+            "before the loop, with the dtype and shape that it has there",
+        )
+
+    # One iteration
+
+    @contextmanager
+    def during(self, leaves: Sequence[Any]) -> Iterator[None]:
+        """Within its block, the variables are what `leaves` say."""
+        with staged_block(self._what, self._outer):
+            self._set(tuple(map(self._first, self._names, self._rebuilt(leaves))))
+            yield
+
+    def _first(self, name: str, value: Any) -> Any:
+        if type(value) is not Undefined:
+            return value
+        why = f"{self._what} reads it before the loop assigns it. Assign it before the loop"
+        return Doubtful(name, why)
+
+    def after(self, leaves: Sequence[Any], run: Callable[[], object]) -> list[Tensor]:
+        """The leaves after an iteration, `run`, that begins with `leaves`."""
+        tracer = tracing()
+        known = len(tracer.nodes) if tracer is not None else 0
+        with self.during(leaves):
+            run()
+            after = self._get()
+        found: list[Tensor] = []
+        wide = dict(self._shapes)
+        for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
+            if structure is None:
+                self._assigned |= {name} if may_have_value(value) else set()
+            else:
+                found += self._checked(name, value, structure, slots)
+        if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):
+            raise _UnsettledError
+        if self._shapes != wide:
+            raise _WiderError
+        return found
+
+    def _checked(self, name: str, value: Any, structure: Any, slots: Sequence[_Slot]) -> list[Tensor]:
+        if isinstance(value, Undefined):
+            value.read()
+        parts, other = nest.flatten(value)
+        if other != structure:
+            before = nest.unflatten(structure, [slot.value for slot in slots])
+            raise self._changes(
+                name,
+                described(before),
+                described(value),
+                "keep one structure: collect results in a tensor of known size, or with ll.scan or ll.map_fn",
+            )
+        return [x for slot, part in zip(slots, parts, strict=True) for x in self._kept(slot, part)]
+
+    def _kept(self, slot: _Slot, part: Any) -> list[Tensor]:
+        if slot.at is None:
+            if part is not slot.value and part != slot.value:
+                after = described(part)
+                after = after if after != described(slot.value) else f"another {type(part).__name__}"
+                raise self._changes(slot.path, described(slot.value), after, _remedy_for(part))
+            return []
+        before = self.leaves[slot.at]
+        if not is_value(part):
+            raise self._changes(slot.path, str(before.spec), described(part), "keep it a tensor")
+        x = constant(part, before.dtype) if fits(part, before.dtype) else as_tensor(part)
+        if x.dtype != before.dtype and not self._settled and type(slot.value) in _WEAK:
+            raise _UnsettledError
+        if x.dtype != before.dtype:
+            remedy = f"begin with ll.astype({slot.path}, ll.{x.dtype.name}), or cast in the loop"
+            raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+        shape = self._shapes.get(slot.path, before.shape)
+        if not shapes.compatible(x.shape, shape):
+            wider = shapes.generalise(shape, x.shape)
+            if wider is None:
+                remedy = "give it one rank, before the loop and in it"
+                raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
+            widen(self._told(slot.path, str(before.spec), str(x.spec)))
+            self._shapes[slot.path] = wider
+        return [x]
+
+    def _changes(self, path: str, before: str, after: str, remedy: str) -> ControlFlowError:
+        told = self._told(path, before, after)
+        return ControlFlowError(f"{told}. A loop that a tensor decides keeps every variable's dtype and rank: {remedy}")
+
+    def _told(self, path: str, before: str, after: str) -> str:
+        where = placeholders.line_of_assignment(_NAME.findall(path)[0], self._body) or source_line.at(
+            source_line.user_line()
+        )
+        return f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration{where}"
+
+    # Python numbers and missing values
+
+    def _weak(self) -> bool:
+        return any(type(slot.value) in _WEAK for _, slots in self._slots for slot in slots)
+
+    def _is_doubtful(self, nodes: Sequence[Any], leaves: Sequence[Any]) -> bool:
+        """Whether a number that became a tensor met other dtypes, which it would have adapted to."""
+        weak = [slot.at for _, slots in self._slots for slot in slots if type(slot.value) in _WEAK]
+        values = {leaves[i]._value for i in weak if i is not None and hasattr(leaves[i], "_value")}
+        cast = {x for node in nodes if node.op.name == "astype" for x in node.outputs}
+        users = [node for node in nodes if values.intersection(node.inputs)]
+        return any(node.op.name == "astype" or cast.intersection(node.inputs) for node in users)
+
+    def _settle(self) -> None:
+        """Traces an iteration in vain, with Python numbers as they are, to see what becomes of the variables."""
+        self._settled = True
+        ran = trace_block("trial", self._what, self._outer, self._trial)
+        while self._adapted(ran.values):
+            ran = trace_block("trial", self._what, self._outer, self._trial)
+        for i in self._blanks:
+            if not isinstance(ran.values[i], Undefined) and _can_be_carried(ran.values[i]):
+                self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])
+        self._spread()
+
+    def _trial(self) -> tuple[Any, ...]:
+        self._set(tuple(self._before))
+        self._run()
+        return self._get()
+
+    def _adapted(self, after: Sequence[Any]) -> bool:
+        """Gives Python numbers the dtype that they have after an iteration; whether any has changed."""
+        changed = [self._adapted_one(i, x) for i, x in enumerate(after)]  # each of them, not the first
+        return any(changed)
+
+    def _adapted_one(self, i: int, after: Any) -> bool:
+        before = self._before[i]
+        if isinstance(before, Undefined) or isinstance(after, Undefined):
+            return False
+        found, structure = nest.flatten(before)
+        others, other = nest.flatten(after)
+        if structure != other:
+            return False
+        new = [_promoted(a, b) for a, b in zip(found, others, strict=True)]
+        self._before[i] = nest.unflatten(structure, new)
+        return any(a is not b for a, b in zip(found, new, strict=True))
+
+
+def _remedy_for(part: Any) -> str:
+    """What to write where a variable that is no tensor at first has become `part`."""
+    if is_value(part):
+        spec = as_tensor(part).spec
+        return f"begin with a tensor, as ll.zeros({spec.shape}, dtype=ll.{spec.dtype.name}), and a flag if need be"
+    if hasattr(part, "__dict__") and not callable(part):
+        return (
+            "only tensors and numbers can change in it, and what is made of them: tuples, dicts, dataclasses. "
+            "Carry the parts that change as variables of their own, or make the class a dataclass"
+        )
+    return "only tensors and numbers can change in it; begin with a tensor"
+
+
+def _can_be_carried(value: Any) -> bool:
+    """Whether there can be a blank for `value`: each iteration makes another tape, or another optimiser, of its own."""
+    return all(is_value(leaf) or leaf is None or isinstance(leaf, str | bytes) for leaf in nest.flatten(value)[0])
+
+
+def _blank(ran: Ran, leaf: Any) -> Any:
+    """What stands for `leaf` before it has been assigned."""
+    return placeholders.blank(ran.tensor(leaf)) if is_value(leaf) else leaf
+
+
+def _promoted(before: Any, after: Any) -> Any:
+    """A Python number as a tensor of the dtype that it has later, where its kind allows that."""
+    if type(before) not in _WEAK:
+        return before
+    if isinstance(after, Tensor):
+        dtype = after.dtype
+    elif type(after) in _WEAK and type(after) is not type(before):
+        dtype = dtypes.default_for(after)
+    else:
+        return before
+    if not fits(before, dtype) or dtype == dtypes.default_for(before):
+        return before
+    return constant(before, dtype)

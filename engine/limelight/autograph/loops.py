@@ -1,0 +1,206 @@
+"""`while` and `for`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight.autograph import conditionals, iterables
+from limelight.autograph.branch_merge import Words
+from limelight.autograph.conditionals import GetState, SetState, guarded
+from limelight.autograph.context import refuse_in_try
+from limelight.autograph.iterables import Steps, row_of
+from limelight.autograph.loop_variables import Carried
+from limelight.autograph.mutation import goes_over
+from limelight.autograph.truth_values import decides, truth
+from limelight.control_flow.scan import Scan
+from limelight.control_flow.while_loop import Loop
+from limelight.core import nest
+from limelight.core.dispatch import apply
+from limelight.core.op import get
+from limelight.core.spec import known
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.staging.trace_body import tracing
+from limelight.user_code.tracebacks import in_place_of_python
+
+_WHILE = "this `while` loop"
+_FOR = "this `for` loop"
+_SKIPPED = Words("an earlier `break` or `return`", "without that", "with it", "a loop after `break` or `return`")
+
+
+@in_place_of_python
+def while_stmt(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: GetState,
+    set_state: SetState,
+    names: Sequence[str],
+    options: Any,
+) -> None:
+    """A `while`: Python's as long as Python knows what the condition says, and from then on a node of the graph."""
+    while True:
+        mark = _Mark()
+        going = test()
+        if decides(going):
+            break
+        if not going:
+            return
+        body()
+    refuse_in_try("a `while`")
+    undone = mark.rolled_back()
+    carried = Carried(names, get_state, set_state, body, _WHILE, options["shared"])
+    if undone:
+        _while(carried, test, body)
+    else:
+        _while_rotated(carried, truth(going), test, body)
+
+
+def _while(carried: Carried, test: Callable[[], Any], body: Callable[[], None]) -> None:
+    def condition(*leaves: Any) -> Any:
+        with carried.during(leaves):
+            return truth(test(), f"the condition of {_WHILE}")
+
+    def run() -> None:
+        guarded(body, _WHILE)
+
+    def build(leaves: list[Any]) -> Any:
+        return _loop(condition, lambda *inner: carried.after(inner, run), {}, carried, leaves)
+
+    carried.stage(run, build)
+
+
+def _while_rotated(carried: Carried, going: Any, test: Callable[[], Any], body: Callable[[], None]) -> None:
+    """The condition does something, and has been traced once already: it comes before the loop, and after the body."""
+    answers: list[Any] = []
+
+    def run() -> None:
+        guarded(body, _WHILE)
+        answers[:] = [truth(test(), f"the condition of {_WHILE}")]
+
+    def step(flag: Any, *inner: Any) -> Any:
+        after = carried.after(inner, run)
+        return (*answers, *after)
+
+    flag = {"the condition": going}
+    carried.stage(run, lambda leaves: _loop(lambda flag, *_: flag, step, flag, carried, leaves)[1:])
+
+
+def _loop(
+    condition: Callable[..., Any],
+    step: Callable[..., Any],
+    own: dict[str, Tensor],
+    carried: Carried,
+    leaves: Sequence[Tensor],
+) -> Any:
+    """`while_loop` with the loop's `own` variables, by name, before those that are `carried`."""
+    given = (*own.values(), *leaves)
+    shapes = [*[x.shape for x in own.values()], *carried.kept_shapes]
+    specs = [known(shape, x.dtype) for shape, x in zip(shapes, given, strict=True)]
+    return Loop(condition, step, nest.flatten(given)[1], specs, [*own, *carried.paths]).repeat(given)
+
+
+class _Mark:
+    """A place in the trace at hand, to which it can be taken back if nothing since then has an effect."""
+
+    def __init__(self) -> None:
+        self._tracer = tracing()
+        self._at = len(self._tracer.nodes) if self._tracer is not None else 0
+
+    def rolled_back(self) -> bool:
+        return self._tracer is None or self._tracer.take_back(self._at)
+
+
+def for_stmt(
+    iterated: Any,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: GetState,
+    set_state: SetState,
+    names: Sequence[str],
+    options: Any,
+) -> None:
+    """A `for`: over tensors and ranges of tensors a node of the graph, over anything else unrolled by Python."""
+    steps = iterables.steps(iterated)
+    if steps is None:
+        _unrolled(iterated, extra_test, body, (get_state, set_state), names)
+        return
+    refuse_in_try("a `for`")
+    always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
+    carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always)
+    if extra_test is None:
+        _scanned(carried, steps, body)
+    else:
+        _until(carried, steps, extra_test, body)
+
+
+@in_place_of_python
+def _unrolled(
+    iterated: Any,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    state: tuple[GetState, SetState],
+    names: Sequence[str],
+) -> None:
+    goes_over(iterated)
+    for target in iterated:
+        going = True if extra_test is None else extra_test()
+        if decides(going):  # each further round happens only if no tensor has ended the loop
+            refuse_in_try("the end of a `for`")
+
+            def round_(target: Any = target) -> None:
+                body(target)
+
+            conditionals.choose_block(going, round_, _nothing, state, names, len(names), _SKIPPED, roots=(body,))
+            continue
+        if not going:
+            return
+        body(target)
+        if extra_test is not None:
+            going = extra_test()
+            if not decides(going) and not going:
+                return
+
+
+def _nothing() -> None:
+    pass
+
+
+def _trial(steps: Steps, body: Callable[[Any], None]) -> Callable[[], None]:
+    """One step, for finding out what a step does."""
+
+    def run() -> None:
+        k = as_tensor(0)
+        guarded(body, _FOR, steps.value(k, row_of(steps.rows, k)))
+
+    return run
+
+
+def _scanned(carried: Carried, steps: Steps, body: Callable[[Any], None]) -> None:
+    def step(carry: Any, row: Any) -> Any:
+        k, *inner = carry
+        after = carried.after(inner, lambda: guarded(body, _FOR, steps.value(k, row)))
+        return [k + 1, *after], None
+
+    def build(leaves: list[Any]) -> Any:
+        length = None if steps.rows is not None else steps.count
+        scan = Scan.of("scan", step, [as_tensor(0), *leaves], steps.rows, length, False)
+        return scan._replace(
+            names=["the count of rounds", *carried.paths], carry_shapes=[(), *carried.kept_shapes]
+        ).run()[0][1:]
+
+    carried.stage(_trial(steps, body), build)
+
+
+def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any], body: Callable[[Any], None]) -> None:
+    def condition(k: Any, *inner: Any) -> Any:
+        with carried.during(inner):
+            return apply(get("logical_and"), (k < steps.count, truth(extra_test())))
+
+    def step(k: Any, *inner: Any) -> Any:
+        after = carried.after(inner, lambda: guarded(body, _FOR, steps.value(k, row_of(steps.rows, k))))
+        return (k + 1, *after)
+
+    def build(leaves: list[Any]) -> Any:
+        return _loop(condition, step, {"the count of rounds": as_tensor(0)}, carried, leaves)[1:]
+
+    carried.stage(_trial(steps, body), build)

@@ -1,0 +1,135 @@
+"""The body of a notebook cell, converted: what `%%stage --autograph` runs in place of the cell's own code."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from limelight.autograph.conversion import explained
+
+Cell = Callable[[dict[str, Any]], Any]
+_AS_WRITTEN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+def converted_cell(tree: ast.Module, filename: str) -> Cell:
+    r"""The statements of `tree`, with control flow on tensors staged, as a function of the namespace they run in.
+
+    `tree` has the line numbers of `filename`, whose source `linecache` knows; it is left as it is. The result, called
+    with a namespace (in a trace, where tensors are to decide something), runs the cell as a module's code: names are
+    globals of that namespace, and functions that the cell defines are the plain ones, converted when converted code
+    calls them. It returns the value of the last statement if that is an expression, else None. Names that only some
+    runs of the graph would assign do not exist afterwards. What cannot be converted runs as it is, and raises
+    ControlFlowError with the reason if a tensor is asked for a decision there.
+
+    >>> import ast
+    >>> import limelight as ll
+    >>> cell = converted_cell(ast.parse("if x > 0: y = x\nelse: y = -x\ny + 1"), "<cell>")
+    >>> ll.function(lambda x: cell({"x": x}))(ll.constant(-2.0)).item()
+    3.0
+    """
+    from limelight.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
+
+    parts = [_part(statements, filename) for statements in _runs(copy.deepcopy(tree).body)]
+
+    def run(namespace: dict[str, Any]) -> Any:
+        result = None
+        for part in parts:
+            result = explained(functools.partial(part, namespace))
+        return result
+
+    return run
+
+
+def _runs(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The statements in runs, of definitions and of anything else."""
+    run: list[ast.stmt] = []
+    for statement in body:
+        if run and isinstance(statement, _AS_WRITTEN) != isinstance(run[-1], _AS_WRITTEN):
+            yield run
+            run = []
+        run.append(statement)
+    if run:
+        yield run
+
+
+def _part(statements: list[ast.stmt], filename: str) -> Cell:
+    from limelight.autograph import converted_functions  # noqa: PLC0415
+    from limelight.autograph.function_source import UnconvertibleError  # noqa: PLC0415
+
+    if isinstance(statements[0], _AS_WRITTEN):
+        return _as_written(compile(ast.Module(statements, []), filename, "exec", dont_inherit=True))
+    plain = copy.deepcopy(statements)
+    try:
+        return _converted(statements, filename)
+    except UnconvertibleError as error:
+        end: CodeType | None = None
+        last = plain[-1]
+        if isinstance(last, ast.Expr):
+            end = compile(ast.Expression(last.value), filename, "eval", dont_inherit=True)
+            plain.pop()
+            converted_functions.refuse(end, error)
+        code = compile(ast.Module(plain, []), filename, "exec", dont_inherit=True)
+        converted_functions.refuse(code, error)
+        return _as_written(code, end)
+
+
+def _as_written(code: CodeType, end: CodeType | None = None) -> Cell:
+    def run(namespace: dict[str, Any]) -> Any:
+        exec(code, namespace)
+        return None if end is None else eval(end, namespace)
+
+    return run
+
+
+def _converted(statements: list[ast.stmt], filename: str) -> Cell:
+    from limelight.autograph import converted_functions  # noqa: PLC0415
+    from limelight.autograph.passes import rewrite  # noqa: PLC0415
+    from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
+    from limelight.autograph.undefined import Undefined  # noqa: PLC0415
+
+    last = statements[-1]
+    if isinstance(last, ast.Expr):
+        statements[-1] = ast.copy_location(ast.Return(last.value), last)
+    names = sorted({name for statement in statements for name in _bound(statement)})
+    body = [ast.copy_location(ast.Global(names), statements[0]), *statements] if names else statements
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    whole = ast.copy_location(ast.FunctionDef("cell", nothing, body, [], None), statements[0])
+    whole.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
+    written = converted_functions.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
+    used = {part.id: None for part in ast.walk(whole) if isinstance(part, ast.Name)}
+    ready = prepare(whole, filename, None, is_cell=True)
+    statement = rewrite(ready, "cell", used, filename, first=1)  # as a module's code
+    like = compile("", filename, "exec", dont_inherit=True)
+    factory = converted_functions.assemble(statement, "cell", like, written)
+
+    def run(namespace: dict[str, Any]) -> Any:
+        result = FunctionType(factory.code, namespace)(*converted_functions.operators())()
+        for name in names:
+            if isinstance(namespace.get(name), Undefined):
+                del namespace[name]
+        return result
+
+    return run
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a statement assigns in its own scope."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+        return
+    if isinstance(node, ast.Lambda):
+        return
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.comprehension):  # its targets are its own
+            continue
+        yield from _bound(child)

@@ -1,0 +1,212 @@
+"""What is done to a function's syntax tree before the library sees it.
+
+It refuses what cannot be rewritten, spells out what depends on a function's class, and marks what a staged block must
+not do: assign to parts of objects that outlive it, and stand inside `try ... except`. Any function may be called from
+such a block, so assignments are marked everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+from limelight.autograph.function_source import Definition, UnconvertibleError
+
+_REFUSED: Final[dict[type[ast.AST], str]] = {
+    ast.Yield: "it is a generator (`yield`), whose values a graph cannot hand out one by one; return a list or tuple",
+    ast.YieldFrom: "it is a generator (`yield from`), whose values a graph cannot hand out one by one; return a list",
+    ast.Await: "it waits (`await`), and a graph runs without an event loop",
+    ast.AsyncFunctionDef: "it has a coroutine (`async def`) in it; define that outside",
+    ast.AsyncFor: "it has an `async for`, and a graph runs without an event loop",
+    ast.AsyncWith: "it has an `async with`, and a graph runs without an event loop",
+    ast.Match: "it has a `match` statement; write if and elif",
+    ast.TryStar: "it has an `except*`; write `except`",
+}
+_LAZY: Final = (ast.BoolOp, ast.IfExp, ast.While, ast.comprehension, ast.Compare)
+_RUN: Final = ("eval", "exec")
+_DECIDES: Final = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Assert)
+
+
+def prepare(node: Definition, file: str, owner: str | None, is_cell: bool = False) -> Definition:
+    """`node`, changed in place; `owner` is the name of the class that it is a method of.
+
+    The names of a cell are global, and its state nonetheless.
+    Raises UnconvertibleError for what cannot be rewritten.
+    """
+    _refuse(node, file)
+    first = node.args.posonlyargs + node.args.args
+    prepared: Definition = _Preparing(owner, first[0].arg if first else None, is_cell).visit(node)
+    return ast.fix_missing_locations(prepared)
+
+
+def _refuse(node: ast.AST, file: str) -> None:
+    for part in ast.walk(node):
+        reason = _REFUSED.get(type(part))
+        if isinstance(part, ast.FunctionDef | ast.Lambda) and part is not node and _hands_out(part):
+            reason = f"it has a generator in it (`{getattr(part, 'name', 'lambda')}`); define that outside"
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and _asks_for_names(part):
+            reason = (
+                f"it asks for the names around it (`{part.func.id}()`), which conversion changes; name the variables"
+            )
+        if isinstance(part, _LAZY) and any(isinstance(x, ast.NamedExpr) for x in _lazy_parts(part)):
+            reason = "it assigns with := where Python may never get to (in a while, and, or, if-else or chain of "
+            reason += "comparisons); assign on a line of its own"
+        if reason is not None:
+            raise UnconvertibleError(reason, file, getattr(part, "lineno", getattr(node, "lineno", 1)))
+
+
+def _asks_for_names(call: ast.Call) -> bool:
+    """Whether `call` sees the local variables of its caller; `eval` and `exec` do unless they are given others."""
+    name = getattr(call.func, "id", "")
+    return name == "locals" or (name in ("vars", "dir") and not call.args) or (name in _RUN and len(call.args) < 2)
+
+
+def _hands_out(function: ast.AST) -> bool:
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(function))
+
+
+def _lazy_parts(node: ast.AST) -> list[ast.AST]:
+    parts: list[Any] = []
+    if isinstance(node, ast.While):
+        parts = [node.test]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.IfExp):
+        parts = [node.body, node.orelse]
+    elif isinstance(node, ast.comprehension):
+        parts = node.ifs
+    elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+        parts = [node.left, *node.comparators]
+    return [inner for part in parts for inner in ast.walk(part)]
+
+
+class _Preparing(ast.NodeTransformer):
+    def __init__(self, owner: str | None, first: str | None, is_cell: bool) -> None:
+        self._is_cell = is_cell
+        self._globals: set[str] = set()  # of the function at hand
+        self._owner = owner.lstrip("_") if owner else None
+        self._first = first
+        self._depth = 0  # of functions
+        self._in_class = False  # rather than in a function: its annotations may be what it is about
+
+    # Names that depend on the class
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._mangled(node.id)
+        return node
+
+    def _mangled(self, name: str) -> str:
+        private = self._owner and name.startswith("__") and not name.endswith("__")
+        return f"_{self._owner}{name}" if private else name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        bare = isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords
+        if bare and self._first is not None:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        return node
+
+    # Definitions
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if self._depth == 0:
+            node.decorator_list = []  # they have been applied, to what is being converted
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            argument.annotation = None
+        node.returns = None
+        before = self._in_class, self._first, self._globals
+        if self._in_class:
+            self._first = next((x.arg for x in (*node.args.posonlyargs, *node.args.args)), None)
+        self._in_class, self._globals = False, set()
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        self._in_class, self._first, self._globals = before
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self._owner = self._owner, node.name.lstrip("_")
+        first, self._first = self._first, None
+        in_class, self._in_class = self._in_class, True
+        self.generic_visit(node)
+        self._owner, self._first, self._in_class = outer, first, in_class
+        return node
+
+    # Assignments to parts of objects
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._noted(node, self._mangled(node.attr))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return self._noted(node)
+
+    def _noted(self, node: Any, attr: str | None = None) -> ast.AST:
+        """`node`, the object of which goes by `writes` if this part of it is assigned or deleted."""
+        said = ast.unparse(node) if isinstance(node.ctx, ast.Store | ast.Del) and self._depth else None
+        self.generic_visit(node)
+        if attr is not None:
+            node.attr = attr
+        if said is not None:
+            node.value = _operator("writes", node, node.value, ast.Constant(said))
+        return node  # type: ignore[no-any-return]  # the very node
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        self._globals |= set() if self._is_cell else set(node.names)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        names = [part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        return [*self._rebound(node, names), node]
+
+    def _rebound(self, node: ast.stmt, names: list[str]) -> list[ast.stmt]:
+        """Notes that names are assigned next, for those that are global."""
+        found = [_operator("rebinds", node, ast.Constant(name)) for name in names if name in self._globals]
+        return [ast.copy_location(ast.Expr(note), node) for note in found]
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        if node.target.id in self._globals:
+            return [*self._rebound(node, [node.target.id]), node]
+        target = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        note = _operator("writes", node, target, ast.Constant(node.target.id), ast.Constant(True))
+        return [ast.copy_location(ast.Expr(note), node), node]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        if self._in_class:
+            return node
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        names = [node.target.id] if isinstance(node.target, ast.Name) else []
+        return [*self._rebound(node, names), ast.copy_location(ast.Assign([node.target], node.value), node)]
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self.generic_visit(node)
+        decides = any(isinstance(x, _DECIDES) for part in node.body for x in ast.walk(part))
+        if node.handlers and decides:
+            item = ast.withitem(_operator("trying", node))
+            node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        text = ast.copy_location(ast.Lambda(nothing, node.msg or ast.Constant(None)), node)
+        return ast.copy_location(ast.Expr(_operator("assert_stmt", node, node.test, text)), node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.ifs = [_operator("kept", x, x) for x in node.ifs]
+        return node
+
+
+def _operator(name: str, where: ast.stmt | ast.expr, *args: ast.expr) -> ast.Call:
+    called = ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
+    call = ast.copy_location(ast.Call(called, list(args), []), where)
+    for part in ast.walk(call):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, where)
+    return call

@@ -1,0 +1,80 @@
+"""Names without a value: not assigned yet, or only where a tensor has a say in whether they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.errors import ControlFlowError
+from limelight.user_code import source_line
+from limelight.user_code.tracebacks import in_place_of_python
+
+
+class Undefined:
+    """Stands for a variable that has not been assigned."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @in_place_of_python
+    def read(self) -> Any:
+        """What reading the variable does."""
+        raise UnboundLocalError(
+            f"cannot access local variable '{self.name}' where it is not associated with a value", name=self.name
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.name} has no value>"
+
+
+class Doubtful(Undefined):
+    """Stands for a variable that only some runs of the graph assign; `why` says which, and what to write."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name)
+        self.why = why
+
+    def read(self) -> Any:
+        raise ControlFlowError(f"`{self.name}` may have no value here{source_line.here()}: {self.why}")
+
+
+class UndefinedReturnValue(Undefined):
+    """What a function returns that has not come to a `return`."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("the result")
+
+
+def may_have_value(value: Any) -> bool:
+    """Whether a variable has been assigned, be it in some runs of the graph only."""
+    return not isinstance(value, Undefined) or isinstance(value, Doubtful)
+
+
+def ld(value: Any) -> Any:
+    """A variable is read."""
+    return value.read() if isinstance(value, Undefined) else value
+
+
+def ldu(read: Any, name: str) -> Any:
+    """The value of a global, which may not exist."""
+    try:
+        return read()
+    except NameError:
+        return Undefined(name)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a variable was added by the rewriting: flags of `break`, `continue` and `return`, and the result."""
+    return name.startswith(("do_return", "retval_", "break_", "continue_"))
+
+
+def shown(name: str) -> str:
+    """What to call a variable in a message."""
+    if name.startswith("retval_"):
+        return "the value returned"
+    return name if " " in name else f"`{name}`"

@@ -1,0 +1,95 @@
+"""Handles to values that are different for each example, as the code for one example sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.core import dispatch, shapes
+from limelight.core.dtypes import DType
+from limelight.core.op import get
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor
+from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
+from limelight.user_code import source_line
+
+
+class Batched(Tensor):
+    """One example's tensor, standing for all examples' at once: they lie along the first axis of `_value`."""
+
+    __slots__ = ("_batcher", "_value")
+    _batcher: Any  # the Batcher, which knows this class
+    _value: Tensor
+
+    @property
+    def _data(self) -> Any:  # stands where a tensor keeps its array, and explains
+        raise _no_value(self)
+
+    @property
+    def dtype(self) -> DType:
+        return self._value.dtype
+
+    @property
+    def shape(self) -> shapes.Shape:
+        return self._value.shape[1:]
+
+    @property
+    def ndim(self) -> int:
+        return len(self._value.shape) - 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.spec.nbytes or 0
+
+    @property
+    def spec(self) -> TensorSpec:
+        return known(self.shape, self.dtype)
+
+    def sizes(self) -> Any:
+        return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
+
+    def __format__(self, form: str) -> str:
+        if form:
+            raise _no_value(self)
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"<one example's {self.spec} in {self._batcher}>"
+
+
+class BatchedObject:
+    """An opaque Python value for each example."""
+
+    __slots__ = ("_batcher", "_device", "_uid", "dtype", "shape", "spec", "values")
+
+    def __init__(self, values: list[Any], batcher: Any) -> None:
+        self.values = values
+        self._batcher = batcher
+        self._device = values[0]._device if values and hasattr(values[0], "_device") else None
+        self._uid = 0
+        self.dtype = None
+        self.shape = ()
+        self.spec = values[0].spec if values else None
+
+
+def _no_value(x: Batched) -> LimelightError:
+    here = source_line.here()
+    if x._batcher.finished:
+        return LeakedTensorError(
+            f"one example's tensor leaked out of {x._batcher}, which has ended{here}: {x.spec}. It has no value "
+            "outside. Return it from the function instead of storing it in a global, list or attribute"
+        )
+    return SymbolicValueError(
+        f"the value of one example's tensor, {x.spec} in {x._batcher}{here}: it is different for each example, so "
+        "it has no NumPy array and cannot decide an `if` or `while`. For a choice by value write ll.where(pred, x, y) "
+        "or ll.cond(pred, true_fn, false_fn), for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
+    )
+
+
+def batched(value: Tensor, batcher: Any) -> Batched:
+    """The handle for one example of `value`, whose first axis has the examples."""
+    handle = object.__new__(Batched)
+    handle._value = value
+    handle._batcher = batcher
+    handle._device = value._device
+    handle._uid = 0
+    return handle

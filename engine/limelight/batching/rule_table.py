@@ -1,0 +1,195 @@
+"""How ops take the hidden axis: rules by name, rules by kind, and a loop for the rest.
+
+A rule gets a `Site` and returns what the op returns for all examples, examples first, or `NotImplemented`, and then the
+op is run example by example. It runs under the interpreters below the batcher and uses ordinary ops, so its result is
+recorded, traced and differentiated like anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
+
+from limelight.core import dispatch, shapes
+from limelight.core.op import Op, get
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import ShapeError
+
+R = TypeVar("R", bound=Callable[..., Any])
+
+
+class Shared(NamedTuple):
+    """A result that is the same for all examples, without their axis."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One op at work: its inputs, those in `mask` with the examples along their first axis; `size` is how many.
+
+    The size is an int, or in a trace with unknown sizes a scalar tensor. `batcher` is the interpreter that asks.
+    """
+
+    op: Op
+    inputs: tuple[Any, ...]
+    mask: tuple[bool, ...]
+    attrs: tuple[Any, ...]
+    size: Any
+    batcher: Any
+
+    def rank(self, i: int) -> int:
+        """The number of axes that one example of input `i` has."""
+        return getattr(self.inputs[i], "ndim", 0) - self.mask[i]
+
+    def run(self, inputs: Sequence[Any], *attrs: Any) -> Any:
+        """The op itself on these."""
+        return dispatch.apply(self.op, tuple(inputs), attrs)
+
+    def lead(self, i: int) -> Any:
+        """Input `i` with the examples' axis, repeated along it if it is the same for all."""
+        x = self.inputs[i]
+        return x if self.mask[i] else repeated(as_tensor(x), self.size)
+
+    def wider(self, i: int, rank: int) -> Any:
+        """Input `i` with axes of size 1 put in so that one example has `rank` axes; as it is if it is shared."""
+        x, missing = self.inputs[i], rank - self.rank(i)
+        return x.expand_dims(tuple(range(1, 1 + missing))) if self.mask[i] and missing > 0 else x
+
+    def specs(self) -> list[Any]:
+        """The types of one example's inputs."""
+        found = [x.spec if hasattr(x, "spec") else as_tensor(x).spec for x in self.inputs]
+        return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(found, self.mask, strict=True)]
+
+
+def shape_with(size: Any, shape: Any) -> Any:
+    """The sizes `(size, *shape)`: a tuple, or a vector where some are known only at run time."""
+    if isinstance(size, int) and isinstance(shape, tuple):
+        return (size, *shape)
+    parts = [
+        as_tensor(part).astype("int64").reshape((-1,))
+        for part in (size, shape)
+        if isinstance(part, Tensor) or part != ()
+    ]
+    return parts[0] if len(parts) == 1 else dispatch.apply(get("concat"), tuple(parts), (0,))
+
+
+def repeated(x: Tensor, size: Any) -> Tensor:
+    """`x` once for each example."""
+    return settled(x.broadcast_to(shape_with(size, x.sizes())), size, x.shape)
+
+
+def settled(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
+    """`x`, of which a trace shall know that one example has `shape` where it does not know how many there are."""
+    return x if isinstance(size, int) or None in shape or 0 in shape else x.reshape((-1, *shape))
+
+
+def front(x: Tensor, axis: int) -> Tensor:
+    """`x` with `axis` moved to the front."""
+    return x if axis == 0 else x.transpose((axis, *[i for i in range(x.ndim) if i != axis]))
+
+
+Rule = Callable[[Site], Any]
+RULES: Final[dict[str, Rule]] = {}
+
+
+def rule(*names: str) -> Callable[[R], R]:
+    """Registers the function below as the batching rule of the ops called `names`."""
+
+    def register(function: R) -> R:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def rule_for(op: Op) -> Rule | None:
+    """The rule of an op: its own, or that of its kind; None where it is run example by example."""
+    found = RULES.get(op.name)
+    if found is None and op.elementwise:
+        return elementwise
+    if found is None and op.attrs[:2] == ("axis", "keepdims") and len(op.operands) == 1 and not op.variadic:
+        return reduction
+    return found
+
+
+def how(name: str) -> str:
+    """How `vectorize` takes the op called `name`: "rule", "elementwise", "reduction" or "loop".
+
+    Raises ArgumentError when there is no such op.
+
+    >>> from limelight import batching
+    >>> batching.how("add"), batching.how("matmul"), batching.how("py_func")
+    ('elementwise', 'rule', 'loop')
+    """
+    op = get(name)
+    found = rule_for(op)
+    if found is None:
+        return "loop"
+    return "elementwise" if found is elementwise else "reduction" if found is reduction else "rule"
+
+
+def elementwise(site: Site) -> Any:
+    """Elements meet those at the same place: axes line up from the right, so short operands are widened."""
+    rank = max(map(site.rank, range(len(site.inputs))))
+    return site.run([site.wider(i, rank) for i in range(len(site.inputs))], *site.attrs)
+
+
+def reduction(site: Site) -> Any:
+    """All axes means all of one example's."""
+    axis, *rest = site.attrs
+    over = tuple([a + 1 for a in shapes.axes(site.op.name, site.rank(0), axis)])
+    return site.run(site.inputs, over[0] if isinstance(axis, int) else over, *rest)
+
+
+def loop(site: Site) -> Any:
+    """The op once for each example, the results stacked. Raises ShapeError where these differ in shape."""
+    if not isinstance(site.size, int):
+        raise ShapeError(
+            f"vectorize: {site.op} has no batching rule and is run example by example, so their number must be known "
+            "while tracing; give it in the TensorSpec"
+        )
+    if site.size == 0:
+        return _nothing(site)
+    rows = [
+        site.run([row(x, i) if m else x for x, m in zip(site.inputs, site.mask, strict=True)], *site.attrs)
+        for i in range(site.size)
+    ]
+    return (
+        tuple([stacked(site, column) for column in zip(*rows, strict=True)])
+        if site.op.multiple
+        else stacked(site, rows)
+    )
+
+
+def row(x: Any, i: int) -> Any:
+    """Example `i` of a tensor, or of a list of opaque values."""
+    return x[i]
+
+
+def stacked(site: Site, rows: Sequence[Any]) -> Any:
+    """One result of all examples; opaque values stay in a list."""
+    if not isinstance(rows[0], Tensor):
+        return list(rows)
+    shape = rows[0].shape
+    other = next((x for x in rows if x.shape != shape), None)
+    if other is not None:
+        raise ShapeError(
+            f"vectorize: {site.op} gives {shapes.show(shape)} for one example and {shapes.show(other.shape)} for "
+            "another; a batch needs one shape (pad the results), or write a Python loop"
+        )
+    return dispatch.apply(get("stack"), tuple(rows), (0,))
+
+
+def _nothing(site: Site) -> Any:
+    found = site.op.infer(*site.specs(), *site.attrs)
+    return tuple(map(_none_of, found)) if isinstance(found, tuple) else _none_of(found)
+
+
+def _none_of(spec: Any) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return []
+    shape = tuple([n or 0 for n in spec.shape])
+    return dispatch.apply(get("full"), (), (0, spec.dtype, (0, *shape)))

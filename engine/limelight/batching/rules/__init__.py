@@ -1,0 +1,1 @@
+"""Batching rules, by kind of op."""

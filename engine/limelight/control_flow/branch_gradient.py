@@ -1,0 +1,195 @@
+"""The gradient of `cond` and `switch`: the branch taken runs forward and hands on what its backward pass needs.
+
+The places of what other branches would have handed on stay empty. Backward is a choice again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from limelight.control_flow.cond import cond, cond_op, infer_cond, run_cond
+from limelight.control_flow.switch import infer_switch, run_switch, switch, switch_op
+from limelight.control_flow.zeros_spec import kind_of, look_up, zeros_on
+from limelight.core import dispatch
+from limelight.core.op import Op, Taped, defop, get
+from limelight.core.spec import Spec, TensorSpec, known
+from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.ops.create.literal import constant_op
+from limelight.staging.call_gradient import Pair, call, pair_of, watched_mask
+from limelight.staging.graph_function import GraphFunction
+
+
+def branches_of(attrs: tuple[Any, ...]) -> tuple[GraphFunction, ...]:
+    """The branches among the parameters of a cond or a switch, which has them in one tuple."""
+    found: tuple[GraphFunction, ...] = attrs[0] if type(attrs[0]) is tuple else attrs[:2]
+    return found
+
+
+def with_branches(attrs: tuple[Any, ...], branches: Sequence[Any]) -> tuple[Any, ...]:
+    """Parameters of a cond or a switch, as `attrs` are, with other branches."""
+    return (tuple(branches),) if type(attrs[0]) is tuple else tuple(branches)
+
+
+class Pairs(NamedTuple):
+    """The forward/backward pairs of all branches, and which outputs of each stand empty."""
+
+    each: tuple[Pair, ...]
+    blanks: tuple[frozenset[int], ...]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.each[0].n_outputs
+
+    @property
+    def connected(self) -> list[bool]:
+        return [any(flags) for flags in zip(*[pair.connected for pair in self.each], strict=True)]
+
+    def residuals(self, captures: Sequence[Any], outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """What each branch's backward starts from; of branches that did not run, empty places."""
+        n = last = self.n_outputs
+        found = []
+        for pair in self.each:
+            first, last = last, last + len(pair.forward.graph.outputs) - n
+            found.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
+        return found
+
+    def padded(self, branches: Sequence[GraphFunction]) -> list[GraphFunction]:
+        """The forward versions with the same outputs: their own residuals, and empty places for the others'.
+
+        What stood empty in a branch already does so in its forward version.
+        """
+        n = self.n_outputs
+        extra = [pair.forward.graph.outputs[n:] for pair in self.each]
+        return [
+            _padded(pair.forward.graph, n, sum(extra[:i], ()), sum(extra[i + 1 :], ()), branch.blanks)
+            for i, (pair, branch) in enumerate(zip(self.each, branches, strict=True))
+        ]
+
+
+def _padded(
+    graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value], blanks: frozenset[int]
+) -> GraphFunction:
+    """`graph` with empty places before and after its outputs from the n-th on."""
+    made = {
+        value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),))
+        for value in (*before, *after)
+    }
+    outputs = [
+        *graph.outputs[:n],
+        *[made[value].outputs[0] for value in before],
+        *graph.outputs[n:],
+        *[made[value].outputs[0] for value in after],
+    ]
+    nodes = [*graph.nodes, *made.values()]
+    names, captures = graph.input_names, graph.n_captures
+    padded = GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
+    padded.blanks = blanks | frozenset([*range(n, n + len(before)), *range(len(outputs) - len(after), len(outputs))])
+    return padded
+
+
+def _blank(spec: Spec) -> Op:
+    return constant_op if isinstance(spec, TensorSpec) else nothing_op
+
+
+def _blank_spec(spec: Spec) -> Spec:
+    return known((0,) * spec.rank, spec.dtype) if isinstance(spec, TensorSpec) else spec
+
+
+def _blank_param(spec: Spec) -> Any:
+    return Literal(np.zeros((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
+
+
+def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+    watched = watched_mask(inputs[1:])
+    branches = branches_of(attrs)
+    pairs = Pairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
+    if not any(pairs.connected):
+        return None
+    n = pairs.n_outputs
+    return Taped(get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n])
+
+
+def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    pairs: Pairs = attrs[-1]
+    connected = zip(inputs[1:], pairs.connected, strict=True)
+    sizes = tuple([kind_of(x) if c else None for x, c in connected])
+    return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), sizes)
+
+
+def _pull(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    pairs, decides, *residuals, sizes = saved
+    halves: list[tuple[GraphFunction, tuple[int, ...], tuple[Any, ...]]] = []
+    for pair, kept, blanks in zip(pairs.each, residuals, pairs.blanks, strict=True):
+        wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
+        seeds = [None if j in blanks else seed for j, seed in enumerate(g[: pairs.n_outputs])]
+        backward = pair.backward(wanted, tuple(seed is not None for seed in seeds))
+        halves.append((*backward, (*kept, *[seed for seed in seeds if seed is not None])))
+    look_up(sizes)
+    targets = sorted({i for _, found, _ in halves for i in found})
+    results: list[Any] = [None] * len(needed)
+    if targets:
+        branches = [
+            functools.partial(_branch_pull, backward, found, operands, targets, sizes)
+            for backward, found, operands in halves
+        ]
+        for i, value in zip(targets, choose(decides, branches), strict=True):
+            results[1 + i] = value
+    return tuple(results)
+
+
+def _branch_pull(
+    backward: GraphFunction,
+    found: Sequence[int],
+    operands: tuple[Any, ...],
+    targets: Sequence[int],
+    sizes: Sequence[Any],
+) -> tuple[Any, ...]:
+    """The backward pass of one branch: a gradient for each target, zeros where this branch does not use it."""
+    values = dispatch.apply(call, operands, (backward,)) if found else ()
+    gradients = dict(zip(found, values, strict=True))
+    return tuple([gradients[i] if i in gradients else zeros_on(*sizes[i]) for i in targets])
+
+
+cond_forward: Op = defop(
+    "cond_forward",
+    inputs="*xs:any",
+    attrs="true_fn false_fn pairs",
+    infer=lambda *given: infer_cond(*given[:-1]),
+    kernel=lambda *given: run_cond(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=functools.partial(_taped, "cond_forward"),
+    save=_save,
+    vjp={"xs": lambda g, saved, needed: _pull(lambda pred, both: cond(pred, *both), g, saved, needed)},
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+switch_forward: Op = defop(
+    "switch_forward",
+    inputs="*xs:any",
+    attrs="branches pairs",
+    infer=lambda *given: infer_switch(*given[:-1]),
+    kernel=lambda *given: run_switch(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=functools.partial(_taped, "switch_forward"),
+    save=_save,
+    vjp={"xs": lambda g, saved, needed: _pull(switch, g, saved, needed)},
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+cond_op.taped = cond_forward.taped
+switch_op.taped = switch_forward.taped
+
+nothing_op: Op = defop(
+    "nothing",
+    inputs="",
+    attrs="spec",
+    infer=lambda spec: spec,
+    kernel=lambda xp, spec: None,
+    why_no_gradient="it stands where a branch that did not run would have left an opaque value",
+)

@@ -1,0 +1,79 @@
+"""`cond`: one of two functions, chosen by a value (paper section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from limelight.batching import Batched
+from limelight.control_flow.user_functions import called
+from limelight.core import dispatch, dtypes
+from limelight.core.op import Op, defop
+from limelight.core.spec import Spec, TensorSpec
+from limelight.core.tensor import TensorLike, as_tensor
+from limelight.errors import ControlFlowError
+from limelight.staging.trace_body import agreeing, close, is_condition, merged, require_callable, trace_branch, tracing
+from limelight.staging.tracer import SymbolicTensor
+
+
+def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    """`true_fn()` if `pred` else `false_fn()`, also where `pred` is known only when a graph runs.
+
+    `pred`: a boolean with one element. Only the chosen branch runs, effects and errors included; while tracing both are
+    traced, and must return the same structure with the same dtypes (ControlFlowError names the output that differs).
+    Differentiable, to any order; while tracing, what only one branch uses has a gradient of zeros where the other one
+    is taken, since None is told before anybody knows which. So where something before the `cond` has an infinite slope,
+    as `sqrt` at 0, the gradient is NaN (0 times infinity) although the branch taken does without it, and run eagerly it
+    is right: keep such an operand away from there with `ll.where`, or compute it in the branch. Raises ArgumentError
+    for a branch that cannot be called.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def magnitude(x):
+    ...     return ll.cond(x > 0, lambda: x, lambda: -x)
+    >>> magnitude(ll.constant(-2.0)).item()
+    2.0
+    """
+    require_callable("cond", true_fn=true_fn, false_fn=false_fn)
+    pred = as_tensor(pred)
+    if not is_condition(pred.spec):
+        raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}; {_instead(pred.spec)}")
+    if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
+        return called("cond", "true_fn", "", true_fn) if pred else called("cond", "false_fn", "", false_fn)
+    functions = {"true_fn": true_fn, "false_fn": false_fn}
+    traced = [trace_branch(name, partial(called, "cond", name, "", fn)) for name, fn in functions.items()]
+    agreeing("cond", traced)
+    branches, captures = close(traced)
+    results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
+    return traced[0].outputs.rebuild(results)
+
+
+def _instead(spec: Spec) -> str:
+    if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.bool_:
+        return "compare it, as in `pred != 0`"
+    return "for a choice of each element write ll.where(pred, x, y), for one of all ll.all(pred) or ll.any(pred)"
+
+
+def infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
+    *captures, true, false = given
+    return merged((true, false), captures)
+
+
+def run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
+    *captures, true, false = given
+    outputs: tuple[Any, ...] = (true if bool(pred) else false).run(*captures)
+    return outputs
+
+
+cond_op: Op = defop(
+    "cond",
+    inputs="*xs:any",
+    attrs="true_fn false_fn",
+    infer=infer_cond,
+    kernel=run_cond,
+    multiple=True,
+    higher_order=True,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records cond_forward
+    maths={"xs": "x̄ = backward of the branch taken"},
+)

@@ -1,0 +1,185 @@
+"""`custom_gradient`: a gradient of the user's own in the place of that of the ops (behaviours 48 to 51).
+
+Run eagerly, the body runs as it is, and one op then stands between its results and the arguments on every tape.
+While tracing, body and gradient function are traced together: see `custom_call`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+from limelight.autodiff import GradientTape
+from limelight.control_flow.custom_gradient_op import staged
+from limelight.control_flow.custom_gradient_rules import (
+    Arguments,
+    Body,
+    MakeRule,
+    Packing,
+    Rule,
+    UserRule,
+    bind,
+    split_result,
+)
+from limelight.control_flow.effect_recorder import Watcher
+from limelight.core import dispatch, nest
+from limelight.core.autograph_hook import handed
+from limelight.core.op import Op, defop
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import ArgumentError
+from limelight.staging.trace_body import tracing
+
+
+def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function of its own gradient: `fn` returns `(y, grad)`, and `grad` takes the place of the ops' rules.
+
+    `grad(dy)` gets the gradient of `y` (one argument for each item where `y` is a tuple or list; zeros for an output
+    that is not used) and returns a gradient for each argument of `fn`, in its structure; None for one that has none.
+    Arguments that hold no tensors may be left out altogether. Arguments given by keyword count in the order of the
+    parameters.
+
+    Trainable variables that `fn` reads, but for those among its arguments, get gradients too: `grad` must take a
+    keyword argument `variables`, a list, and return `(gradients of the arguments, gradients of the variables)`. Other
+    tensors that `fn` closes over have none.
+
+    Under a tape the ops of `fn` are not recorded. `grad` is differentiated in its turn, so second order follows from
+    the ops in it (an outer tape does record the ops of `fn`, whose results `grad` may use). To say what that is as
+    well, let `grad` call another function with a custom gradient.
+
+    Works eagerly, staged, in branches and loops, and in forward mode, by transposing `grad`. While tracing, `grad` is
+    traced along with `fn`. Raises SignatureError (a TypeError) when `fn` does not return a pair or `grad` takes no
+    `variables`, ArgumentError for a tensor given to a keyword-only parameter, and when the gradient is computed
+    GradientError for a wrong number of gradients, ShapeError or DTypeError for one that does not fit its source.
+
+    >>> import limelight as ll
+    >>> @ll.custom_gradient
+    ... def log1pexp(x):
+    ...     e = ll.exp(x)
+    ...     def grad(dy):
+    ...         return dy * (1.0 - 1.0 / (1.0 + e))  # no nan, however large e is
+    ...     return ll.log(1.0 + e), grad
+    >>> x = ll.constant(100.0)
+    >>> with ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = log1pexp(x)
+    >>> tape.gradient(y, x).item()
+    1.0
+    """
+    if not callable(fn):
+        raise ArgumentError(f"custom_gradient needs a function, got {type(fn).__name__}; write it as a decorator")
+    name = str(getattr(fn, "__name__", type(fn).__name__))
+    signature = inspect.signature(fn)
+
+    def body(arguments: Arguments) -> tuple[Any, MakeRule]:
+        args, kwargs = arguments.given
+        result, gradient = split_result(name, handed(fn)(*args, **kwargs))
+        return result, functools.partial(UserRule, name, gradient)
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        arguments = bind(name, signature, args, kwargs)
+        if tracing() is not None:
+            return staged(name, body, arguments)
+        if len(dispatch.stack()) == 1:
+            return body(arguments)[0]
+        return eager(body, arguments, _unrecorded())
+
+    return call
+
+
+def eager(body: Body, arguments: Arguments, unrecorded: AbstractContextManager[None], closures: bool = False) -> Any:
+    """Runs `body` now, `unrecorded`, and puts its rule between its results and the arguments.
+
+    With `closures` the rule is also asked about watched tensors from outside that the body uses.
+    """
+    operands = [as_tensor(x) for x in arguments.tensors]  # reads the variables among them
+    with unrecorded, Watcher(tensors=closures) as watcher:
+        result, make_rule = body(arguments)
+        leaves, structure = nest.flatten(result)
+        outputs = [None if y is None else as_tensor(y) for y in leaves]
+        watcher.note_tensors(outputs)
+    given = {x._uid for x in arguments.tensors}
+    variables = [v for v in (*watcher.variables, *watcher.tensors.values()) if v._uid not in given]
+    packing = Packing(structure, tuple([None if y is None else y.spec for y in outputs]))
+    rule = make_rule(arguments, packing, variables)
+    present = [y for y in outputs if y is not None]
+    routed = iter(_route(rule, operands, variables, present))
+    return nest.unflatten(structure, [None if y is None else next(routed) for y in outputs])
+
+
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """Keeps the ops of its block from the innermost tape, if it is on top of everything and answers once.
+
+    Outer interpreters see them: they differentiate the gradient function, which uses their results.
+    """
+    top = dispatch.current()
+    if isinstance(top, GradientTape) and not top.persistent:
+        with top.stop_recording():
+            yield
+    else:
+        yield
+
+
+# The op: identities on the outputs, between them and what their gradients belong to
+
+
+class Step(NamedTuple):
+    """The parameter of the op: whose gradients `rule` computes from those of its last `n_outputs` inputs."""
+
+    rule: Rule
+    variables: tuple[Any, ...]
+    n_outputs: int
+    sizes: tuple[Any, ...]
+    run: Placement
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self.rule, 'name', 'custom')} rule>"
+
+
+class Placement(NamedTuple):
+    """Where the outputs are, as the eager interpreter asks it of a staged function."""
+
+    output_devices: tuple[Any, ...]
+
+
+def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], outputs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """New handles to `outputs`, from which `rule` leads back to the operands and variables on every tape."""
+    reads = [as_tensor(v) for v in variables]
+    placement = Placement(tuple([y.device for y in outputs]))
+    sizes = tuple([y.sizes() for y in outputs])
+    step = Step(rule, tuple(variables), len(outputs), sizes, placement)
+    routed: tuple[Any, ...] = dispatch.apply(custom_op, (*operands, *reads, *outputs), (step,))
+    return routed
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, step = given
+    return tuple(payloads[len(payloads) - step.n_outputs :])
+
+
+def _save(inputs: tuple[Any, ...], out: Any, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    step: Step = attrs[0]
+    return (step, *getattr(step.rule, "keeps", ()))
+
+
+def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    step: Step = saved[0]
+    return (*step.rule(g, step.sizes, step.variables), *[None] * step.n_outputs)
+
+
+custom_op: Op = defop(
+    "custom_gradient",
+    inputs="*xs:any",
+    attrs="step",
+    infer=lambda *given: tuple(given[-1 - given[-1].n_outputs : -1]),
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    save=_save,
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},
+)

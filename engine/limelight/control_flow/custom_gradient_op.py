@@ -1,0 +1,305 @@
+"""`custom_gradient` in a graph: the body is a graph function, and its gradient function another one.
+
+Both are traced in one go, like the halves of a pair (see `gradient`), and cut apart. A tape records the forward half,
+whose further outputs are what the gradient function uses. Gradients of the body's own results go through the user's
+rule; gradients of those further outputs, which there are for second order, through the ops of the body.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight.autodiff import INEXACT, GradientTape, filled, zeros
+from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
+from limelight.core import dispatch
+from limelight.core.op import Op, Taped, defop
+from limelight.core.spec import Spec, TensorSpec
+from limelight.core.tensor import as_tensor
+from limelight.core.variable import Resource
+from limelight.graph.effects import effects_of_graph
+from limelight.graph.ir import Value
+from limelight.graph.subgraph import extract
+from limelight.optimise.dead_code import prune
+from limelight.staging.call_gradient import Joint, Pair, call, infer_outputs, pair_of, watched_mask
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.structured_outputs import split
+from limelight.staging.tracer import Tracer
+
+
+def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) -> Any:
+    """Runs `body` inside the trace in progress, with a gradient of its own.
+
+    With `closures` the rule is also asked about tensors from outside that the body uses.
+    """
+    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+        tensors = [
+            x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
+        ]
+        within = arguments.replaced(tensors)
+        result, make_rule = body(within)
+        outputs, shape = split(result, name)
+        values = [tracer.value_of(y) for y in outputs]
+        traced = _Traced(name, tracer, within, outputs, values, closures)
+        rule = make_rule(within, Packing(shape.structure, _specs(shape, outputs)), traced.variables)
+        pair = traced.pair(rule)
+    operands = [x for x in arguments.tensors if not isinstance(x, Resource)]
+    found = dispatch.apply(custom_call, (*operands, *tracer.captures), (pair.function, pair))
+    return shape.rebuild(found)
+
+
+def _specs(shape: Any, outputs: Sequence[Any]) -> tuple[TensorSpec | None, ...]:
+    feed = iter(outputs)
+    return tuple([None if leaf is None else next(feed).spec for leaf in shape.static])
+
+
+class _Traced:
+    """A body that has just been traced, before its gradient function is."""
+
+    def __init__(
+        self,
+        name: str,
+        tracer: Tracer,
+        arguments: Arguments,
+        outputs: list[Any],
+        values: list[Value],
+        closures: bool,
+    ) -> None:
+        self.name = name
+        self.tracer = tracer
+        self.arguments = arguments
+        self.outputs = outputs
+        self.values = values
+        self.variables = self._variables(closures)
+
+    def _variables(self, closures: bool) -> list[Any]:
+        """The trainable variables that the body reads, but for those among its arguments; tensors with `closures`."""
+        graph = self.tracer.finish(self.outputs)
+        reads = effects_of_graph(graph).reads
+        given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
+        found = []
+        for uid, (handle, value) in self.tracer.captured.items():
+            if handle.dtype in INEXACT and uid not in given:
+                variable = isinstance(handle, Resource)
+                if (value in reads and handle.trainable) if variable else closures:
+                    found.append(handle)
+        return found
+
+    def pair(self, rule: Rule) -> CustomPair:
+        """Traces the gradient function. What it raises is raised when somebody asks for a gradient."""
+        tracer = self.tracer
+        forward = list(tracer.nodes)
+        tracer.scope = "gradient/"
+        n_arguments = len(tracer.inputs)
+        seeds = [tracer.add_input(y.spec) if y.dtype in INEXACT else None for y in self.outputs]
+        found: list[Any] = []
+        error: Exception | None = None
+        try:
+            gradients = rule(seeds, [()] * len(seeds), self.variables)
+            found = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
+        except Exception as raised:  # noqa: BLE001  # the user's, and for whoever wants a gradient
+            error = raised
+        captured = [value for _, value in tracer.captured.values()]
+        inputs = [*tracer.inputs[:n_arguments], *captured]
+        placed = self._by_input(inputs, found)
+        backward = tracer.nodes[len(forward) :] if error is None else []
+        values = [tracer.value_of(s) for s in seeds if s is not None]
+        joint = Joint(inputs, forward, backward, self.values, values, placed)
+        return CustomPair(self.name, joint, error)
+
+    def _by_input(self, inputs: list[Value], gradients: Sequence[Value | None]) -> list[Value | None]:
+        """The gradients in the order of the inputs, from the order of tensor arguments and variables."""
+        place: dict[Value, int] = {value: i for i, value in enumerate(inputs)}
+        by_uid = {uid: place[value] for uid, (_, value) in self.tracer.captured.items()}
+        plain = iter(range(len(inputs)))
+        targets = [by_uid.get(x._uid, -1) if isinstance(x, Resource) else next(plain) for x in self.arguments.tensors]
+        targets += [by_uid[v._uid] for v in self.variables]
+        found: list[Value | None] = [None] * len(inputs)
+        for target, g in zip(targets, gradients, strict=False):
+            if g is not None and target >= 0:
+                found[target] = g
+        return found
+
+
+class CustomPair(Pair):
+    """The halves of a function with a gradient of its own. There is one backward half, for all outputs and inputs."""
+
+    apart = True  # gradients of results go through the user's rule, those of what the rule has used through the ops
+
+    def __init__(self, name: str, joint: Joint, error: Exception | None) -> None:
+        names = [f"x{i}" for i in range(len(joint.inputs))]
+        self._graph = prune(extract(name, joint.inputs, joint.forward, joint.outputs, names))[0]
+        self.function = GraphFunction(self._graph)
+        self.error = error
+        self.n_outputs = len(joint.outputs)
+        self.specs = tuple([value.spec for value in joint.outputs])
+        self.connected = tuple([g is not None for g in joint.gradients])
+        if error is not None:
+            self.connected = watched_mask([value.spec for value in joint.inputs])
+        self._settle(joint)
+        self._whole = self._build_backward(joint)
+
+    def with_functions(self, change: Callable[[Any], Any]) -> CustomPair:
+        """The same gradient for versions of the function with values for some variables.
+
+        What was read from these is an input now, so that a loop need not keep it for every step.
+        """
+        made = copy.copy(self)
+        made.function, made.forward = change(self.function), change(self.forward)
+        place = {value: i for i, value in enumerate(made.forward.graph.inputs)}
+        outputs = made.forward.graph.outputs
+        made.sources = [
+            ("input", place[outputs[i]]) if where == "output" and outputs[i] in place else (where, i)
+            for where, i in self.sources
+        ]
+        return made
+
+    @property
+    def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
+        """From residuals and the gradients of all inexact outputs to gradients, and which inputs these belong to."""
+        return self._whole
+
+    def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
+        """The gradients of `count` inputs from those of the results. Raises what the rule raised in its trace."""
+        if self.error is not None:
+            raise self.error
+        function, targets = self.whole
+        seeds = [seed_of(s, size, spec) for s, size, spec in zip(g, sizes, self.specs, strict=True)]
+        results: list[Any] = [None] * count
+        if targets:
+            values = dispatch.apply(call, (*residuals, *[s for s in seeds if s is not None]), (function,))
+            for i, value in zip(targets, values, strict=True):
+                results[i] = value
+        return results
+
+
+def seed_of(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
+    if spec.dtype not in INEXACT:
+        return None
+    return zeros(*size) if g is None else g
+
+
+# The ops
+
+
+def _infer_call(*given: Any) -> tuple[Spec, ...]:
+    *specs, function, _ = given
+    return infer_outputs(function.graph, specs)
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, function, _ = given
+    outputs: tuple[Any, ...] = function.run(*payloads)
+    return outputs
+
+
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+    pair: CustomPair = attrs[1]
+    if not any(pair.connected):
+        return None
+    return Taped(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
+
+
+def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+    """For an outer tape: the results of the body that the gradient function uses get gradients as well."""
+    function, pair, _ = attrs
+    ordinary = pair_of(function, watched_mask(inputs), apart=True)
+    n = len(function.graph.outputs)
+    return Taped(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
+
+
+def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    _, pair, ordinary = attrs
+    sizes = tuple([(y.sizes(), y.dtype) for y in out[: pair.n_outputs]])
+    further = () if ordinary is None else tuple(ordinary.residuals(inputs, out))
+    return (pair, ordinary, tuple(pair.residuals(inputs, out)), sizes, further)
+
+
+def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    pair, ordinary, residuals, sizes, further = saved
+    n = pair.n_outputs
+    results: list[Any] = [None] * len(needed)
+    if any(s is not None for s in g[:n]):
+        results = pair.pull(g[:n], residuals, sizes, len(needed))
+    seeds = (None,) * n + tuple(g[n:])
+    if ordinary is not None and any(s is not None for s in seeds):
+        more = _through(ordinary, further, seeds[: ordinary.n_outputs], needed)
+        results = [_sum(a, b) for a, b in zip(results, more, strict=True)]
+    return tuple([r if wanted else None for r, wanted in zip(results, needed, strict=True)])
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
+
+
+def _through(pair: Pair, residuals: Sequence[Any], seeds: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+    """The gradients of the inputs from those of what the body handed on, through its ops."""
+    wanted = tuple(n and c for n, c in zip(needed, pair.connected, strict=True))
+    function, targets = pair.backward(wanted, tuple(s is not None for s in seeds))
+    results: list[Any] = [None] * len(needed)
+    if targets:
+        values = dispatch.apply(call, (*residuals, *[s for s in seeds if s is not None]), (function,))
+        for i, value in zip(targets, values, strict=True):
+            results[i] = value
+    return results
+
+
+def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Forward mode: the user's rule, transposed."""
+    pair: CustomPair = attrs[1]
+    swapped = (pair.forward, pair, None)
+    out = dispatch.apply(custom_forward, inputs, swapped)
+    n = pair.n_outputs
+    return out[:n], _transposed(inputs, tangents, out, swapped, n)
+
+
+def _push_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    swap = _taped_forward(inputs, attrs)
+    out = dispatch.apply(custom_forward, inputs, swap.attrs)
+    n = len(attrs[0].graph.outputs)
+    return out[:n], _transposed(inputs, tangents, out, swap.attrs, n)
+
+
+def _transposed(
+    inputs: Sequence[Any], tangents: Sequence[Any], out: Sequence[Any], attrs: tuple[Any, ...], n: int
+) -> Sequence[Any]:
+    """The tangents of the first `n` outputs: what pulls gradients back is linear, and is pulled back itself."""
+    seeds = [filled(0, y) if i < n and y.dtype in INEXACT else None for i, y in enumerate(out)]
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([s for s in seeds if s is not None])
+        saved = _save(tuple(inputs), tuple(out), attrs)
+        pulled = _pull(tuple(seeds), saved, tuple([t is not None for t in tangents]))
+    pairs = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p is not None and t is not None]
+    found: list[Any] = tape.gradient([p for p, _ in pairs], seeds[:n], output_gradients=[t for _, t in pairs])
+    return found
+
+
+custom_call: Op = defop(
+    "custom_call",
+    inputs="*xs:any",
+    attrs="function pair",
+    infer=_infer_call,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    taped=_taped_call,
+    jvp=_push_call,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records custom_forward
+    maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},
+)
+
+custom_forward: Op = defop(
+    "custom_forward",
+    inputs="*xs:any",
+    attrs="function pair ordinary",
+    infer=lambda *given: _infer_call(*given[:-1]),
+    kernel=lambda xp, *given: _run(xp, *given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=_taped_forward,
+    jvp=_push_forward,
+    save=_save,
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},
+)

@@ -1,0 +1,320 @@
+"""`py_func`: imperative Python inside a graph (paper section 4.7)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from limelight.autodiff import INEXACT, GradientTape, filled
+from limelight.autodiff.gradient_cuts import departure_of
+from limelight.batching import Batched
+from limelight.control_flow.effect_recorder import Watcher
+from limelight.control_flow.replay import Snapshots, replayed, snapshots_of
+from limelight.core import dispatch
+from limelight.core.devices import CPU0, Device
+from limelight.core.eager import move
+from limelight.core.op import Op, Taped, defop
+from limelight.core.spec import ObjectSpec, Spec, TensorSpec
+from limelight.core.tensor import Tensor, as_tensor, constant, wrap
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
+from limelight.staging.options import refuse_waiting
+from limelight.staging.trace_body import require_callable, tracing
+from limelight.user_code import source_line
+
+
+class PythonCall:
+    """A Python function as the parameter of a node, with the specs that it promised."""
+
+    __limelight_leaf__ = True
+
+    def __init__(
+        self, function: Callable[..., Any], specs: tuple[TensorSpec, ...], single: bool, device: Device = CPU0
+    ) -> None:
+        self.function = function
+        self.specs = specs
+        self.single = single
+        self.device = device  # where a graph runs it: its operands are there, and its results are brought there
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *tensors: Any) -> tuple[Tensor, ...]:
+        """Runs the function eagerly; its exceptions reach the caller as they are.
+
+        As an op of a graph it runs outside every tape and trace of the caller's (see `_run`); called eagerly, under the
+        caller's tapes, which record its ops like any others.
+        """
+        try:
+            result = self.function(*tensors)
+        except Exception as error:
+            mark_user_error(error)
+            raise
+        return tuple(map(self._checked, self._listed(result), self.specs))
+
+    def placed_on(self, device: Device) -> PythonCall:
+        """The same for a node that runs on `device`."""
+        return PythonCall(self.function, self.specs, self.single, device)
+
+    def tensors(self, payloads: Sequence[Any]) -> list[Any]:
+        """The operands of the node as tensors."""
+        return [wrap(x, self.device) if hasattr(x, "dtype") else x for x in payloads]
+
+    def payloads(self, results: Sequence[Tensor]) -> list[Any]:
+        """Results as the node's payloads."""
+        return [move(x, self.device, "result of py_func") for x in results]
+
+    def _listed(self, result: Any) -> list[Any]:
+        if not self.specs:
+            return []
+        results = [result] if self.single else list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(results) != len(self.specs):
+            raise SignatureError(
+                f"py_func: {self.name} returned {len(results)} values, output_specs promise {len(self.specs)}; write a "
+                "spec for each in a list, or None where nothing is to be returned"
+            )
+        return results
+
+    def _checked(self, value: Any, spec: TensorSpec) -> Tensor:
+        if isinstance(value, Resource):
+            raise SignatureError(f"py_func: {self.name} returned a variable; return v.read_value()")
+        if value is None:
+            raise SignatureError(f"py_func: {self.name} returned None, output_specs promise {spec}")
+        try:  # a Python number has no dtype of its own
+            tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, spec.dtype)
+        except LimelightError as error:
+            kind = type(value).__name__
+            raise type(error)(f"py_func: {self.name} returned a {kind}, output_specs promise {spec}: {error}") from None
+        if tensor.dtype != spec.dtype:
+            raise DTypeError(
+                f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}; return "
+                f"ll.astype(..., ll.{spec.dtype.name}), or promise what it is"
+            )
+        if not spec.accepts(tensor.spec):
+            raise ShapeError(
+                f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}; sizes that change are None "
+                "in a ll.TensorSpec"
+            )
+        return tensor
+
+    def __repr__(self) -> str:
+        return f"python {self.name}"
+
+
+def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) -> Any:
+    """Calls the Python function `fn` on `inputs`, eagerly each time, even from inside a graph (paper section 4.7).
+
+    `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
+    dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
+    is differentiable, to second order by running `fn` once more, on variables and generators as they were. Exceptions
+    of `fn` reach the caller unchanged.
+
+    Called eagerly, all that `fn` computes with has gradients. In a graph only `inputs` have: for a variable `v` that
+    `fn` uses, pass `v.read_value()` in `inputs`. What `fn` computes with NumPy has none; in a graph these are zeros. A
+    RuntimeWarning says so where a gradient is lost in either way.
+
+    Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that
+    cannot be called and for `inputs` that are no list.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def f(x):
+    ...     return ll.py_func(lambda t: t * float(t.numpy().max()), [x], ll.TensorSpec((2,), "float32"))
+    >>> f(ll.constant([1.0, 3.0])).tolist()
+    [3.0, 9.0]
+    """
+    require_callable("py_func", fn=fn)
+    refuse_waiting("py_func", fn)
+    if not isinstance(inputs, (list, tuple)):
+        raise ArgumentError(
+            f"py_func: inputs must be a list or tuple of tensors, got {type(inputs).__name__}; write [x]"
+        )
+    single = output_specs is not None and not isinstance(output_specs, (list, tuple))
+    given = [] if output_specs is None else [output_specs] if single else list(output_specs)
+    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in given)
+    call = PythonCall(fn, specs, single)
+    tensors = tuple(as_tensor(x) for x in inputs)
+    at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)
+    results = call(*tensors) if at_once else dispatch.apply(py_func_op, tensors, (call,))
+    return None if output_specs is None else results[0] if single else results
+
+
+_warned: dict[Any, Any] = {}  # which warnings were shown, for the `warnings` module
+
+
+class Recording(NamedTuple):
+    """What one run of a py_func under a tape leaves for its gradient."""
+
+    tape: GradientTape
+    inputs: tuple[Any, ...]
+    outputs: tuple[Tensor, ...]
+    call: PythonCall
+    snapshots: dict[int, Any]  # what variables and generators were, for running the function once more
+    states: Sequence[tuple[Any, Any]]
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, call = given
+    taped = any(isinstance(interpreter, GradientTape) for interpreter in dispatch.stack())
+    with dispatch.fresh_stack():
+        if not taped:
+            return tuple(call.payloads(call(*call.tensors(payloads))))
+        with GradientTape(persistent=True) as tape:  # none of the inputs is watched: only variables can be
+            outputs = call(*call.tensors(payloads))
+        if tape.watched_variables():
+            floats = [x for x in outputs if x.dtype in INEXACT]
+            _warn_of_lost(call, tape.watched_variables(), tape.gradient(floats, list(tape.watched_variables())))
+        return tuple(call.payloads(outputs))
+
+
+def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *payloads, call = given
+    with dispatch.fresh_stack():
+        inputs = call.tensors(payloads)
+        with GradientTape(persistent=True) as tape:
+            tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
+            with Watcher(states=True) as watcher:
+                outputs = call(*inputs)
+        recording = Recording(tape, tuple(inputs), outputs, call, snapshots_of(watcher), watcher.states)
+        return (*call.payloads(outputs), recording)
+
+
+def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]:
+    *payloads, targets, seeded, call = given
+    seeds = payloads[len(recording.inputs) :]
+    with dispatch.fresh_stack():
+        outputs = [recording.outputs[i] for i in seeded]
+        wanted = [recording.inputs[i] for i in targets]
+        variables = recording.tape.watched_variables()
+        found = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
+        _warn_of_lost(call, variables, found[len(wanted) :])
+        unreached = [x for x, g in zip(wanted, found, strict=False) if g is None]
+        if line := next(filter(None, [lost_at(recording, x) for x in unreached]), None):
+            warn_of_departed(call, line, "gradient")
+        reached = [filled(0, x) if g is None else as_tensor(g) for x, g in zip(wanted, found, strict=False)]
+        return tuple(call.payloads(reached))
+
+
+def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Warns of the variables that have gradients which end here: a graph's py_func hands on those of its inputs."""
+    lost = [v.name for v, g in zip(variables, gradients, strict=True) if g is not None]
+    if not lost:
+        return
+    message = (
+        f"py_func: {call.name} uses the variable {', '.join(map(repr, lost))}, whose gradient is lost: in a graph only "
+        "the inputs of a py_func have gradients. Pass v.read_value() in inputs and use that in the function"
+    )
+    _warn(message, source_line.user_line())
+
+
+def lost_at(recording: Recording, x: Any) -> source_line.Source | None:
+    """The line in the function at which what depends on its input `x` left for Python or NumPy, if it did."""
+    return departure_of(x._uid, recording.tape._entries, recording.tape._notes)
+
+
+def warn_of_departed(call: PythonCall, line: source_line.Source, what: str) -> None:
+    """Warns of values that went to NumPy: eagerly their gradients were None, a graph's node gives zeros."""
+    message = (
+        f"py_func: a value in {call.name} left for Python or NumPy, where nothing is recorded: its {what} is zeros. "
+        "Compute with ll functions and operators instead of x.numpy(), x.item(), float(x) and NumPy's functions, or "
+        "give the gradient yourself with ll.custom_gradient; where zeros are meant, pass ll.stop_gradient(x) in inputs"
+    )
+    _warn(message, line)
+
+
+def _warn(message: str, line: source_line.Source | None) -> None:
+    """Once for a message and a line, as Python does it, unless the user's filters say otherwise."""
+    line = line or source_line.Source("<unknown>", 1, "")
+    try:
+        warnings.warn_explicit(message, RuntimeWarning, line.file, line.line, registry=_warned)
+    except RuntimeWarning as error:  # the user has made warnings errors
+        mark_user_error(error)
+        raise
+
+
+def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) -> Callable[..., tuple[Any, ...]]:
+    """The gradient as a function of inputs and output gradients, for second order: it runs the function once more."""
+
+    def gradient(recording: Any, *tensors: Any) -> tuple[Any, ...]:
+        inputs, seeds = tensors[: len(recording.inputs)], tensors[len(recording.inputs) :]
+        with replayed(recording.states), GradientTape() as tape:
+            tape.watch([inputs[i] for i in targets])
+            with Snapshots(recording.snapshots):
+                outputs = call(*inputs)
+        found = tape.gradient(
+            [outputs[i] for i in seeded], [inputs[i] for i in targets], list(seeds), unconnected_gradients="zero"
+        )
+        return tuple(found)
+
+    gradient.__name__ = call.name
+    return gradient
+
+
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+    n = len(attrs[0].specs)
+    return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
+
+
+def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    call, recording, inputs = saved
+    seeded = tuple(i for i, s in enumerate(g[:-1]) if s is not None)
+    targets = tuple(i for i, (x, n) in enumerate(zip(inputs, needed, strict=True)) if n and x.dtype in INEXACT)
+    results: list[Any] = [None] * len(needed)
+    operands = (recording, *inputs, *[g[i] for i in seeded])
+    for i, value in zip(targets, dispatch.apply(py_func_backward, operands, (targets, seeded, call)), strict=True):
+        results[i] = value
+    return tuple(results)
+
+
+def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
+    *specs, targets, _, _ = given
+    return tuple(specs[i] for i in targets)
+
+
+def again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
+    """The gradient, which a py_func_backward node computes from a recording, as a py_func of its own."""
+    targets, seeded, call = attrs
+    return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
+
+
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+    again = again_call(inputs, attrs)
+    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
+
+
+py_func_op: Op = defop(
+    "py_func",
+    inputs="*xs:any",
+    attrs="function",
+    infer=lambda *given: given[-1].specs,
+    kernel=_run,
+    multiple=True,
+    effect="io",
+    taped=_taped,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
+    maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+)
+
+py_func_forward: Op = defop(
+    "py_func_forward",
+    inputs="*xs:any",
+    attrs="function",
+    infer=lambda *given: (*given[-1].specs, ObjectSpec("Recording")),
+    kernel=_run_forward,
+    multiple=True,
+    effect="io",
+    save=lambda inputs, out, attrs: (attrs[0], out[-1], tuple(inputs)),
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+)
+
+py_func_backward: Op = defop(
+    "py_func_backward",
+    inputs="*xs:any",
+    attrs="targets seeded function",
+    infer=_infer_backward,
+    kernel=_run_backward,
+    multiple=True,
+    taped=_taped_backward,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
+    maths={"xs": "second order: the function runs once more"},
+)

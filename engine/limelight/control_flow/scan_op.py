@@ -1,0 +1,196 @@
+"""The op behind `scan` and `map_fn`.
+
+Operands: the carry, the tensors to scan, then what the body captures. Its body gets the carry, one row of each scanned
+tensor, and the captures; it returns the next carry and rows of the results, which the op stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.control_flow.ragged_rows import uneven_results
+from limelight.core.op import Op, defop
+from limelight.core.shapes import Shape
+from limelight.core.spec import ObjectSpec, Spec, TensorSpec, known
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import ControlFlowError, ShapeError
+from limelight.graph.ir import Graph
+from limelight.staging.call_gradient import infer_outputs
+
+
+def rows_of(spec: Any) -> Spec:
+    """The spec of one row of what is scanned."""
+    if isinstance(spec, TensorSpec):
+        return known(spec.shape[1:], spec.dtype)
+    assert isinstance(spec, ObjectSpec)
+    return ObjectSpec(spec.kind.removeprefix("list of "))
+
+
+def stack_of(row: Spec, steps: int | None) -> Spec:
+    """The spec of the rows together: a tensor, or a list of opaque values."""
+    if isinstance(row, TensorSpec):
+        return known((steps, *row.shape), row.dtype)
+    assert isinstance(row, ObjectSpec)
+    return ObjectSpec(f"list of {row.kind}")
+
+
+def passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
+    n, m = attrs[1:3]
+    return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
+
+
+def infer_scan(*given: Any) -> tuple[Spec, ...]:
+    *specs, body, n, m, length, _ = given
+    sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
+    found = {size for size in sizes if size is not None}
+    if len(found) > 1:
+        raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(found)}")
+    steps = found.pop() if found else None
+    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *passes(specs, given[-5:])[n:]])
+    return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
+
+
+def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *data, body, n, m, length, reverse = given
+    carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
+    steps = _number(xs, length)
+    if steps == 0:
+        sizes = [getattr(x, "shape", ()) for x in data]
+        sizes[n : n + m] = [shape[1:] for shape in sizes[n : n + m]]
+        return (*carry, *empty_stacks(xp, body.graph, n, sizes))
+    uneven = uneven_results(body.graph)
+    columns = [_Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
+    run = body.run
+    for k in range(steps - 1, -1, -1) if reverse else range(steps):
+        outputs = run(*carry, *[x[k] for x in xs], *captures)
+        carry = outputs[:n]
+        for column, row in zip(columns, outputs[n:], strict=True):
+            column.put(k, row)
+    return (*carry, *[column.result() for column in columns])
+
+
+def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[Any]:
+    """Stacks of no rows, of a body that would be given tensors of these sizes; sizes that are not known count as 0.
+
+    What a body hands on it would have handed on as it was.
+    """
+    inputs = [
+        known(s, v.spec.dtype) if isinstance(v.spec, TensorSpec) else v.spec
+        for v, s in zip(graph.inputs, sizes, strict=True)
+    ]
+    try:
+        specs = infer_outputs(graph, inputs)
+    except ShapeError:
+        specs = tuple([value.spec for value in graph.outputs])
+    kept = {
+        value: spec for values in (graph.outputs, graph.inputs) for value, spec in zip(values[:n], inputs, strict=False)
+    }
+    rows = [kept.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
+    return [
+        xp.empty((0, *[size or 0 for size in row.shape]), dtype=row.dtype) if isinstance(row, TensorSpec) else []
+        for row in rows
+    ]
+
+
+def _number(xs: Sequence[Any], length: int | None) -> int:
+    sizes = [len(x) for x in xs] + ([] if length is None else [length])
+    for n in sizes:
+        if n != sizes[0]:
+            raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sizes}")
+    return sizes[0]
+
+
+class _Column:
+    """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
+
+    __slots__ = ("_rows", "_spec", "_steps", "_uneven", "_xp", "array")
+
+    def __init__(self, xp: Any, spec: Any, steps: int, uneven: bool) -> None:
+        self._uneven = uneven  # whether rows may have other sizes, and are filled up
+        self._xp = xp
+        self._spec = spec
+        self._steps = steps
+        self.array: Any = None
+        self._rows: dict[int, Any] = {}  # those that are not in the array
+
+    def put(self, k: int, row: Any) -> None:
+        if self.array is not None:
+            if row.shape == self.array.shape[1:]:
+                self.array[k] = row
+            elif self._uneven:
+                self._fill_up(k, row)
+            else:
+                raise _varying("scan", self.array.shape[1:], row.shape, k)
+        elif not self._rows and isinstance(row, (np.ndarray, np.generic)):
+            self.array = np.empty((self._steps, *row.shape), row.dtype)
+            self.array[k] = row
+        else:
+            self._rows[k] = row
+
+    def _fill_up(self, k: int, row: Any) -> None:
+        """For a row of another shape than those before."""
+        room = self.array.shape[1:]
+        if all(n <= m for n, m in zip(row.shape, room, strict=True)):
+            self.array[k] = 0
+            self.array[k][tuple([slice(n) for n in row.shape])] = row
+        elif not self.array.size and all(n >= m for n, m in zip(row.shape, room, strict=True)):
+            self.array = np.zeros((self._steps, *row.shape), row.dtype)  # those before were empty
+            self.array[k] = row
+        else:
+            self._rows[k] = row
+
+    def result(self) -> Any:
+        if not self._rows:
+            return self.array
+        if self.array is not None:
+            self._rows = dict(enumerate(self.array)) | self._rows
+        rows = [self._rows[k] for k in range(self._steps)]
+        return stacked("scan", self._xp, rows, self._spec, self._uneven)
+
+
+def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> Any:
+    """The rows of all steps, at least one; those of different sizes are filled up with zeros if they are `uneven`."""
+    if not isinstance(spec, TensorSpec):
+        return list(rows)
+    shape = rows[0].shape
+    k = next((k for k, row in enumerate(rows) if row.shape != shape), None)
+    if k is None:
+        return xp.stack(rows)
+    if not uneven:
+        raise _varying(op, shape, rows[k].shape, k)
+    largest = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
+    if xp is not np:
+        return xp.stack([xp.pad(row, [(0, n - m) for n, m in zip(largest, row.shape, strict=True)]) for row in rows])
+    found = np.zeros((len(rows), *largest), rows[0].dtype)
+    for place, row in zip(found, rows, strict=True):
+        place[tuple([slice(m) for m in row.shape])] = row
+    return found
+
+
+def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
+    return ControlFlowError(
+        f"{op}: a value of shape {shape} has shape {other} at step {k}; what a loop returns at each step must have one "
+        "shape (pad it)"
+    )
+
+
+def positions(count: Any) -> Tensor:
+    """A row for each of `count` steps, a number or an integer tensor, which takes no memory."""
+    return as_tensor(0).broadcast_to((count,) if isinstance(count, int) else count.astype("int64").reshape((1,)))
+
+
+scan_op: Op = defop(
+    "scan",
+    inputs="*xs:any",
+    attrs="body n_carry n_xs length reverse",
+    infer=infer_scan,
+    kernel=run_scan,
+    multiple=True,
+    higher_order=True,
+    passes=passes,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records scan_forward
+    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
+)

@@ -1,0 +1,1 @@
+"""Read first: dtypes, specs, devices, tensors, variables, ops, and how ops are dispatched."""

@@ -1,0 +1,344 @@
+"""Entry points: what public functions call ops through.
+
+An entry point takes the shortest path when nothing special is going on (`dispatch.active` is empty, operands are CPU:0
+tensors of one accepted dtype), or when all that is going on is an observer, a tape, which it then tells. Otherwise it
+prepares its operands and goes through `dispatch.apply`. The closures below repeat a few lines, because a shared helper
+would cost as much as the kernels they call.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from limelight.core import dtypes
+from limelight.core.devices import CPU0
+from limelight.core.dispatch import active, apply, local, scopes
+from limelight.core.dtypes import DType, accepted, float32
+from limelight.core.eager.interpreter import explain
+from limelight.core.eager.operands import BESIDE_FLOATS, prepare
+from limelight.core.op import Op
+from limelight.core.tensor import Tensor, as_tensor, wrap
+from limelight.errors import LimelightError
+
+_WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumPy as well as here
+    int: frozenset(d for d in dtypes.ALL if d not in (dtypes.bool_, dtypes.bfloat16)),  # NumPy 2.0 makes it float32
+    float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
+}
+_EXACT: Final = 2**24  # float32 holds all integers below
+Entry: TypeAlias = Callable[..., Tensor]
+_blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to look both up at each call
+
+assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
+
+
+def entry(op: Op, of_complex: Op | None = None) -> Entry:
+    """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`.
+
+    `of_complex` takes over for complex operands of an op with one input, where NumPy's function would not do.
+    """
+    simple = _observable(op) and not op.variadic
+    if simple and not op.operands:
+        return _nullary(op)
+    if op.variadic and op.direct:
+        return _variadic(op)
+    if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
+        return _unary_with_attrs(op) if op.attrs else _unary(op, of_complex)
+    if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
+        return _binary(op)
+    return _general(op)
+
+
+def entry_of_many(op: Op) -> Callable[..., tuple[Tensor, ...]]:
+    """The same for an op with several outputs: `run((x, y, z), *attrs)`."""
+    return _general(op)
+
+
+def _observable(op: Op) -> bool:
+    """Whether running the kernel is all there is to the op, so that an observer may be told afterwards."""
+    return op.direct and op.effect is None and op.taped is None
+
+
+def _usual(op: Op) -> DType | None:
+    """The dtype that most operands have, if accepted: known by identity, where hashing one takes ten times as long."""
+    return float32 if float32 in op.accepts else None
+
+
+def _nullary(op: Op) -> Callable[..., Any]:
+    kernel = op.kernel_on("numpy")
+
+    def run(inputs: tuple[()], *attrs: Any) -> Any:
+        if active and (scopes or local.observer is None):
+            return apply(op, (), attrs)
+        try:
+            r = kernel(*attrs)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (), attrs, error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        return t
+
+    return run
+
+
+def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
+
+    def run(x: Any) -> Any:
+        if type(x) is Tensor and x._device is CPU0:
+            a = x._data
+            d = a.dtype
+            if d is usual or d in accepts:
+                observer = None
+                if active:
+                    observer = local.observer
+                    if scopes or observer is None:
+                        return apply(op, (x,))
+                try:
+                    r = kernel(a)
+                except LimelightError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x,), (), error)
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observer is not None:
+                    observer.observe(recipes, x, (), x._uid, 0, t)
+                return t
+        chosen = op
+        if of_complex is not None:
+            x = as_tensor(x)
+            chosen = of_complex if x.dtype.kind == "c" else op
+        return apply(chosen, prepare(chosen, (x,)))
+
+    return run
+
+
+def _unary_with_attrs(op: Op) -> Callable[..., Any]:
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
+
+    def run(x: Any, *attrs: Any) -> Any:
+        if type(x) is Tensor and x._device is CPU0:
+            a = x._data
+            d = a.dtype
+            if d is usual or d in accepts:
+                observer = None
+                if active:
+                    observer = local.observer
+                    if scopes or observer is None:
+                        return apply(op, (x,), attrs)
+                try:
+                    r = kernel(a, *attrs)
+                except LimelightError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x,), attrs, error)
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observer is not None:
+                    observer.observe(recipes, x, attrs, x._uid, 0, t)
+                return t
+        return apply(op, prepare(op, (x,)), attrs)
+
+    return run
+
+
+def _binary(op: Op) -> Callable[[Any, Any], Any]:
+    kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
+    weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
+
+    def run(x: Any, y: Any) -> Any:
+        if type(x) is Tensor and type(y) is Tensor:
+            a = x._data
+            b = y._data
+            d = a.dtype
+            if d is b.dtype and (d is usual or d in accepts):
+                observer = None
+                if active:
+                    observer = local.observer
+                    if scopes or observer is None:
+                        return apply(op, (x, y))
+                if x._device is not CPU0 or y._device is not CPU0:
+                    return apply(op, (x, y))
+                try:
+                    r = kernel(a, b)
+                except LimelightError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # `explain` raises
+                    explain(op, (x, y), (), error)
+                t = _blank()
+                t._data = r
+                t._device = CPU0
+                t._uid = 0
+                if observer is not None:
+                    observer.observe(recipes, x, y, x._uid, y._uid, t)
+                return t
+        else:
+            beside = _beside_scalar(op, kernel, weak, x, y)
+            if beside is not None:
+                return beside
+        return apply(op, prepare(op, (x, y)))
+
+    return run
+
+
+def _beside_scalar(
+    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any
+) -> Tensor | None:
+    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
+    ahead = type(x) is Tensor
+    tensor, scalar = (x, y) if ahead else (y, x)
+    if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
+        return None
+    observer = None
+    if active:
+        observer = local.observer
+        if scopes or observer is None:
+            return None
+    a = tensor._data
+    d = a.dtype
+    if d not in weak[type(scalar)]:
+        return None
+    try:
+        operand = _float32(scalar) if d is float32 else scalar
+        r = kernel(a, operand) if ahead else kernel(operand, a)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return None  # the long way round says what is wrong
+    t = _blank()
+    t._data = r
+    t._device = CPU0
+    t._uid = 0
+    if observer is not None:
+        uid = tensor._uid
+        observer.observe(op.recipes, x, y, uid if ahead else 0, 0 if ahead else uid, t)
+    return t
+
+
+_known: Final[dict[float, Any]] = {}
+
+
+def _float32(scalar: float) -> Any:
+    """`scalar` as an array, which NumPy takes up twice as fast. Zeros stay scalars: there are two, which are equal."""
+    found = _known.get(scalar)
+    if found is None and scalar != 0:
+        if len(_known) > 1000:
+            _known.clear()
+        found = _known[scalar] = np.array(scalar, float32)
+    return scalar if found is None else found
+
+
+def _variadic(op: Op) -> Callable[..., Any]:
+    kernel, accepts, usual, observable = op.kernel_on("numpy"), op.accepts, _usual(op), _observable(op)
+
+    def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
+        shared: Any = None
+        arrays = []
+        for x in inputs:
+            if type(x) is not Tensor or x._device is not CPU0:
+                return apply(op, prepare(op, inputs), attrs)
+            a = x._data
+            if a.dtype is not shared:
+                if shared is not None:
+                    return apply(op, prepare(op, inputs), attrs)
+                shared = a.dtype
+            arrays.append(a)
+        if shared is not usual and shared not in accepts:
+            return apply(op, prepare(op, inputs), attrs)
+        observer = None
+        if active:
+            observer = local.observer if observable else None
+            if scopes or observer is None:
+                return apply(op, inputs, attrs)
+        try:
+            out = wrap(kernel(*arrays, *attrs))
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, inputs, attrs, error)
+        if observer is not None:
+            observer.observe_many(op, inputs, attrs, out)
+        return out
+
+    return run
+
+
+def _general(op: Op) -> Callable[..., Any]:
+    if not (op.direct or op.multiple) or any(o.accepts == "var" for o in op.operands):
+        return lambda inputs, *attrs: apply(op, prepare(op, inputs), attrs)
+    kernel, multiple, observable = op.kernel_on("numpy"), op.multiple, _observable(op)
+    needs: Any = [(op.accepts if o.accepts is None else accepted(o.accepts), o.accepts is None) for o in op.operands]
+    if op.variadic:
+        needs = itertools.repeat((op.accepts, True))
+
+    def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
+        arrays = _arrays(inputs, needs)
+        if arrays is None:
+            return apply(op, prepare(op, inputs), attrs)
+        observer = None
+        if active:
+            observer = local.observer if observable else None
+            if scopes or observer is None:
+                return apply(op, inputs, attrs)
+        try:
+            result = kernel(*arrays, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, inputs, attrs, error)
+        if multiple:
+            return tuple([wrap(r) for r in result])
+        out = wrap(result)
+        if observer is not None:
+            observer.observe_many(op, inputs, attrs, out)
+        return out
+
+    return run
+
+
+def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
+    """The arrays of operands that need no preparation, None when one does: `needs` are (dtypes, is it uniform?).
+
+    A Python number beside tensors of floats needs none either: it takes on their dtype.
+    """
+    arrays = []
+    shared, number = None, False
+    for x, (accepts, uniform) in zip(inputs, needs, strict=False):
+        if type(x) is not Tensor or x._device is not CPU0:
+            if uniform and (type(x) is float or (type(x) is int and -_EXACT < x < _EXACT)):
+                number = True
+                arrays.append(x)
+                continue
+            return None
+        a = x._data
+        d = a.dtype
+        if not uniform:
+            if d not in accepts:
+                return None
+        elif d is not shared:
+            if shared is not None or d not in accepts:
+                return None
+            shared = d
+        arrays.append(a)
+    return None if number and shared not in BESIDE_FLOATS else arrays
+
+
+def operators(run: Callable[[Any, Any], Any], name: str) -> None:
+    """Attaches a binary entry to Tensor as the operator `name` ("add" makes __add__ and __radd__)."""
+
+    def reflected(self: Any, other: Any) -> Any:
+        return run(other, self)
+
+    setattr(Tensor, f"__{name}__", run)
+    setattr(Tensor, f"__r{name}__", reflected)

@@ -1,0 +1,214 @@
+"""The interpreter at the bottom of every stack: it runs kernels, on the devices they belong to."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+import weakref
+from typing import Any, Final, NoReturn
+
+from limelight import events
+from limelight.core import backends, devices, dispatch
+from limelight.core.devices import CPU0, Device
+from limelight.core.dispatch import scopes
+from limelight.core.op import Op
+from limelight.core.spec import known
+from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
+from limelight.errors import DeviceError, LimelightError, failed, is_user_error
+from limelight.user_code import source_line
+
+# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
+warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
+
+SCALARS: Final = (bool, int, float, complex)
+
+
+class Eager(dispatch.Interpreter):
+    """Runs each op at once, on the device that the scope asks for, else where its operands are."""
+
+    def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        if op.direct and not scopes:
+            data = _shortest(op, inputs, attrs)
+            if data is not None:
+                return wrap(data)
+        if op.higher_order:
+            return _call(op, inputs, attrs)
+        device = place(op, inputs, attrs)
+        payloads = _payloads(op, inputs, device)
+        start = time.perf_counter()
+        try:
+            result = op.kernel_on(device.backend)(*payloads, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:
+            if is_user_error(error):
+                raise
+            explain(op, inputs, attrs, error)
+        outputs: Any = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
+        if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+            _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
+        return outputs
+
+    def constant(self, array: Any, device: Device | None) -> Tensor:
+        return put(array, device or CPU0)
+
+
+dispatch.set_base(Eager())
+
+
+def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Runs an op whose parameters are staged functions: their graphs place their own ops and outputs."""
+    start = time.perf_counter()
+    payloads = [x if type(x) in SCALARS else x._data for x in inputs]
+    homes = [getattr(x, "_device", CPU0) for x in inputs]
+    attrs = tuple([tuple([_on(homes, f) for f in p]) if type(p) is tuple else _on(homes, p) for p in attrs])
+    results = op.kernel_on("numpy")(*payloads, *attrs)
+    first = attrs[0][0] if type(attrs[0]) is tuple else attrs[0]  # a switch has its branches in a tuple
+    places = list(first.run.output_devices)
+    places += [CPU0] * (len(results) - len(places))
+    outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
+    if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+        _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
+    return outputs
+
+
+def _on(homes: list[Device], param: Any) -> Any:
+    """A staged function, built for the devices of the inputs that it takes; any other parameter as it is."""
+    return param.placed_on(homes[len(homes) - len(param.graph.inputs) :]) if hasattr(param, "graph") else param
+
+
+def _handle(result: Any, device: Device) -> Any:
+    return wrap(result, device) if hasattr(result, "dtype") else Opaque(result, device)
+
+
+def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """The kernel's result when all operands are CPU:0 tensors, else None."""
+    try:
+        if len(inputs) == 2:
+            x, y = inputs
+            if type(x) is Tensor and type(y) is Tensor and x._device is CPU0 and y._device is CPU0:
+                if attrs:
+                    return op.numpy_kernel(x._data, y._data, *attrs)
+                return op.numpy_kernel(x._data, y._data)
+            return None
+        payloads = [x._data for x in inputs if type(x) is Tensor and x._device is CPU0]
+        return op.numpy_kernel(*payloads, *attrs) if len(payloads) == len(inputs) else None
+    except LimelightError:
+        raise
+    except Exception as error:  # noqa: BLE001  # `explain` raises
+        explain(op, inputs, attrs, error)
+
+
+def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Device:
+    """Where `op` runs: where its parameters say, with its variable, where asked, or with its first tensor operand.
+
+    Raises DeviceError when variables on different devices meet in one op.
+    """
+    if op.placement is not None:
+        return op.placement(*attrs)
+    variables = [
+        x for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device") and not _anywhere(x)
+    ]
+    homes = {x._device for x in variables}
+    if len(homes) > 1:
+        names = ", ".join(f"{getattr(x, 'name', 'variable')} on {x._device.short}" for x in variables)
+        raise DeviceError(f"{op}: its variables live on different devices: {names}")
+    if homes:
+        home: Device = homes.pop()
+        return home
+    requested = dispatch.requested_device()
+    if requested is not None:
+        return requested
+    return next((x._device for x in inputs if isinstance(x, Tensor)), CPU0)
+
+
+def move(tensor: Any, device: Device, cause: str) -> Any:
+    """The payload of `tensor` on `device`, copied if it is elsewhere."""
+    data, home = tensor._data, tensor._device
+    if home is device:
+        return data
+    here, there = backends.load(home.backend), backends.load(device.backend)
+    copied = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
+    if device is not CPU0:
+        devices.mark_in_use()
+    if events.wanted(events.Copied):
+        events.emit(events.Copied(home.short, device.short, int(data.nbytes), cause, source_line.user_line()))
+    return copied
+
+
+def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> NoReturn:
+    """Raises the error for a kernel that failed: the op's own shape rule says it best, if it objects too.
+
+    Then the array library's words would add nothing, and are not shown as the cause.
+    """
+    try:
+        op.infer(*[_spec(x) for x in inputs], *attrs)
+    except LimelightError as better:
+        raise better from None
+    specs = ", ".join(str(_spec(x)) for x in inputs)
+    raise failed(f"{op}({specs})", error) from error
+
+
+def _anywhere(x: Any) -> bool:
+    """Whether it is a generator, whose draws go where they are needed."""
+    return getattr(x.spec, "anywhere", False)
+
+
+def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
+    """What the kernel works on: numbers, and arrays on `device`, each copied there once."""
+    copies: dict[int, Any] = {}
+    payloads = []
+    for x in inputs:
+        if type(x) in SCALARS:
+            payloads.append(x)
+        elif x._device is device or _anywhere(x):
+            payloads.append(x._data)
+        else:
+            if id(x) not in copies:
+                copies[id(x)] = move(x, device, f"operand of {op}" if op.placement is None else ".to()")
+            payloads.append(copies[id(x)])
+    return payloads
+
+
+def _spec(x: Any) -> Any:
+    return as_tensor(x).spec if type(x) in SCALARS else x.spec
+
+
+def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: Device, seconds: float) -> None:
+    outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
+    specs = tuple([_text(x) for x in outputs])
+    nbytes = sum([x.nbytes for x in outputs])
+    given = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
+    events.emit(events.OpRan(op.name, device.short, given, specs, nbytes, seconds, source_line.user_line()))
+    if events.wanted(events.Allocated):
+        for x in outputs:
+            account(x)
+
+
+def _text(x: Any) -> str:
+    return _spec_text(x._data.dtype, x._data.shape) if type(x) is Tensor else str(x.spec)
+
+
+@functools.lru_cache(maxsize=4096)
+def _spec_text(dtype: Any, shape: tuple[int, ...]) -> str:
+    """A tensor's spec in words: few differ, and each is said thousands of times."""
+    return str(known(shape, dtype))
+
+
+def account(tensor: Tensor) -> None:
+    """Reports the birth of a tensor and, when its last reference goes, its death."""
+    nbytes, device, name = tensor.nbytes, tensor._device.short, id(tensor)
+    events.emit(events.Allocated(device, nbytes, name))
+
+    def freed(reference: weakref.ref[Tensor]) -> None:
+        _mourned.pop(id(reference), None)
+        if events.wanted(events.Freed):
+            events.emit(events.Freed(device, nbytes, name))
+
+    reference = weakref.ref(tensor, freed)
+    _mourned[id(reference)] = reference
+
+
+_mourned: Final[dict[int, weakref.ref[Tensor]]] = {}
+"""References whose callbacks report a death: they must outlive the tensors. (weakref.finalize costs far more.)"""

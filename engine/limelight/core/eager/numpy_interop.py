@@ -1,0 +1,147 @@
+"""Tensors given to other libraries.
+
+NumPy's ufuncs are limelight's own ops; its functions take tensors as any array-like, or else raise an error; DLPack
+hands out copies.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import dispatch
+from limelight.core.tensor import Tensor, method
+from limelight.errors import DTypeError, LimelightError
+
+KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
+"""From NumPy 2.1 on: versions, copies and devices in DLPack."""
+
+
+@method("__array_function__")
+def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's protocol for `func(*args, **kwargs)`. Raises DTypeError where that takes no tensors.
+
+    A function that takes one whose gradient somebody will ask for cuts its path: that brings a warning.
+    """
+    if dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)]):  # noqa: C419  # few
+        warnings.warn(
+            f"{_called(func)} takes the value of a tensor that is watched, and its gradient ends there; "
+            f"{_write(func, self)}",
+            stacklevel=2,
+        )
+    try:
+        return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]  # what would run without us
+    except TypeError as error:
+        if isinstance(error, LimelightError):
+            raise
+        raise DTypeError(_instead_of(func, self)) from error
+
+
+@method("__dlpack__")
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The data for another library, whose `from_dlpack` calls this: a copy, which that library may write to.
+
+    With `copy=False` the memory is shared, marked as read-only for libraries that understand the mark (`max_version`
+    of 1 at least). PyTorch takes the mark without heeding it, so a tensor is not lent unless it is asked for.
+    """
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    if self._device.backend != "numpy":
+        return self._data.__dlpack__(**options, copy=copy)
+    if copy is not False:
+        data = np.array(self._data)
+    elif max_version is not None and max_version[0] >= 1 and KNOWS_DLPACK_1:
+        data = self.numpy()
+    else:
+        data = np.asarray(self._data)
+    return data.__dlpack__(**options) if KNOWS_DLPACK_1 else data.__dlpack__(stream=stream)
+
+
+@method("__dlpack_device__")
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """What kind of device the data is on, and its number, in the terms of DLPack."""
+    holder = self.numpy() if self._device.backend == "numpy" else self._data
+    found: tuple[int, int] = holder.__dlpack_device__()
+    return found
+
+
+_OURS: Final = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "fabs": "abs", "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
+    "concatenate": "concat", "dot": "matmul", "amax": "max", "amin": "min",
+}  # fmt: skip
+"""NumPy's names of what has another one in the Array API."""
+
+
+@method("__array_ufunc__")
+def of_ufunc(self: Tensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+    """A ufunc of NumPy on tensors: limelight's op of that name, with a gradient, staged while tracing.
+
+    So is `ndarray + tensor`. Raises DTypeError for a ufunc without such an op, for its methods, and with `out=`.
+    """
+    ours = getattr(sys.modules["limelight"], _ours(ufunc), None)
+    if how != "__call__" or ours is None:
+        name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
+        if is_symbolic(self, *inputs):
+            raise DTypeError(f"{name} does not take tensors: write {_staged(name)}")
+        raise DTypeError(f"{name} does not take tensors: write {name}(x.numpy()), which has no gradient")
+    if options and is_symbolic(self, *inputs):
+        raise DTypeError(
+            f"np.{ufunc.__name__} of tensors does not take {', '.join(options)}=: write ll.{ours.__name__} without it"
+        )
+    if options:
+        raise DTypeError(
+            f"np.{ufunc.__name__} of tensors does not take {', '.join(options)}=: write the op without it, or give "
+            "NumPy x.numpy() (as in `array += x.numpy()`), which has no gradient"
+        )
+    return ours(*inputs)
+
+
+def _ours(func: Any) -> str:
+    name: str = func.__name__
+    return _OURS.get(name, name)
+
+
+def _called(func: Any) -> str:
+    home = getattr(func, "__module__", None) or "np"
+    return f"{home.replace('numpy', 'np', 1)}.{func.__name__}"
+
+
+def is_symbolic(*xs: Any) -> bool:
+    """Whether one of them is a tensor of a trace, which has no value."""
+    symbolic = sys.modules["limelight.staging.tracer"].SymbolicTensor  # which is built upon this
+    return any(isinstance(x, symbolic) for x in xs)
+
+
+def _staged(name: str) -> str:
+    return f"ll.py_func({name}, [x], output_specs), which runs it at each call and has no gradient"
+
+
+def _write(func: Any, x: Any) -> str:
+    """What to write instead of a function of NumPy on `x`."""
+    name = _called(func)
+    known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _ours(func))
+    if is_symbolic(x):
+        return f"write {f'll.{_ours(func)}(x)' if known else _staged(name)}"
+    return f"write {f'll.{_ours(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
+
+
+def _instead_of(func: Callable[..., Any], x: Any) -> str:
+    return f"{_called(func)} does not take tensors: {_write(func, x)}"
+
+
+def _tensors(args: Any) -> list[Tensor]:
+    """The tensors among arguments, and in lists among them."""
+    inside = [x for arg in args if isinstance(arg, (list, tuple)) for x in arg]
+    return [x for x in (*args, *inside) if isinstance(x, Tensor)]

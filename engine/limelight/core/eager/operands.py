@@ -1,0 +1,150 @@
+"""Operands made ready for an interpreter: converted, their dtypes checked and brought together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from limelight.core import dtypes
+from limelight.core.dtypes import KINDS, DType
+from limelight.core.eager.interpreter import SCALARS
+from limelight.core.op import Op
+from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.errors import DTypeError
+from limelight.user_code import operand_text
+
+BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
+_COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+
+
+def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands ready for an interpreter: tensors, variables where they belong, Python scalars; dtypes checked and met.
+
+    Raises DTypeError when uniform operands are of different kinds, or of a kind that the op does not accept.
+    """
+    if op.uniform and _ready(op, inputs):
+        return inputs
+    if op.variadic:
+        handles = [as_tensor(x) for x in inputs]
+        _check_kind(op, op.accepts_word, handles)
+        return _meet(op, handles, range(len(handles)))
+    handles = [
+        x if isinstance(x, Tensor) or type(x) in SCALARS or operand.accepts == "var" else as_tensor(x)
+        for x, operand in zip(inputs, op.operands, strict=True)
+    ]
+    uniform = [i for i, operand in enumerate(op.operands) if operand.accepts is None]
+    for x, operand in zip(handles, op.operands, strict=True):
+        if operand.accepts is not None and operand.accepts != "var":
+            _check_kind(op, operand.accepts, [x])
+    return _meet(op, handles, uniform)
+
+
+def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
+    """Whether all operands are tensors of one accepted dtype, or Python floats beside a floating one."""
+    shared, number = None, False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            dtype = x.dtype
+            if dtype is not shared:
+                if shared is not None:
+                    return False
+                shared = dtype
+        elif type(x) is float:
+            number = True
+        else:
+            return False
+    return shared in op.accepts and (shared in BESIDE_FLOATS or not number)
+
+
+def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
+    """Gives the uniform operands one dtype, by explicit casts within a kind."""
+    found = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
+    if not found:
+        for i in uniform:
+            handles[i] = as_tensor(handles[i])
+        found = [handles[i].dtype for i in uniform]
+        if not found:
+            return tuple(handles)
+    target = _common(op, handles, uniform, found)
+    for i in uniform:
+        x = handles[i]
+        if type(x) in SCALARS:
+            if not dtypes.fits(x, target):
+                raise _mixing(op, handles, uniform, [*found, dtypes.default_for(x)])
+            if type(x) is int and not dtypes.in_range(x, target):
+                return _beyond(op, handles, i, target)
+            if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
+                handles[i] = constant(x, target)
+        elif x.dtype is not target and x.dtype != target:
+            handles[i] = x.astype(target)
+    return tuple(handles)
+
+
+def _common(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DType:
+    """The dtype in which the uniform operands meet; raises DTypeError where there is none that the op accepts."""
+    target = dtypes.promote(*found)
+    if target is None:
+        raise _mixing(op, handles, uniform, found)
+    for i in uniform:
+        target = dtypes.beside(handles[i], target)
+    if target not in op.accepts:
+        wrong = [i for i in uniform if type(handles[i]) not in SCALARS]
+        raise DTypeError(_refused(op, op.accepts_word, target, wrong))
+    return target
+
+
+def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any, ...]:
+    """Operands of which one is an int beyond the range of the other's dtype, `target`.
+
+    Such a number compares with all its values as infinity does. Other ops cannot use it: raises DTypeError.
+    """
+    number = handles[index]
+    if op.name not in _COMPARISONS:
+        raise DTypeError(f"{op}: {number} does not fit into {target.name}; write ll.astype(x, ll.int64) on the tensor")
+    infinity = math.inf if number > 0 else -math.inf
+    return tuple([infinity if i == index else x.astype(dtypes.float32) for i, x in enumerate(handles)])
+
+
+def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
+    for i, x in enumerate(handles):
+        if type(x) not in SCALARS and dtypes.kind(x.dtype) not in KINDS[accepts]:
+            raise DTypeError(_refused(op, accepts, x.dtype, [i]))
+
+
+def _mixing(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTypeError:
+    widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
+    target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
+    error = DTypeError(_mixed(op, handles, uniform, target))
+    error.operands = tuple([id(handles[i]) for i in uniform if type(handles[i]) not in SCALARS])
+    error.wanted = target
+    return error
+
+
+def _mixed(op: Op, handles: list[Any], uniform: Any, target: DType) -> str:
+    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
+    said = f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; write"
+    for i in uniform:  # of a truth value beside numbers, and of a number that the op does not take, that one is wrong
+        x = handles[i]
+        if type(x) in SCALARS and (type(x) is bool or target not in op.accepts):
+            number = {"floating": "float", "complex": "complex"}.get(dtypes.kind(target), "int")
+            return f"{said} {number if target in op.accepts else 'int'}({_written(op, [i]) or repr(x)})"
+    others = [i for i in uniform if type(handles[i]) not in SCALARS and handles[i].dtype != target]
+    name = _written(op, others)
+    if name is not None:
+        return f"{said} ll.astype({name}, ll.{target.name}), as `{name}` is the {handles[others[0]].spec}"
+    which = f", the {handles[others[0]].spec}" if len(others) == 1 else ""
+    return f"{said} ll.astype(x, ll.{target.name}) on the operand that should change{which}"
+
+
+def _written(op: Op, wrong: list[int]) -> str | None:
+    """How the user wrote the one operand that is wrong, if it is one of an operator's."""
+    written = operand_text.operands(op.name) if len(wrong) == 1 else None
+    return None if written is None or wrong[0] > 1 else written[wrong[0]]
+
+
+def _refused(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
+    kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
+    target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
+    target = "bool_" if accepts == "bool" else target
+    x = _written(op, wrong) or "x"
+    return f"{op} needs {kinds} operands, got {got.name}; write ll.astype({x}, ll.{target}) first"

@@ -1,0 +1,148 @@
+"""Index expressions as data: what stands between the brackets of `x[...]`, in a form that a graph can hold and print.
+
+A key is a tuple with one item for each part: an int, (start, stop, step) for a slice, None for a new axis, "i" for an
+axis that is indexed by an array, and in dynamic slices "t" for a position given by a tensor. There is no ellipsis.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from limelight.core import shapes
+from limelight.core.shapes import Shape
+from limelight.errors import ArgumentError, AxisError, OutOfBoundsError
+
+Key = tuple[Any, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def native(key: Key) -> Any:
+    """The key as NumPy takes it, for a key without arrays and tensors."""
+    parts = tuple([slice(*part) if isinstance(part, tuple) else part for part in key])
+    return parts[0] if len(parts) == 1 and parts[0] is not None else parts
+
+
+def filled(key: Key, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The key as NumPy takes it, with `values` at its marks in order."""
+    feed = iter(values)
+    return tuple([_fill(part, feed) for part in key])
+
+
+def among_arrays(key: Key, arrays: Sequence[Any], positions: Sequence[Any]) -> tuple[Key, tuple[Any, ...]]:
+    """The key, and its operands in order: arrays or positions; where there are both, positions become arrays.
+
+    So has NumPy integers among arrays. Raises ArgumentError where one of the positions is a bound of a slice.
+    """
+    if not arrays or not positions:
+        return key, tuple(arrays or positions)
+    if any(isinstance(part, tuple) and "t" in part for part in key):
+        raise ArgumentError("arrays and symbolic bounds of a slice in one index: write it in two steps, x[i:j][k]")
+    feeds = {"i": iter(arrays), "t": iter(positions)}
+    operands = tuple([next(feeds[part]) for part in key if isinstance(part, str)])
+    return tuple(["i" if part == "t" else part for part in key]), operands
+
+
+def partly_filled(key: Key, values: Sequence[int | None] | None) -> Key:
+    """The key with those of `values` that are known at its marks in order; the others stay marks."""
+    feed = iter(values or ())
+
+    def fill(bound: Any) -> Any:
+        known = next(feed, None) if isinstance(bound, str) else bound
+        return bound if known is None else known
+
+    return tuple([tuple(map(fill, part)) if isinstance(part, tuple) else fill(part) for part in key])
+
+
+def _fill(part: Any, feed: Iterator[Any]) -> Any:
+    if isinstance(part, tuple):
+        return slice(*[next(feed) if isinstance(bound, str) else bound for bound in part])
+    return next(feed) if isinstance(part, str) else part
+
+
+def basic_shape(op: str, shape: Shape, key: Key) -> Shape:
+    """The shape of `x[key]` for a key of ints, slices, new axes and tensors' positions."""
+    found: list[int | None] = []
+    axis = 0
+    for part in key:
+        if part is None:
+            found.append(1)
+            continue
+        size = _size_of(op, shape, axis)
+        if isinstance(part, tuple):
+            found.append(_slice_size(size, part))
+        elif part != "t":
+            _check_position(op, shape, axis, part)
+        axis += 1
+    return (*found, *shape[axis:])
+
+
+def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
+    """The shape of `x[key]` for a key with marks, of whose positions some may be known, from literals."""
+    found = basic_shape("slice", shape, key)
+    try:
+        return found if content is None else basic_shape("slice", shape, partly_filled(key, content))
+    except AxisError as error:
+        raise OutOfBoundsError(error.bare) from None
+
+
+def pick(x: Any, key: Key, positions: Any) -> Any:
+    """`x[key]`, an array, with `positions` at the marks. Raises OutOfBoundsError, as `within` does, for one too far."""
+    values = [int(i) for i in positions]
+    try:
+        return x[filled(key, values)]
+    except IndexError:
+        dynamic_shape(x.shape, key, values)
+        raise
+
+
+def within(shape: Shape, axis: int, position: Any) -> Any:
+    """A position that a tensor has told, which must exist; raises OutOfBoundsError, as an op does when it runs."""
+    size = shape[axis] if axis < len(shape) else None
+    if size is not None and type(position) is int and not -size <= position < size:
+        raise OutOfBoundsError(
+            f"slice: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}"
+        )
+    return position
+
+
+def array_shape(op: str, shape: Shape, key: Key, indices: Shape) -> Shape:
+    """The shape of `x[key]` with arrays of the common shape `indices` at the marks.
+
+    NumPy's rule: the arrays' axes stand where the marks are when these (with ints) are neighbours, else in front.
+    """
+    found: list[int | None] = []
+    axis, place, last, together = 0, 0, -1, True
+    for i, part in enumerate(key):
+        if part is None or isinstance(part, tuple):
+            found.append(1 if part is None else _slice_size(_size_of(op, shape, axis), part))
+        else:
+            if part != "i":
+                _check_position(op, shape, axis, part)
+            _size_of(op, shape, axis)
+            together = together and last in (-1, i - 1)
+            place, last = (len(found) if last < 0 else place), i
+        axis += part is not None
+    at = place if together else 0
+    return (*found[:at], *indices, *found[at:], *shape[axis:])
+
+
+def _size_of(op: str, shape: Shape, axis: int) -> int | None:
+    if axis >= len(shape):
+        raise AxisError(f"{op}: too many indices for a tensor of shape {shapes.show(shape)}")
+    return shape[axis]
+
+
+def _slice_size(size: int | None, part: tuple[Any, ...]) -> int | None:
+    if part == (None, None, None):
+        return size
+    if size is None or any(isinstance(bound, str) for bound in part):
+        return None
+    return len(range(*slice(*part).indices(size)))
+
+
+def _check_position(op: str, shape: Shape, axis: int, position: int) -> None:
+    size = shape[axis]
+    if size is not None and not -size <= position < size:
+        raise AxisError(f"{op}: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}")

@@ -1,0 +1,171 @@
+"""Specs: what is known of a value before it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.shapes import Shape
+from limelight.errors import ShapeError
+
+
+class TensorSpec:
+    """The shape and dtype of a tensor; sizes that are unknown until run time are None.
+
+    >>> TensorSpec([None, 784], "float32", name="images")
+    TensorSpec((None, 784), float32, name='images')
+    >>> str(TensorSpec((3,), "int32"))
+    'i32[3]'
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+    shape: Shape
+    dtype: DType
+    name: str | None
+    content: Shape | None = None
+    """Of a small vector of integers what is known of its elements (`Sizes`)."""
+
+    def __init__(
+        self, shape: int | Iterable[int | None], dtype: DTypeLike = dtypes.float32, name: str | None = None
+    ) -> None:
+        if shape is None:
+            raise ShapeError(
+                "TensorSpec: shape None: the number of axes must be known; write () for a scalar, and None for each "
+                "size that is not known, as in (None,) or (None, 3)"
+            )
+        self.shape = shapes.as_shape(shape)
+        self.dtype = dtypes.dtype(dtype)
+        self.name = name
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, None when unknown."""
+        return shapes.size(self.shape)
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of the elements, None when unknown."""
+        size = self.size
+        return None if size is None else size * self.dtype.itemsize
+
+    def with_shape(self, shape: Shape) -> TensorSpec:
+        return known(shape, self.dtype)
+
+    def accepts(self, other: TensorSpec) -> bool:
+        """Whether a tensor of spec `other` may stand where this spec was promised."""
+        return self.dtype == other.dtype and shapes.compatible(other.shape, self.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __str__(self) -> str:
+        sizes = ",".join("?" if n is None else str(n) for n in self.shape)
+        return f"{dtypes.short(self.dtype)}[{sizes}]"
+
+    def __repr__(self) -> str:
+        name = f", name={self.name!r}" if self.name else ""
+        return f"TensorSpec({shapes.show(self.shape)}, {self.dtype.name}{name})"
+
+
+def known(shape: Shape, dtype: DType) -> TensorSpec:
+    """A spec from parts that are already canonical: what shape rules use, without the checks."""
+    spec = TensorSpec.__new__(TensorSpec)
+    spec.shape = shape
+    spec.dtype = dtype
+    spec.name = None
+    return spec
+
+
+class Sizes(TensorSpec):
+    """The spec of a vector of sizes, or of one size, of which some are known while tracing. Equal to one without."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, shape: Shape, dtype: DType, content: Shape) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = None
+        self.content = content
+
+
+class VariableSpec:
+    """The type of a variable: what a graph must know of one that it reads or writes."""
+
+    __slots__ = ("dtype", "shape", "trainable")
+    anywhere = False
+    """Whether it has no place: then ops that use it run where their other operands are."""
+
+    def __init__(self, shape: Shape, dtype: DType, trainable: bool = True) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.trainable = trainable
+
+    @property
+    def value(self) -> TensorSpec:
+        """The spec of what a read returns."""
+        return known(self.shape, self.dtype)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.shape, self.dtype, self.trainable)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        return f"{'' if self.trainable else 'frozen '}var {self.value}"
+
+    __repr__ = __str__
+
+
+class GeneratorSpec(VariableSpec):
+    """The type of a generator of random numbers, a variable whose value is its state."""
+
+    __slots__ = ()
+    anywhere = True
+
+    def __init__(self) -> None:
+        super().__init__((14,), dtypes.uint64, trainable=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return ("generator",)
+
+    def __str__(self) -> str:
+        return "generator"
+
+    __repr__ = __str__
+
+
+class ObjectSpec:
+    """An opaque Python value that travels through a graph between ops that understand it."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectSpec) and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash(("object", self.kind))
+
+    def __str__(self) -> str:
+        return f"object {self.kind}"
+
+    __repr__ = __str__
+
+
+Spec: TypeAlias = TensorSpec | VariableSpec | ObjectSpec
+GENERATOR: Final = GeneratorSpec()

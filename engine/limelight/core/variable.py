@@ -1,0 +1,408 @@
+"""Variables: mutable state that owns its storage (paper section 4.3)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from limelight import events
+from limelight.core import backends, devices, dispatch, dtypes, shapes
+from limelight.core.devices import CPU0, Device
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.eager import move, numpy_interop, prepare
+from limelight.core.op import Op, defop
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant, new_uid, wrap
+from limelight.core.variable_updates import (
+    CUT,
+    assign_scatter,
+    assign_scatter_add,
+    assign_scatter_sub,
+    assign_slice,
+    static_key,
+)
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.settings import Scoped
+from limelight.user_code import hints
+
+
+class Storage:
+    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free."""
+
+    __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
+
+    def __init__(self, array: Any, device: Device, spec: VariableSpec, name: str, uid: int) -> None:
+        self.array = array
+        self.device = device
+        self.spec = spec
+        self.name = name
+        self.uid = uid
+
+    def set(self, array: Any) -> Any:
+        """Takes a new value, which nobody else may write to afterwards; returns it."""
+        self.array = array
+        if events.wanted(events.VariableAssigned):
+            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+        return array
+
+
+class Resource:
+    """A handle to a variable: a `Variable`, or its stand-in while a graph is rebuilt."""
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_device", "_uid", "spec")
+    __limelight_leaf__ = True
+    _data: Any
+    _device: Device
+    _uid: int
+    spec: VariableSpec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self.spec.shape
+
+    @property
+    def trainable(self) -> bool:
+        return self.spec.trainable
+
+    def sizes(self) -> Any:
+        """The shape as something to compute with (see `Tensor.sizes`)."""
+        return self.spec.shape if shapes.is_static(self.spec.shape) else dispatch.apply(read, (self,)).sizes()
+
+
+# The ops that touch storage
+
+
+def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
+    if value.dtype != variable.dtype:
+        raise DTypeError(
+            f"assign: a {value.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"write ll.astype(value, ll.{variable.dtype.name})"
+        )
+    if not shapes.compatible(value.shape, variable.shape) and None not in value.shape:
+        raise ShapeError(
+            f"assign: a value of shape {shapes.show(value.shape)} does not fit a variable of shape "
+            f"{shapes.show(variable.shape)}; a variable keeps its shape "
+            "(create it with shape=(None, ...) for sizes that change)"
+        )
+    return value
+
+
+def _updated(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
+    _assigned(VariableSpec(value.shape, variable.dtype), value)
+    if variable.dtype == dtypes.bool_:
+        raise DTypeError("assign_add/assign_sub: a bool variable is no number; write v.assign(ll.logical_or(v, value))")
+    if shapes.broadcast("assign", variable.shape, value.shape) != variable.shape:
+        given, wanted = shapes.show(value.shape), shapes.show(variable.shape)
+        raise ShapeError(f"assign_add/assign_sub: {given} does not broadcast to the variable's {wanted}")
+    return variable.value
+
+
+read: Final[Op] = defop(
+    "read_variable",
+    inputs="variable:var",
+    infer=lambda variable: variable.value,
+    kernel=lambda xp, storage: storage.array,
+    effect="read",
+    vjp={"variable": lambda g: g},
+    maths={"variable": "v̄ = ȳ"},
+)
+
+assign_op: Final[Op] = defop(
+    "assign",
+    inputs="variable:var value:any",
+    infer=_assigned,
+    kernel=lambda xp, storage, value: storage.set(value),
+    effect="write",
+    why_no_gradient=CUT,
+)
+assign_add_op: Final[Op] = defop(
+    "assign_add",
+    inputs="variable:var value:any",
+    infer=_updated,
+    kernel=lambda xp, storage, value: storage.set(storage.array + value),
+    effect="write",
+    why_no_gradient=CUT,
+)
+assign_sub_op: Final[Op] = defop(
+    "assign_sub",
+    inputs="variable:var value:any",
+    infer=_updated,
+    kernel=lambda xp, storage, value: storage.set(storage.array - value),
+    effect="write",
+    why_no_gradient=CUT,
+)
+
+on_create: Final[Scoped[Callable[[Resource], None] | None]] = Scoped("on_create", None)
+"""Told of every new variable or generator; a staged function refuses it or takes note (the state-creation contract)."""
+lift: Final[Scoped[Callable[[Any], Any] | None]] = Scoped("lift", None)
+"""Computes the value of a symbolic tensor, or what a function returns, outside the trace: for initial values."""
+
+
+class Variable(Resource):
+    """A mutable value that gradient tapes watch automatically when it is read.
+
+    `initial_value`: a number, array or tensor, or a function without arguments that returns one. Reads are snapshots:
+    later assignments do not change them. The storage belongs to this object and dies with it, even if a graph
+    mentions the variable. Raises DTypeError or ShapeError when an assigned value does not fit.
+
+    >>> import limelight as ll
+    >>> v = ll.Variable(3.0, name="v")
+    >>> v.assign_add(1.0).item(), (v * 2).item()
+    (4.0, 8.0)
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(
+        self,
+        initial_value: TensorLike | Callable[[], TensorLike],
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+        trainable: bool = True,
+        shape: Any = None,
+    ) -> None:
+        hook = on_create.get()
+        if hook is not None:
+            hook(self)
+        value = _initial(initial_value, dtype)
+        sizes = value.shape if shape is None else shapes.as_shape(shape)
+        if not shapes.compatible(value.shape, sizes):
+            raise ShapeError(
+                f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
+            )
+        spec = VariableSpec(sizes, value.dtype, trainable)
+        self.name = dispatch.name_scope_now() + (name or "variable")
+        self.spec = spec
+        self._uid = new_uid()
+        self._device = value._device
+        self._data = Storage(
+            np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid
+        )
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    def read_value(self) -> Tensor:
+        """The value now, as a tensor that later assignments do not change."""
+        value: Tensor = dispatch.apply(read, (self,))
+        return value
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The value now, as a read-only NumPy array."""
+        return self.read_value().numpy()
+
+    def assign(self, value: TensorLike) -> Tensor:
+        """Replaces the value; returns it. Same dtype and shape needed."""
+        return self._write(assign_op, value)
+
+    def assign_add(self, delta: TensorLike) -> Tensor:
+        """Adds `delta`, which broadcasts to the variable's shape; returns the new value."""
+        return self._write(assign_add_op, delta)
+
+    def assign_sub(self, delta: TensorLike) -> Tensor:
+        """Subtracts `delta`, which broadcasts to the variable's shape; returns the new value."""
+        return self._write(assign_sub_op, delta)
+
+    def scatter_update(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Sets the rows at `indices`, integers of any shape, to `values`; returns the new value.
+
+        `values` broadcast to shape (*indices.shape, *v.shape[1:]). Which one of several values for a row wins is not
+        said. Raises ShapeError or DTypeError for values that do not fit, RunError for an index out of bounds.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([1.0, 2.0, 3.0])
+        >>> v.scatter_update([2, 0], [30.0, 10.0]).tolist()
+        [10.0, 2.0, 30.0]
+        """
+        return self._write(assign_scatter, values, indices)
+
+    def scatter_add(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Adds `values` to the rows at `indices`, repeatedly for an index that repeats; else as `scatter_update`."""
+        return self._write(assign_scatter_add, values, indices)
+
+    def scatter_sub(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Subtracts `values` from the rows at `indices`; else as `scatter_add`."""
+        return self._write(assign_scatter_sub, values, indices)
+
+    def __setitem__(self, key: Any, value: TensorLike) -> None:
+        """`v[key] = value` for ints, slices and `...`: assigns a part, to which `value` must broadcast.
+
+        Raises ArgumentError for other keys and for what is out of bounds, ShapeError or DTypeError for the value.
+        """
+        self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
+
+    def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
+        if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
+            value = constant(value, self.dtype)
+        operands = prepare(op, (self, *map(as_tensor, rows), as_tensor(value)))
+        op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
+        result: Tensor = dispatch.apply(op, operands, attrs)
+        return result
+
+    def ref(self) -> TensorRef:
+        """A hashable key that stands for this very variable."""
+        return TensorRef(self)
+
+    def __as_tensor__(self) -> Tensor:
+        return self.read_value()
+
+    __array_ufunc__ = numpy_interop.of_ufunc  # ndarray + variable is an op, and not lost to gradients
+    __array_function__ = numpy_interop.of_numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.read_value().__array__(dtype, copy)
+
+    def _value_now(self) -> np.ndarray[Any, Any]:
+        """The stored value, whatever is being traced or recorded."""
+        return np.array(backends.load(self._device.backend).to_numpy(self._data.array))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        make, arguments = self.__reduce__()
+        memo[id(self)] = clone = make(*arguments)
+        return clone
+
+    def __copy__(self) -> Variable:
+        return copy.deepcopy(self)
+
+    def __reduce__(self) -> tuple[Callable[..., Variable], tuple[Any, ...]]:
+        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device))
+
+    def __repr__(self) -> str:
+        value = np.array2string(self._value_now(), separator=", ")
+        head = "ll.Variable(\n" if len(self.shape) > 1 else "ll.Variable("
+        return f"{head}{value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
+
+    def __hash__(self) -> int:
+        raise DTypeError("variables compare by value and so are not hashable; use v.ref() as a key")
+
+    if TYPE_CHECKING:  # a variable reads as its value: see _forward below
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any, /) -> Tensor: ...
+        def __add__(self, other: TensorLike, /) -> Tensor: ...
+        def __radd__(self, other: TensorLike, /) -> Tensor: ...
+        def __sub__(self, other: TensorLike, /) -> Tensor: ...
+        def __rsub__(self, other: TensorLike, /) -> Tensor: ...
+        def __mul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __truediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __matmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __pow__(self, other: TensorLike, /) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+
+
+def stand_in(variable: Variable) -> Variable:
+    """The same storage under another identity: what a trace sees of a variable that is an argument.
+
+    So the trace can tell the argument, which may be another variable on the next call, from the same variable closed
+    over, which is always that one.
+    """
+    other: Variable = object.__new__(type(variable))
+    other.__dict__.update(variable.__dict__)
+    other.name = variable.name
+    other.spec = variable.spec
+    other._device = variable._device
+    other._data = variable._data
+    other._uid = new_uid()
+    return other
+
+
+def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:
+    with dispatch.device(device):
+        return Variable(value, name=name, trainable=trainable, shape=shape)
+
+
+def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
+    """The initial value as a tensor with data, computed outside any trace and tape."""
+    lifter = lift.get()
+    if lifter is not None and (callable(given) or (isinstance(given, Tensor) and type(given) is not Tensor)):
+        given = lifter(given)
+    with dispatch.fresh_stack():
+        value = _converted(given() if callable(given) else given, dtype)
+        requested = dispatch.requested_device()
+        if requested is None or requested is value._device:
+            return value
+        devices.mark_in_use()
+        return _on(value, requested)
+
+
+def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
+    """`given` as a tensor of `dtype`, which must be able to hold its kind; its own dtype for None."""
+    if dtype is None or not isinstance(given, Tensor):
+        return constant(given, dtype)
+    wanted = dtypes.dtype(dtype)
+    if not dtypes.holds(wanted, given.dtype):
+        raise DTypeError(
+            f"a {given.dtype.name} initial value does not fit a {wanted.name} variable; convert it explicitly"
+        )
+    return given.astype(wanted)
+
+
+def _on(value: Tensor, device: Device) -> Tensor:
+    return wrap(move(value, device, "initial value of a variable"), device)
+
+
+_READS_AS_VALUE: Final = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
+    "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "neg", "pos", "abs", "invert",
+    "lt", "le", "gt", "ge", "eq", "ne", "getitem", "bool", "int", "float", "complex", "index", "len", "iter",
+    "format", "round", "divmod", "rdivmod",
+)  # fmt: skip
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    """A method that reads the variable and asks its value: operators must sit on the class, so they are made here."""
+
+    def forwarded(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.read_value(), name)(*args, **kwargs)
+
+    return forwarded
+
+
+for _name in _READS_AS_VALUE:
+    setattr(Variable, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+_IN_PLACE: Final = {
+    "add": "assign_add(value)", "sub": "assign_sub(value)", "mul": "assign(v * value)", "truediv": "assign(v / value)",
+    "floordiv": "assign(v // value)", "mod": "assign(v % value)", "pow": "assign(v ** value)",
+    "matmul": "assign(v @ value)", "and": "assign(v & value)", "or": "assign(v | value)", "xor": "assign(v ^ value)",
+}  # fmt: skip
+
+
+def _refuse_in_place(name: str, instead: str) -> Callable[..., Any]:
+    """Python would bind the name to a tensor, and the variable would keep its value: nobody means that."""
+    symbol = {"add": "+", "sub": "-"}.get(name) or instead.partition(" ")[2].partition(" ")[0]
+
+    def refused(self: Variable, other: Any) -> Any:
+        raise ArgumentError(
+            f"v {symbol}= value would not change the variable {self.name!r}, but make the name stand for a tensor: "
+            f"write v.{instead} to change the variable, v = v {symbol} value for a tensor"
+        )
+
+    return refused
+
+
+for _name, _instead in _IN_PLACE.items():
+    setattr(Variable, f"__i{_name}__", _refuse_in_place(_name, _instead))
+
+
+def _read_attribute(self: Variable, name: str) -> Any:
+    """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
+    if name.startswith("_") or not hasattr(Tensor, name):
+        hint = f": {hints.METHODS[name]}" if name in hints.METHODS else ""
+        raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
+    return getattr(self.read_value(), name)
+
+
+Variable.__getattr__ = _read_attribute  # type: ignore[method-assign]

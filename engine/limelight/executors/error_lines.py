@@ -1,0 +1,76 @@
+"""Turns what a kernel raised into an error that names the graph, the op, its operands and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from limelight.core import dtypes
+from limelight.core.spec import Spec, TensorSpec, known
+from limelight.errors import LimelightError, failed, is_user_error
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.user_code import source_line
+
+_TOLD = "_limelight_told"
+"""Marks an error whose message says where it happened, so that callers further out add only their own line."""
+
+
+def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> Exception:
+    """The error to raise instead of `error`, which running `node` on `payloads` raised; `error` itself if it is ours.
+
+    Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
+    and staged. A call whose function has explained the error adds its own line to the message. What the user's own code
+    raised (in a py_func) stays as it is, with a note of the way to it.
+    """
+    line = source_line.at(node.stack[0] if node.stack else None)
+    kept = _kept(graph, node)
+    if is_user_error(error):
+        note = f"in {_call(node, payloads)} of {graph.name}{line}{kept}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        return error
+    if isinstance(error, LimelightError):
+        if getattr(error, _TOLD, False):
+            error.args = (f"{error}\n  called by {graph.name}{line}{kept}",)
+            return error
+        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}",)
+        return _told(error)
+    try:
+        node.op.infer(*_specs(node, payloads), *node.params)
+    except LimelightError as better:
+        return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}"))
+    except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
+        pass
+    return _told(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{kept}"))
+
+
+def _kept(graph: Graph, failed_node: Node) -> str:
+    """The variables that nodes before this one have assigned: a run that fails takes nothing back."""
+    written: set[Value] = set()
+    for node in graph.nodes:
+        if node is failed_node:
+            break
+        written |= {value for value in effects_of(node).writes if not getattr(value.spec, "anywhere", False)}
+    names = [f"`{name}`" for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written]
+    return f"; assigned before that, which stands: {', '.join(names)}" if names else ""
+
+
+def _told(error: LimelightError) -> LimelightError:
+    setattr(error, _TOLD, True)
+    return error
+
+
+def _call(node: Node, payloads: Sequence[Any]) -> str:
+    return f"{node.op}({', '.join(map(str, _specs(node, payloads)))})"
+
+
+def _specs(node: Node, payloads: Sequence[Any]) -> list[Spec]:
+    """The specs of the operands as they are, with all sizes."""
+    return [_spec(value.spec, payload) for value, payload in zip(node.inputs, payloads, strict=True)]
+
+
+def _spec(promised: Spec, payload: Any) -> Spec:
+    if not isinstance(promised, TensorSpec) or not hasattr(payload, "shape"):
+        return promised
+    return known(tuple(payload.shape), dtypes.dtype(payload.dtype))

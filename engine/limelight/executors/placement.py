@@ -1,0 +1,205 @@
+"""Where each node of a graph runs, with every copy between devices made a node of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from limelight import events
+from limelight.core import backends, devices
+from limelight.core.devices import CPU0, Device
+from limelight.core.op import Op
+from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.errors import DeviceError
+from limelight.graph.build import Rewriter
+from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
+from limelight.graph.printer import nested
+from limelight.ops.create.literal import constant_op
+from limelight.user_code.source_line import Source
+
+Build = Callable[..., Callable[..., tuple[Any, ...]]]
+
+
+class Placed(NamedTuple):
+    """A graph in which each node that is not on CPU:0 says so, and the devices of its outputs."""
+
+    graph: Graph
+    outputs: tuple[Device, ...]
+
+
+def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build: Build) -> Placed:
+    """Decides for each node where it runs, and inserts copies of operands that are elsewhere.
+
+    As in eager execution that is where the node's parameters say, with its variable, where it was asked to run, or
+    where its first tensor operand is.
+
+    `inputs` are the devices of the graph's inputs, none at all for CPU:0; all outputs are brought to `deliver` if that
+    is given. Called functions are built anew by `build` where their inputs are not on CPU:0 or their nodes ask for
+    devices. The outputs of a call stay where they are made; those of branches and loop bodies, of which one or another
+    may run, come to the node's device. Raises DeviceError when variables on different devices meet in one op.
+    """
+    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _asks(graph):
+        return Placed(graph, (CPU0,) * len(graph.outputs))
+    return _Placement(graph, inputs, build).run(deliver)
+
+
+def _asks(graph: Graph) -> bool:
+    """Whether a node of the graph, or of a function that it calls, wants to be anywhere but on CPU:0."""
+    graphs = [graph, *(function.graph for function in nested(graph))]
+    return any(
+        node.op.placement is not None or (node.device is not None and node.device is not CPU0)
+        for one in graphs
+        for node in one.nodes
+    )
+
+
+class _Placement:
+    def __init__(self, graph: Graph, inputs: Sequence[Device], build: Build) -> None:
+        self._graph = graph
+        self._build = build
+        self._rewriter = Rewriter(graph)
+        self._homes: dict[Value, Device] = dict(zip(graph.inputs, inputs or [CPU0] * len(graph.inputs), strict=True))
+        self._copies: dict[tuple[Value, Device], Value] = {}
+        self._literals: dict[Value, Node] = {}  # of the new graph; they can be wherever they are wanted
+
+    def run(self, deliver: Device | None) -> Placed:
+        for node in self._graph.nodes:
+            self._place(node)
+        outputs = [self._rewriter.value(value) for value in self._graph.outputs]
+        if deliver is not None:
+            outputs = [self._bring(value, deliver, None, "result of a call") for value in outputs]
+        placed = self._rewriter.finish()
+        graph = Graph(
+            placed.name,
+            placed.inputs,
+            placed.nodes,
+            outputs,
+            input_names=placed.input_names,
+            n_captures=placed.n_captures,
+        )
+        return Placed(graph, tuple([self._homes.get(value, CPU0) for value in outputs]))
+
+    def _place(self, node: Node) -> None:
+        if node.op is constant_op and node.device is None:
+            self._literals[node.outputs[0]] = self._rewriter.keep(node)
+            return
+        inputs = self._rewriter.inputs(node)
+        home = self._home(node, inputs)
+        cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
+        alone = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
+        if not (alone and node.device is None):  # a called op brings its own
+            inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
+        placed = self._rewriter.rebuild(node, inputs)
+        placed.device = home
+        self._homes.update(dict.fromkeys(placed.outputs, home))
+        elsewhere = any(self._homes.get(value, CPU0) is not CPU0 for value in inputs)
+        if node.op.higher_order and (home is not CPU0 or elsewhere or any(_asks(f.graph) for f in node.functions)):
+            deliver = None if alone else home
+            placed.params = with_functions(lambda f: self._relocate(f, inputs, home, deliver), node.params)
+            if deliver is None:
+                (called,) = (p for p in placed.params if isinstance(p, Relocated))
+                self._homes.update(zip(placed.outputs, called.run.output_devices, strict=True))
+        elif home is not CPU0:
+            placed.params = tuple([p.placed_on(home) if hasattr(p, "placed_on") else p for p in node.params])
+
+    def _home(self, node: Node, inputs: tuple[Value, ...]) -> Device:
+        if node.op.placement is not None:
+            return node.op.placement(*node.params)
+        if not node.op.higher_order:
+            variables = [v for v in inputs if isinstance(v.spec, VariableSpec) and not v.spec.anywhere]
+            with_variables = {self._homes[value] for value in variables}
+            if len(with_variables) > 1:
+                names = ", ".join(sorted(device.short for device in with_variables))
+                raise DeviceError(f"{node.op}: its variables live on different devices: {names}")
+            if with_variables:
+                return with_variables.pop()
+        if node.device is not None:
+            return node.device
+        tensors = (value for value in inputs if isinstance(value.spec, TensorSpec) and value in self._homes)
+        return next((self._homes[value] for value in tensors), CPU0)
+
+    def _bring(self, value: Value, to: Device, node: Node | None, cause: str) -> Value:
+        """`value`, or a copy of it, on the device `to`."""
+        if value in self._literals and to is not CPU0:
+            return self._copied(value, to, lambda: self._literal_on(self._literals[value], to))
+        home = self._homes.get(value, to)
+        if home is to or not isinstance(value.spec, TensorSpec):
+            return value
+        return self._copied(value, to, lambda: self._copy(value, home, to, node, cause))
+
+    def _copied(self, value: Value, to: Device, make: Callable[[], Node]) -> Value:
+        if (value, to) not in self._copies:
+            made = make()
+            made.device = to
+            self._homes[made.outputs[0]] = to
+            self._copies[value, to] = made.outputs[0]
+        return self._copies[value, to]
+
+    def _literal_on(self, literal: Node, to: Device) -> Node:
+        return self._rewriter.add(literal, constant_op, (), literal.params, [literal.outputs[0].spec])
+
+    def _copy(self, value: Value, home: Device, to: Device, node: Node | None, cause: str) -> Node:
+        line = node.stack[0] if node is not None and node.stack else None
+        copy = Node(
+            copy_op,
+            (value,),
+            (home, to, cause, line),
+            (value.spec,),
+            device=to,
+            stack=node.stack if node is not None else (),
+            scope=node.scope if node is not None else "",
+        )
+        self._rewriter.nodes.append(copy)
+        return copy
+
+    def _relocate(
+        self, function: FunctionLike, inputs: tuple[Value, ...], home: Device, deliver: Device | None
+    ) -> Relocated:
+        last = inputs[len(inputs) - len(function.graph.inputs) :]
+        return Relocated(function, [self._homes.get(value, home) for value in last], deliver, self._build)
+
+
+class Relocated:
+    """A called function, built for inputs that are not all on CPU:0."""
+
+    def __init__(self, function: FunctionLike, inputs: list[Device], deliver: Device | None, build: Build) -> None:
+        self.name = function.name
+        self.graph = function.graph
+        self._function = function
+        self._inputs = inputs
+        self._deliver = deliver
+        self._build = build
+
+    @property
+    def where(self) -> tuple[Sequence[Device], Device | None]:
+        """The devices of its inputs, and where all outputs go, if to one place."""
+        return self._inputs, self._deliver
+
+    @cached_property
+    def run(self) -> Any:
+        """A plan."""
+        return self._build(self.graph, self._inputs, deliver=self._deliver)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def _copy(xp: Any, data: Any, home: Device, to: Device, cause: str, line: Source | None) -> Any:
+    here, there = backends.load(home.backend), backends.load(to.backend)
+    copied = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
+    if to is not CPU0:
+        devices.mark_in_use()
+    if events.wanted(events.Copied):
+        events.emit(events.Copied(home.short, to.short, int(data.nbytes), cause, line))
+    return copied
+
+
+copy_op = Op(  # not registered: nobody writes it, and no graph holds it before it is about to run
+    "copy_between_devices",
+    inputs="x",
+    attrs="home to cause line",
+    infer=lambda x, *attrs: x,
+    kernel=_copy,
+    why_no_gradient="only graphs that are about to run have it",
+)

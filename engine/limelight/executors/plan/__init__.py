@@ -1,0 +1,1 @@
+"""The executor `plan`: a graph as one straight-line Python function."""

@@ -1,0 +1,68 @@
+"""Which dead buffer a result may be written into.
+
+An operand's buffer may be taken over when nothing can see it afterwards: it was made inside this plan as a new array,
+every op that used it so far is known not to keep or return a part of it, this is its last use, and result and operand
+have the same shape and dtype. Inputs, captures, literals and outputs are never made here or never die here; reads of
+variables and results of all other kernels may be views of something else and count as not new. Scalars have no buffer.
+"""
+
+from __future__ import annotations
+
+from limelight.core.spec import TensorSpec
+from limelight.executors.plan.kernel_calls import Formula
+from limelight.graph.ir import Node, Value
+
+
+class Buffers:
+    """Follows the buffers through a graph. Call `take` and then `note` for each node, in order."""
+
+    def __init__(self) -> None:
+        self._ours: set[Value] = set()
+        self._shaped_as: dict[Value, Value] = {}  # values that have the same shape, whatever that will be
+
+    def take(self, node: Node, how: Formula, dying: list[Value]) -> Value | None:
+        """The operand into whose buffer the result may go, None when it needs a new one."""
+        if not how.elementwise:
+            return None
+        wanted = node.outputs[0].spec
+        for value in dying:
+            if value in self._ours and value.spec == wanted and self._has_shape_of_result(value, node):
+                return value
+        return None
+
+    def note(self, node: Node, how: Formula) -> None:
+        """Remembers what `node` made, and which of its operands may be seen through its result from now on."""
+        if not how.fresh:
+            self._ours.difference_update(node.inputs)
+            return
+        for value in node.outputs:
+            if isinstance(value.spec, TensorSpec) and value.spec.shape:
+                self._ours.add(value)
+                if how.elementwise and None in value.spec.shape:
+                    self._note_shape(value, node)
+
+    def _note_shape(self, result: Value, node: Node) -> None:
+        for value in node.inputs:
+            if self._has_shape_of_result(value, node):
+                self._shaped_as[result] = self._shaped_as.get(value, value)
+                return
+
+    def _has_shape_of_result(self, value: Value, node: Node) -> bool:
+        """Whether the result of an elementwise node has the shape of this operand for sure.
+
+        An unknown size of the result is that of the operand if no other operand has a say in it.
+        """
+        mine, wanted = value.spec, node.outputs[0].spec
+        if not isinstance(mine, TensorSpec) or not isinstance(wanted, TensorSpec) or mine.shape != wanted.shape:
+            return False
+        if None not in mine.shape or len(node.inputs) == 1:
+            return True
+        axes = [i - mine.rank for i, n in enumerate(mine.shape) if n is None]
+        same = self._shaped_as.get(value, value)
+        return all(self._shaped_as.get(other, other) is same or _is_silent(other, axes) for other in node.inputs)
+
+
+def _is_silent(other: Value, axes: list[int]) -> bool:
+    """Whether `other` has size 1, or no such axis, on each of the axes, which are counted from the end."""
+    spec = other.spec
+    return isinstance(spec, TensorSpec) and all(-axis > spec.rank or spec.shape[axis] == 1 for axis in axes)

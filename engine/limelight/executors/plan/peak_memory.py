@@ -1,0 +1,91 @@
+"""How much memory a plan needs at most: an estimate from shapes, without running it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from limelight.core.devices import CPU0
+from limelight.core.spec import TensorSpec
+from limelight.executors.plan.buffer_reuse import Buffers
+from limelight.executors.plan.kernel_calls import Formulas
+from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.graph.ir import Graph, Node, Value
+from limelight.ops.create.literal import constant_op
+
+
+class Peak(NamedTuple):
+    """The most bytes of intermediates and results that are alive at once, and the node that runs then.
+
+    Inputs and literals do not count, nor does what kernels need inside, nor the insides of called functions. `exact` is
+    False where sizes are unknown: those values are not counted.
+    """
+
+    nbytes: int
+    node: Node | None
+    exact: bool
+
+
+def peak(graph: Graph) -> Peak:
+    """The estimate for a plan of `graph`: what dies after its last use is freed, dead buffers are written over."""
+    nodes = [node for node in graph.nodes if node.op is not constant_op]
+    last = {value: i for i, node in enumerate(nodes) for value in node.inputs}
+    last |= dict.fromkeys(graph.outputs, len(nodes))
+    account = _Account(last)
+    for i, node in enumerate(nodes):
+        account.run(i, node)
+    return Peak(account.most, account.at, account.exact)
+
+
+class _Account:
+    """Follows the buffers of a run. A value may share its buffer with others, which keeps that alive."""
+
+    def __init__(self, last: dict[Value, int]) -> None:
+        self._last = last
+        self._formulas = Formulas(cheaper)
+        self._buffers = Buffers()
+        self._holds: dict[Value, list[int]] = {}  # the buffers that a value keeps alive
+        self._holders: list[int] = []  # of each buffer: how many values hold it
+        self._sizes: list[int] = []
+        self._live = 0
+        self.most = 0
+        self.at: Node | None = None
+        self.exact = True
+
+    def run(self, i: int, node: Node) -> None:
+        how = self._formulas.of(node, (node.device or CPU0).backend)
+        dying = [value for value in dict.fromkeys(node.inputs) if self._last[value] == i]
+        taken = self._buffers.take(node, how, dying)
+        self._buffers.note(node, how)
+        for value in node.outputs:
+            self._holds[value] = self._made(value, node, fresh=how.fresh, taken=taken)
+            for buffer in self._holds[value]:
+                self._holders[buffer] += 1
+        if self._live > self.most:
+            self.most, self.at = self._live, node
+        for value in (*dying, *[x for x in node.outputs if x not in self._last]):
+            self._drop(value)
+
+    def _made(self, value: Value, node: Node, *, fresh: bool, taken: Value | None) -> list[int]:
+        if taken is not None:
+            return self._holds[taken]
+        shared = [buffer for x in node.inputs for buffer in self._holds.get(x, ())]
+        if not fresh and shared and node.op.name in _VIEWS:
+            return shared
+        size = value.spec.nbytes if isinstance(value.spec, TensorSpec) else 0
+        self.exact &= size is not None
+        self._sizes.append(size or 0)
+        self._holders.append(0)
+        self._live += size or 0
+        return [len(self._sizes) - 1]
+
+    def _drop(self, value: Value) -> None:
+        for buffer in self._holds.pop(value, ()):
+            self._holders[buffer] -= 1
+            if not self._holders[buffer]:
+                self._live -= self._sizes[buffer]
+
+
+_VIEWS: Final = frozenset(
+    ["identity", "stop_gradient", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose", "slice", "flip"]
+)
+"""Ops whose results share the memory of their operands, as a rule."""

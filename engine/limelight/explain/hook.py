@@ -1,0 +1,9 @@
+"""What explains traces to staging: the functions that `staging.explainer.Explainer` asks for."""
+
+from __future__ import annotations
+
+from limelight.explain.retracing.miss import diagnose, warn_if_retracing
+from limelight.explain.retracing.prediction import predict
+from limelight.explain.tracing.snapshot import renamed, take
+
+__all__ = ["diagnose", "predict", "renamed", "take", "warn_if_retracing"]

@@ -1,0 +1,91 @@
+"""Which symbolic tensors have outlived their trace, and what keeps them?"""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from limelight.explain.subject import staged_functions
+from limelight.staging.tracer import SymbolicTensor
+from limelight.user_code import source_line
+from limelight.user_code.holders import Holder
+from limelight.user_code.named_holder import first_holder
+from limelight.user_code.source_line import Source
+
+_MOST: Final = 20
+_SECONDS: Final = 2.0
+_IN_ALL: Final = 6.0
+"""How long one tensor is looked for, and all of them."""
+
+
+class Leak(NamedTuple):
+    """A symbolic tensor without a trace: what it is, where it was made, and a place that keeps it (None: not found)."""
+
+    what: str
+    spec: str
+    function: str
+    line: Source | None
+    holder: Holder | None
+
+    def __str__(self) -> str:
+        kept = "nothing with a name keeps it" if self.holder is None else f"kept as {self.holder}"
+        return f"{self.what}, {self.spec}, of the trace of `{self.function}`{source_line.at(self.line)}: {kept}"
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """The symbolic tensors that are still there although their trace has ended; `str()` has a line for each."""
+
+    records: tuple[Leak, ...]
+
+    def __str__(self) -> str:
+        if not self.records:
+            return "no symbolic tensor has outlived its trace"
+        lines = [f"  {record}" for record in self.records]
+        count = len(self.records)
+        said = "1 symbolic tensor has outlived its trace" if count == 1 else f"{count} symbolic tensors outlived theirs"
+        advice = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
+        return "\n".join([f"{said}:", *lines, advice])
+
+    __repr__ = __str__
+
+
+def leaks(F: Any = None) -> Leaks:
+    """The symbolic tensors that outlived a trace of `F` (None: of any function), each with a chain that keeps it.
+
+    Lists up to twenty. Tensors that a trace of another function has captured are not listed: that trace is made anew
+    when it is needed. Raises ArgumentError for an `F` that is no staged function.
+
+    >>> import limelight as ll
+    >>> import types
+    >>> shelf = types.SimpleNamespace(kept=[])
+    >>> @ll.function
+    ... def f(x):
+    ...     shelf.kept.append(x + 1.0)
+    ...     return x
+    >>> y = f(ll.constant(1.0))
+    >>> [(leak.what, leak.holder.path) for leak in ll.explain.leaks(f).records]
+    [('the result of add', 'shelf.kept[0]')]
+    """
+    owners = None if F is None else {one.id for one in staged_functions("leaks", F)}
+    end = time.perf_counter() + _IN_ALL
+    gc.collect()
+    alive = [x for x in gc.get_objects() if isinstance(x, SymbolicTensor) and x._tracer.finished]
+    found = [x for x in alive if owners is None or x._tracer.owner in owners]
+    del alive
+    found.sort(key=lambda x: (x._tracer.name, x.name))
+    captured = {id(y) for x in found for y in x._tracer.captures}
+    records: list[Leak] = []
+    while found and len(records) < _MOST:
+        x = found.pop(0)
+        leak = _leak(x, min(_SECONDS, max(0.1, end - time.perf_counter())))
+        by_right = id(x) in captured if leak.holder is None else "._captures[" in leak.holder.path
+        if not by_right:
+            records.append(leak)
+    return Leaks(tuple(records))
+
+
+def _leak(x: SymbolicTensor, seconds: float) -> Leak:
+    return Leak(x.name, str(x.spec), x._tracer.name, x.line, first_holder(x, seconds))

@@ -1,0 +1,205 @@
+"""How values lead to values: forwards over what a tape recorded, and backwards over a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from limelight.autodiff import INEXACT, GradientTape
+from limelight.autodiff.gradient_cuts import Edge, Note, edge_of
+from limelight.control_flow.py_func import Recording, lost_at
+from limelight.core.op import Op
+from limelight.explain.none_gradients.op_history import Step
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.user_code.source_line import Source
+
+NOTHING: Final[Mapping[Any, Source]] = MappingProxyType({})
+
+
+class Cut(NamedTuple):
+    """An op that ends a path, and the user's line; `op` is None for a value that left through NumPy."""
+
+    op: Op | None
+    source: Source | None
+    integer: bool  # whether it ends there because the result is no floating number
+    inside: str  # the staged function that it is in
+    outputs: tuple[int, ...]
+    beside: tuple[int, ...] = ()  # the other outputs of that function, which have nothing to do with it
+
+
+class Reach(NamedTuple):
+    """What can be got to from a source: uids, the recorded edges on the way, and where paths end."""
+
+    uids: set[int]
+    edges: list[Edge]
+    cuts: list[Cut]
+
+
+def edges_of(tape: GradientTape) -> list[Edge]:
+    """What the tape recorded, as far as it still has it."""
+    if tape._entries or tape._outline is None:
+        return [edge_of(entry, keep=True) for entry in tape._entries]
+    return tape._outline
+
+
+def forwards(tape: GradientTape, start: int) -> Reach:
+    """What `tape` saw of everything that depends on `start`."""
+    reach = Reach({start}, [], [])
+    for edge in edges_of(tape):
+        if reach.uids.intersection(edge.inputs):
+            reach.edges.append(edge)
+            _follow(edge, reach)
+    for note in tape._notes:
+        if reach.uids.intersection(note.inputs):
+            reach.cuts.extend(_cuts_of(note, reach.uids))
+    return reach
+
+
+def _follow(edge: Edge, reach: Reach) -> None:
+    """Adds the outputs that a recorded op leads to: of a staged function only those that depend on what was reached."""
+    graph = _graph_of(edge.saved)
+    if graph is None:
+        reach.uids.update(uid for uid in edge.outputs if uid)
+        return
+    lost = _lost_in(edge.saved)
+    outputs, cuts = through(graph, [i for i, uid in enumerate(edge.inputs) if uid in reach.uids], lost)
+    reach.uids.update(edge.outputs[i] for i in outputs if edge.outputs[i])
+    reach.uids.update(uid for uid in edge.outputs[len(graph.outputs) :] if uid)
+    reach.cuts.extend([_cut_in(cut, graph.name, edge.outputs, lost) for cut in cuts])
+
+
+def _lost_in(saved: Any) -> dict[Any, Source]:
+    """The Python functions of a recorded call whose values left through NumPy, and the line at which they did."""
+    found: dict[Any, Source] = {}
+    for kept in saved[0] if saved and isinstance(saved[0], tuple) else ():
+        recording = getattr(kept, "_data", None)
+        if isinstance(recording, Recording) and not any(y._uid in recording.tape._watched for y in recording.outputs):
+            line = next(filter(None, [lost_at(recording, x) for x in recording.inputs]), None)
+            if line is not None:
+                found[recording.call.function] = line
+    return found
+
+
+def _graph_of(saved: Any) -> Graph | None:
+    """The graph behind a recorded call."""
+    pair = saved[0][0] if saved and isinstance(saved[0], tuple) and saved[0] else None
+    found = getattr(pair, "_graph", None)
+    return found if isinstance(found, Graph) else None
+
+
+def _cuts_of(note: Note, reached: set[int]) -> list[Cut]:
+    """A note as cuts: for a call, the nodes inside it."""
+    for function in note.attrs:
+        graph = getattr(function, "graph", None)
+        if isinstance(graph, Graph):
+            first = len(note.inputs) - len(graph.inputs)
+            _, cuts = through(graph, [i for i in range(len(graph.inputs)) if note.inputs[first + i] in reached])
+            if cuts:
+                return [_cut_in(cut, graph.name, note.outputs) for cut in cuts]
+    integer = bool(note.dtypes) and all(dtype not in INEXACT for dtype in note.dtypes)
+    return [Cut(note.op, note.source, integer, "", note.outputs)]
+
+
+class End(NamedTuple):
+    """A node at which a path ends, and the outputs of its graph that come of it all the same."""
+
+    node: Node
+    outputs: set[int]
+
+
+def _cut_in(end: End, name: str, outputs: Sequence[int], lost: Mapping[Any, Source] = NOTHING) -> Cut:
+    node = end.node
+    integer = all(getattr(value.spec, "dtype", None) not in INEXACT for value in node.outputs)
+    found = tuple([uid for i, uid in enumerate(outputs) if i in end.outputs])
+    others = tuple([uid for i, uid in enumerate(outputs) if i not in end.outputs])
+    if (line := _left_in(node, lost)) is not None:
+        return Cut(None, line, False, name, found, others)
+    return Cut(node.op, node.stack[0] if node.stack else None, integer, name, found, others)
+
+
+def _left_in(node: Node, lost: Mapping[Any, Source]) -> Source | None:
+    """The line at which the values of a py_func left, if that is known of it."""
+    return lost.get(node.attrs["function"].function) if lost and node.op == "py_func" else None
+
+
+def through(graph: Graph, given: Iterable[int], lost: Mapping[Any, Source] = NOTHING) -> tuple[set[int], list[End]]:
+    """Which outputs of a graph depend, differentiably, on the inputs `given`; and the nodes where paths end."""
+    reached: set[Value] = {graph.inputs[i] for i in given}
+    ends: list[End] = []
+    for place, node in enumerate(graph.nodes):
+        inputs = [i for i, value in enumerate(node.inputs) if value in reached]
+        if not inputs:
+            continue
+        outputs, inner = _through_node(node, inputs, lost)
+        reached.update(outputs)
+        ends += [End(cut, _come_of(graph, place)) for cut in inner]
+    return {i for i, value in enumerate(graph.outputs) if value in reached}, ends
+
+
+def _through_node(node: Node, inputs: Sequence[int], lost: Mapping[Any, Source]) -> tuple[list[Value], list[Node]]:
+    outputs = [value for value in node.outputs if getattr(value.spec, "dtype", None) in INEXACT]
+    if node.op.vjp is None or not outputs or _left_in(node, lost) is not None:
+        return [], [node]
+    if node.op not in ("call", "cond"):
+        return outputs, []
+    indices: set[int] = set()
+    cuts: list[Node] = []
+    for function in node.functions:
+        graph: Any = function.graph
+        first = len(node.inputs) - len(graph.inputs)
+        inner, ends = through(graph, [i - first for i in inputs if i >= first], lost)
+        indices |= inner
+        cuts += [end.node for end in ends]
+    return [node.outputs[i] for i in sorted(indices)], cuts
+
+
+def _come_of(graph: Graph, place: int) -> set[int]:
+    """The outputs of a graph that come of its node at `place` in any way, also by way of a variable."""
+    node = graph.nodes[place]
+    touched = {*node.outputs, *_written(node)}
+    for later in graph.nodes[place + 1 :]:
+        if not touched.isdisjoint(later.inputs):
+            touched.update((*later.outputs, *_written(later)))
+    return {i for i, value in enumerate(graph.outputs) if value in touched}
+
+
+def _written(node: Node) -> frozenset[Value]:
+    return effects_of(node).writes
+
+
+class Found(NamedTuple):
+    """What a history says of how a target came about: the steps from the source to it, and all its constants."""
+
+    path: list[Step]
+    constants: list[Step]
+    born: bool  # whether the history saw the target come about
+
+
+def backwards(steps: Sequence[Step], target: int, source: int) -> Found:
+    """Walks from `target` back to `source`, or as far as `steps` go."""
+    maker: dict[int, Step] = {}
+    for step in steps:
+        for uid in step.outputs:
+            maker[uid] = step
+    came_from: dict[int, tuple[Step, int]] = {}
+    waiting, seen, constants = [target], {target}, []
+    while waiting:
+        uid = waiting.pop()
+        made = maker.get(uid)
+        if made is None:
+            continue
+        if made.op is None:
+            constants.append(made)
+        for given in made.inputs:
+            if given and given not in seen:
+                seen.add(given)
+                came_from[given] = (made, uid)
+                waiting.append(given)
+    path: list[Step] = []
+    at = source
+    while at in came_from:
+        step, at = came_from[at]
+        path.append(step)
+    return Found(path, constants, target in maker)

@@ -1,0 +1,1 @@
+"""Where a NaN was made, and what to write instead."""

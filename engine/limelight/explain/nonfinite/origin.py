@@ -1,0 +1,244 @@
+"""Where did the NaN come from?"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from limelight.autodiff import INEXACT, GradientTape
+from limelight.core import dispatch
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource, Storage
+from limelight.errors import ArgumentError
+from limelight.executors import step
+from limelight.explain.nonfinite.hunt import Figures, Hunter, Origin, Place, is_bad
+from limelight.explain.nonfinite.remedies import remedy
+from limelight.graph.effects import effects_of_graph
+from limelight.graph.ir import Graph
+from limelight.ops.random._draws import Source as Draws
+from limelight.staging.function import Function
+from limelight.staging.tracer import Tracer, replay
+from limelight.user_code import source_line
+from limelight.user_code.source_line import Source
+
+
+@dataclass(frozen=True)
+class Nan:
+    """The first op that made a number which is not finite, and the way from there.
+
+    `op` is empty when all numbers are finite; it is "argument `x`" or the like when NaN came from outside. `function`
+    is the function that the op is in, `line` the user's line, `backward` whether it happened in a gradient, and then
+    `of` the op whose gradient it is (the line is that op's). `operands` and `result` are figures (None for what has no
+    floating numbers). `calls` lead into the function, `way` goes on from the op, `became_nan` is where infinities
+    turned to NaN. `reaches`: whether a result of the function is concerned. `hint` says why such ops make such numbers,
+    `fix` what the line should be, where that is known. `str()` is all of it in sentences.
+    """
+
+    name: str
+    op: str = ""
+    function: str = ""
+    line: Source | None = None
+    backward: bool = False
+    operands: tuple[Figures | None, ...] = ()
+    result: Figures | None = None
+    calls: tuple[str, ...] = ()
+    way: tuple[Place, ...] = ()
+    became_nan: Place | None = None
+    reaches: bool = False
+    of: str = ""
+    hint: str = ""
+    fix: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.op)
+
+    def __str__(self) -> str:
+        if not self.op:
+            return f"all numbers of `{self.name}` are finite for these arguments"
+        lines = [self._head()]
+        if self.operands:
+            lines.append(f"  operands: {', '.join(str(x) for x in self.operands if x is not None) or 'none'}")
+        lines += [f"  inside: {call}" for call in reversed(self.calls)]
+        if self.became_nan is not None:
+            lines.append(f"  infinities become NaN at {self.became_nan}")
+        if self.way:
+            lines.append(f"  goes on through {_by_line(self.way)}")
+        if not self.reaches:
+            lines.append("  no result of the function is concerned")
+        lines += [f"  {self.hint}"] if self.hint else []
+        lines += ["Fix: " + self.fix.replace("\n", "\n     ")] if self.fix else []
+        return "\n".join(lines)
+
+    def _head(self) -> str:
+        if self.line is None and not self.function:
+            return f"`{self.name}` is given {self.op}, which has NaN already: {self.result}"
+        when = "going back, " if self.backward else ""
+        where = f", in the gradient of {self.of}" if self.of else ""
+        where += f" in `{self.function}`" if self.function != self.name else ""
+        return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}" + (
+            f"{source_line.at(self.line)}: {self.result}"
+        )
+
+    __repr__ = __str__
+
+
+def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: Any) -> Nan:
+    """Runs `F(*args, **kwargs)` node by node and names the first op that made NaN or an infinity of finite numbers.
+
+    `F` is a staged function, or one that can be staged; it uses the trace that such a call uses, and makes it if there
+    is none. `gradient_of`: go back, too, from the sum of all results, by True (all arguments and trainable variables),
+    or by parameter names, tensors or variables, one or several. A function that has a tape inside needs no such help.
+    Calls, branches and loops are gone into. The run has no effects: variables and generators are copies, which begin as
+    those are now. Only the Python of a `py_func` does run; what it assigns to variables is put back.
+
+    An op is named if it makes NaN of numbers that are not, or infinities of finite ones; so masks of infinities are
+    fine. Preferred is the op whose numbers reach a result. Raises ArgumentError for an unknown `gradient_of`, and what
+    running `F` raises.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def entropy(p):
+    ...     return -ll.sum(p * ll.log(p))
+    >>> found = ll.explain.nan(entropy, ll.constant([0.0, 1.0]))
+    >>> found.op, str(found.operands[0]), found.became_nan.op
+    ('log', 'f32[2] (from 0 to 1)', 'multiply')
+    """
+    if not callable(F):
+        raise ArgumentError(f"explain.nan needs a function, got {type(F).__name__}")
+    function = F if isinstance(F, Function) else Function(F)
+    call = function._call(args, kwargs)
+    entry = function._find(call.key) or function._trace_once(call, run=False)
+    inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
+    inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
+    graph = entry.graph
+    if gradient_of is not None and gradient_of is not False:
+        graph = _with_gradient(graph, _chosen(gradient_of, graph, inputs))
+    with dispatch.fresh_stack():
+        return _hunt(function.name, graph, inputs)
+
+
+def _chosen(asked: Any, graph: Graph, inputs: Sequence[Any]) -> list[int]:
+    """The places of the inputs that `gradient_of` means."""
+    floating = [i for i, x in enumerate(inputs) if x.dtype in INEXACT]
+    if asked is True:
+        return [i for i in floating if not isinstance(inputs[i], Resource) or inputs[i].trainable]
+    wanted = asked if isinstance(asked, (list, tuple, set)) else [asked]
+    found: list[int] = []
+    for one in wanted:
+        places = [i for i in floating if inputs[i] is one or (isinstance(one, str) and _named(graph, i) == one)]
+        if not places:
+            names = ", ".join(f"`{_named(graph, i)}`" for i in floating) or "none"
+            what = one if isinstance(one, str) else f"a {type(one).__name__}"
+            raise ArgumentError(f"explain.nan: gradient_of has {what!r}, no floating input; these are: {names}")
+        found += places
+    return found
+
+
+def _named(graph: Graph, index: int) -> str:
+    return graph.input_names[index]
+
+
+def _with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
+    """`graph` and then its gradient by some inputs, in one graph."""
+    with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+        inputs = [tracer.add_input(v.spec, name) for v, name in zip(graph.inputs, graph.input_names, strict=True)]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([inputs[i] for i in wanted])
+            outputs = replay(graph, inputs)
+        tracer.scope = "gradient/"
+        targets = [y for y in outputs if isinstance(y, Tensor) and y.dtype in INEXACT]
+        gradients = tape.gradient(targets, [inputs[i] for i in wanted])
+        return tracer.finish([*outputs, *[as_tensor(g) for g in gradients if g is not None]])
+
+
+def _hunt(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
+    hunter = Hunter(name)
+    copies: dict[int, Any] = {}
+    payloads = [_private(x._data, copies) for x in inputs]
+    for payload, value in zip(payloads, graph.inputs, strict=True):
+        shown = getattr(payload, "array", payload) if isinstance(payload, Storage) else payload
+        hunter.given(shown, _described(graph, graph.inputs.index(value)))
+    before = {id(x): x.array for x in payloads if isinstance(x, Storage)}
+    io = "io" in effects_of_graph(graph).chains
+    with _put_back() if io else nullcontext():
+        outputs = step.run(graph, payloads, [x._device for x in inputs], hunter).outputs
+    written = [x.array for x in payloads if isinstance(x, Storage) and x.array is not before[id(x)]]
+    bad = [x for x in (*outputs, *written) if is_bad(x)]
+    origins = [found for x in bad if (found := hunter.origin_of([x])) is not None]
+    origin = min(origins, key=hunter.origins.index) if origins else next(iter(hunter.origins), None)
+    return Nan(name) if origin is None else _told(name, origin, bool(origins), graph)
+
+
+def _by_line(way: Sequence[Place]) -> str:
+    """Places in words, neighbours of one line together."""
+    groups = itertools.groupby(way, key=lambda place: place.line)
+    return ", ".join(
+        [f"{', '.join(dict.fromkeys(x.op for x in found))}{source_line.at(line)}" for line, found in groups]
+    )
+
+
+def _described(graph: Graph, index: int) -> str:
+    kind = "argument" if index < len(graph.arguments) else "captured"
+    return f"{kind} `{graph.input_names[index]}`"
+
+
+def _told(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
+    op, function, line = origin.place
+    given = not origin.operands and line is None and " `" in op
+    return Nan(
+        name,
+        op,
+        "" if given else function,
+        line,
+        origin.backward,
+        origin.operands,
+        origin.result,
+        origin.calls,
+        tuple(origin.way),
+        origin.became_nan,
+        reaches,
+        origin.of,
+        *("", "") if given else remedy(origin.of or op, line, graph, origin.backward),
+    )
+
+
+# Copies of all that the run may change
+
+
+class _Private(Storage):
+    """The storage of a variable that is not there: nobody is told when it changes."""
+
+    __slots__ = ()
+
+    def set(self, array: Any) -> Any:
+        self.array = array
+        return array
+
+
+def _private(payload: Any, copies: dict[int, Any]) -> Any:
+    """`payload`, or for what can change a copy: the same one for the same."""
+    if isinstance(payload, Storage):
+        fields = (payload.array, payload.device, payload.spec, payload.name, payload.uid)
+        return copies.setdefault(id(payload), _Private(*fields))
+    if isinstance(payload, Draws):
+        return copies.setdefault(id(payload), Draws(payload.array))
+    return payload
+
+
+@contextmanager
+def _put_back() -> Iterator[None]:
+    """Gives all variables and generators back what they had: Python code inside a graph may reach any of them."""
+    alive = [x for x in gc.get_objects() if isinstance(x, (Storage, Draws))]
+    before = [(x, x.array) for x in alive]
+    try:
+        yield
+    finally:
+        for x, array in before:
+            if isinstance(x, Draws):
+                x.set(array)
+            elif x.array is not array:
+                x.array = array

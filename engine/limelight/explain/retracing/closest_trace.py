@@ -1,0 +1,111 @@
+"""Which trace comes closest to a call that has none.
+
+The parts of a key are hashed once for each trace, so that comparing a thousand leaves with a hundred traces is one
+NumPy comparison for each trace; only the winner is compared in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.explain.retracing.key_diff import SEVERITY, Cause, Part, cause_of, differing, differing_sizes
+from limelight.staging.signature import Key, Signature
+from limelight.staging.trace_cache import part_covers
+
+_LOOKED_AT: Final = 16
+"""Of how many differing parts of a trace the causes are weighed."""
+_OTHERS: Final = 4
+"""How many traces of another structure are compared in full."""
+
+
+class Fingerprint(NamedTuple):
+    """The hashes of a key's structure and of each part; `known` says which have no unknown sizes, None that all do."""
+
+    structure: int
+    parts: np.ndarray[Any, np.dtype[np.int64]]
+    known: np.ndarray[Any, np.dtype[np.bool_]] | None
+
+
+def fingerprint(key: Key) -> Fingerprint:
+    hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
+    known = [not (part[0] == "tensor" and None in part[2]) for part in key.parts]
+    structure = hash(key.structure) if key.structure is not None else len(key.parts)
+    return Fingerprint(structure, hashes, None if all(known) else np.array(known))
+
+
+def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
+    """The entry with the fewest, then the least severe differences; None without entries.
+
+    Of those one that was made at the very line `where` the call is, as in a loop; then the most used one.
+    """
+    mine = fingerprint(key)
+    same: list[Any] = []
+    others: list[Any] = []
+    for entry in entries:
+        if entry.fingerprint is None:
+            entry.fingerprint = fingerprint(entry.key)
+        alike = entry.fingerprint.structure == mine.structure and len(entry.fingerprint.parts) == len(mine.parts)
+        (same if alike else others).append(entry)
+    ranked = _rank_alike(same, key, mine)
+    if not ranked or ranked[0][0] > 1:
+        ranked += [_rank(entry, key, signature) for entry in _likeliest(others, len(mine.parts))]
+    return min(ranked, key=lambda row: (*row[:2], row[-1].where != where, *row[2:-1]))[-1] if ranked else None
+
+
+def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tuple[Any, ...]]:
+    """Rows (differences, severity, -hits, -index, entry) of those with the fewest differences."""
+    counted = []
+    for entry in entries:
+        differs, known = entry.fingerprint.parts != mine.parts, entry.fingerprint.known
+        sure = differs if known is None else differs & known  # parts with open sizes may serve all the same
+        counted.append((int(np.count_nonzero(sure)) + (entry.key.device is not key.device), differs, entry))
+    if any(entry.fingerprint.known is not None for entry in entries):
+        counted = _counted_in_full(counted, key)
+    fewest = min([count for count, _, _ in counted], default=0)
+    return [
+        (count, _severity(entry.key, key, differs), -entry.hits, -entry.index, entry)
+        for count, differs, entry in counted
+        if count == fewest
+    ]
+
+
+def _counted_in_full(counted: list[tuple[int, Any, Any]], key: Key) -> list[tuple[int, Any, Any]]:
+    """Of entries with open sizes, those that come first: which of their open parts differ is asked one by one."""
+    exact: list[tuple[int, Any, Any]] = []
+    for count, differs, entry in sorted(counted, key=lambda row: (row[0], -row[2].hits, -row[2].index))[:_OTHERS]:
+        if len(exact) > 1 and count >= min([row[0] for row in exact]):
+            break
+        known = entry.fingerprint.known
+        opened = [] if known is None else np.flatnonzero(differs & ~known).tolist()
+        for i in opened:
+            differs[i] = not part_covers(entry.key.parts[i], key.parts[i])
+        exact.append((count + sum([differs[i] for i in opened]), differs, entry))
+    return exact
+
+
+def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
+    places = np.flatnonzero(differs)[:_LOOKED_AT].tolist()
+    pairs = [(before.parts[i], after.parts[i]) for i in places]
+    return max([_weight(a, b) for a, b in pairs if a != b], default=0)
+
+
+def _weight(before: Part, after: Part) -> float:
+    cause = cause_of(before, after)
+    if cause is Cause.SHAPE or cause is Cause.DTYPE:  # one axis is less than two, and a dtype alone least of all
+        return SEVERITY[cause] + len(differing_sizes(before[2], after[2])) / 100
+    return SEVERITY[cause]
+
+
+def _likeliest(entries: Sequence[Any], leaves: int) -> list[Any]:
+    """The few that are worth a full comparison: of about the same size, used most, newest."""
+    ranked = sorted(entries, key=lambda e: (abs(len(e.key.parts) - leaves), -e.hits, -e.index))
+    return ranked[:_OTHERS]
+
+
+def _rank(entry: Any, key: Key, signature: Signature) -> tuple[Any, ...]:
+    changes = differing(entry.key, key, signature)
+    severity = max([SEVERITY[change.cause] for change in changes], default=0)
+    return (len(changes), severity, -entry.hits, -entry.index, entry)

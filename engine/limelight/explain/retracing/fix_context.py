@@ -1,0 +1,125 @@
+"""What fixes are made from: the call that has no trace, the traces that there are, and how they were written."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Sequence
+from itertools import islice
+from types import FunctionType
+from typing import Any, Final, NamedTuple
+
+from limelight.core import dtypes, nest
+from limelight.core.dtypes import DType
+from limelight.explain.may_be_tensor import obstacle
+from limelight.explain.retracing.key_diff import Change, Part, quoted
+from limelight.staging.signature import Key, Signature
+from limelight.user_code.call_expression import CallSite
+from limelight.user_code.value_use import Obstacle
+
+MOST: Final = 12
+"""A signature of more specs, or a call with more mended arguments, is nothing that anybody would paste."""
+_NODES: Final = 1000
+"""Of how many nodes of a graph the dtypes are looked at."""
+
+
+class Fix(NamedTuple):
+    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
+
+    code: str
+    place: str
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.code}" if self.place else self.code
+
+
+class Situation(NamedTuple):
+    """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
+
+    `elsewhere` is where the closest trace was made, unless that is the very line that makes this call.
+    """
+
+    name: str
+    signature: Signature
+    options: dict[str, Any]
+    entries: Sequence[Any]
+    key: Key
+    paths: Sequence[str]
+    site: CallSite | None
+    elsewhere: str
+    function: Any
+    obstacles: dict[str, Obstacle | None]
+    nested: bool = False  # whether the call is made by another function's trace
+
+    def is_default(self, change: Change) -> bool:
+        """Whether the closest trace was made for the parameter's default."""
+        parameter = self.signature.inspected.parameters.get(change.path)
+        default = inspect.Parameter.empty if parameter is None else parameter.default
+        return type(default) is change.before[1] and default == change.before[2]
+
+    def obstacle(self, path: str) -> Obstacle | None:
+        """What keeps a number from being a tensor, looked up once."""
+        if path not in self.obstacles:
+            keywords, known = self.signature.keywords_name, self.signature.inspected.parameters
+            inside = not hasattr(self.function, "__limelight_written__")  # where keywords are items of a dictionary
+            hidden = keywords and inside and parameter_of(path, self.signature) not in known
+            written = f"{keywords}{nest.step(dict, path)}" if hidden and path.isidentifier() else path
+            self.obstacles[path] = obstacle(self.function, written, bool(self.options["autograph"]))
+        return self.obstacles[path]
+
+    def met_dtype(self, others: tuple[str, ...] = ("floating", "complex")) -> DType | None:
+        """`met_dtype` of this call, unless the function has tensors of another dtype of those kinds."""
+        dtype = met_dtype(self.key.parts)
+        if dtype is None or not self.entries:
+            return dtype
+        graph = self.entries[-1].graph
+        values = [*graph.inputs, *[value for node in islice(graph.nodes, _NODES) for value in node.outputs]]
+        met = {getattr(value.spec, "dtype", None) for value in values} - {None, dtype}
+        return None if any(dtypes.kind(other) in others for other in met if other) else dtype
+
+
+def met_dtype(parts: Sequence[Part]) -> DType | None:
+    """The dtype for a Python float that becomes a tensor: that of the floating tensors beside it, if they share one.
+
+    Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
+    may be an axis, a size or a count, which no tensor can be.
+    """
+    given = {part[1].dtype if part[0] == "variable" else part[1] for part in parts if part[0] in ("tensor", "variable")}
+    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
+    if not given:
+        return dtypes.float32
+    return found.pop() if len(found) == 1 else None
+
+
+def parameter_of(path: str, signature: Signature) -> str:
+    """The parameter that a path begins with: "batch", "args[1]"."""
+    ends = [i for i, c in enumerate(path) if c in ".["]
+    if not ends:
+        return path
+    return path[: path.index("]") + 1] if path[: ends[0]] == signature.rest_name else path[: ends[0]]
+
+
+class Code(str):
+    """Text that is code."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def decorator(function: Any, options: dict[str, Any]) -> str:
+    """`ll.function` with those of `options` that are not left at their defaults, as a decorator or as it was called."""
+    shown = [
+        (option, quoted(value) if type(value) is str else repr(value)) for option, value in options.items() if value
+    ]
+    target = _target(function)
+    return f"{'' if target else '@'}ll.function({', '.join([*target, *[f'{name}={value}' for name, value in shown]])})"
+
+
+def _target(function: Any) -> list[str]:
+    """What a call of `ll.function` is given; nothing where it is a decorator."""
+    found = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
+    if not isinstance(found, FunctionType) or found.__name__ == "<lambda>":
+        return ["fn"]
+    first = linecache.getline(found.__code__.co_filename, found.__code__.co_firstlineno).strip()
+    return [found.__name__] if first.startswith(("def ", "async def ")) else []

@@ -1,0 +1,275 @@
+"""What to write so that a call finds its trace next time, as code that can be pasted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Final
+
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType
+from limelight.explain.retracing.fix_context import MOST, Fix, Situation, parameter_of
+from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, Part, quoted
+from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
+from limelight.user_code.definitions import reads_only
+
+_TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
+_NUMBERS: Final = (int, float)
+_CALL: Final = "call with"
+
+ADVICE: Final = {
+    Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
+    Cause.NUMBER: "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the "
+    "dtype that it meets, such as ll.constant(n, x.dtype).",
+    Cause.TYPE: "Pass the same type of value in each call.",
+    Cause.RANK: "Each rank needs a trace of its own.",
+    Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",
+    Cause.KEYS: "Pass the same keys in each call.",
+    Cause.CONTAINER: "Pass the same kinds of containers in each call.",
+    Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
+    Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
+    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
+    "becomes an argument of the call.",
+    Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
+    Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
+    Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
+    Cause.DEVICE: "Each device needs a trace of its own.",
+    Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
+    Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
+}
+
+
+def advice(changes: Sequence[Change], situation: Situation) -> str:
+    """Which of the numbers that differ could not be tensors, and why."""
+    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:MOST]]
+    said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
+    said += [_more_keys(change, situation) for change in changes[:MOST] if change.cause is Cause.KEYS]
+    return " ".join(filter(None, said))
+
+
+def _more_keys(change: Change, situation: Situation) -> str:
+    """What to do about a dictionary of other keys, where the function may have read them all."""
+    old, new = change.before[3], change.after[3]
+    before, after = set(old), set(new)
+    come, gone = [key for key in new if key not in before], [key for key in old if key not in after]
+    if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
+        return ADVICE[Cause.KEYS]
+    if _container_template(change, situation) is not None:
+        return ""
+    more = [f"{len(come or gone) - 2} more"] if len(come or gone) > 2 else []
+    keys = " and ".join([*map(quoted, (come or gone)[:2]), *more])
+    where = f" in the call at {situation.elsewhere}" if situation.elsewhere else " in the earlier call"
+    return f"Give `{change.path}` its {keys}{where if come else ' here'} too, with what stands for no value."
+
+
+def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
+    """The fixes for all changes that have one: the decorator first, then the call."""
+    whole = (situation.signature.rest_name, situation.signature.keywords_name)
+    named = [change for change in changes[:MOST] if change.path not in whole]
+    templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
+    hoisted = _hoists(named, situation)
+    names = {fix.paths[0]: name for fix, name in hoisted}
+    fixes = for_shapes(changes, templates, names, situation)
+    if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
+        numbers = [c.path for c in named if c.before[0] == "value" and c.path in templates]
+        fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
+        templates = {path: template for path, template in templates.items() if path not in numbers}
+    made = [fix for fix, _ in hoisted]
+    fixes = made + fixes if fixes and fixes[0].place == ONCE else fixes + made
+    earlier = [change.path for change in named if change.before[0] == "value" and change.after[0] == "tensor"]
+    both = [change.path for change in named if change.before[0] == change.after[0] == "value"]
+    mended = _at_the_call(templates, names, earlier, situation)
+    fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
+    return _scoped(changes, fixes, situation)
+
+
+# At the call: another expression for an argument
+
+
+def _constant(dtype: DType) -> str:
+    return "ll.constant({})" if dtype == dtypes.float32 else f'll.constant({{}}, "{dtype.name}")'
+
+
+def _template(change: Change, situation: Situation) -> str | None:
+    """The expression to pass for a leaf, with {} for what is passed now."""
+    before, after = change.before, change.after
+    kinds = (before[0], after[0])
+    if kinds == ("tensor", "tensor"):
+        return _tensor_template(before, after)
+    if kinds == ("value", "value"):
+        return _number_template(change, situation)
+    if set(kinds) == {"value", "tensor"}:
+        tensor, value = (after, before) if kinds[0] == "value" else (before, after)
+        return f'll.constant({{}}, "{tensor[1].name}")' if _fits(value, tensor) else None
+    if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
+        return "ll.constant({})"
+    return _container_template(change, situation)
+
+
+def _number_template(change: Change, situation: Situation) -> str | None:
+    """For Python numbers that the function only computes with; whole numbers where all else is of one float dtype."""
+    types = {change.before[1], change.after[1]}
+    if not types <= set(_NUMBERS):
+        return None
+    if float not in types and situation.is_default(change):
+        return None  # the earlier call left it out
+    dtype = situation.met_dtype() if float in types else situation.met_dtype(("integer", "floating", "complex"))
+    if dtype is None or situation.obstacle(change.path):
+        return None
+    return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
+
+
+def _fits(value: Part, tensor: Part) -> bool:
+    """Whether a Python number can be that scalar tensor, at which the function has already traced or is about to."""
+    allowed = {"bool": (bool,), "integer": (int,), "floating": (int, float), "complex": (int, float, complex)}
+    return tensor[2] == () and value[1] in allowed[dtypes.kind(tensor[1])]
+
+
+def _tensor_template(before: Part, after: Part) -> str | None:
+    text = "{}"
+    if len(before[2]) != len(after[2]):
+        if not shapes.is_static(before[2]) or _without_ones(before[2]) != _without_ones(after[2]):
+            return None  # another dtype or device would not spare the trace
+        text = f"ll.reshape({text}, {shapes.show(before[2])})"
+    if before[1] != after[1]:
+        text = f'll.astype({text}, "{before[1].name}")'
+    if before[3:] != after[3:]:
+        text = f'{text}.to("{before[3].short if len(before) > 3 else "CPU:0"}")'
+    return text if text != "{}" else None
+
+
+def _container_template(change: Change, situation: Situation) -> str | None:
+    before, after = change.before, change.after
+    if not before[0] == after[0] == "text" or len(before) < 4 or len(after) < 4:
+        return None
+    (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
+    if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
+        return f"{old_kind.__name__}({{}})"
+    is_more = old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys)
+    if is_more and reads_only(situation.function, change.path, old_keys):  # else the others may matter
+        return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
+    return None
+
+
+def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _at_the_call(
+    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], situation: Situation
+) -> list[Fix]:
+    """The user's own call, mended; where it cannot be had, the expressions to pass.
+
+    The paths in `earlier` are tensors now, and were numbers in another call: that one is to be mended.
+    """
+    site, mended, fixes = situation.site, dict(hoisted), []
+    for path, template in templates.items():
+        parameter = parameter_of(path, situation.signature)
+        given = site.expression(parameter) if site else None
+        if path in earlier and (situation.elsewhere or given is None or not _varies(given)):
+            fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
+        elif given is not None and parameter == path:
+            mended[path] = _filled(template, given)
+        else:
+            fixes.append(_elsewhere(path, template, parameter, given))
+    if site is not None and mended:
+        fixes.append(Fix(site.mended(mended), _CALL, tuple(mended)))
+    return fixes
+
+
+def _alike(fix: Fix, situation: Situation) -> Fix:
+    """Where a number becomes a tensor, the call that made the closest trace must be mended in the same way."""
+    where = situation.elsewhere
+    return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
+
+
+def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
+    """For a part of a container: an assignment before the call, in the caller's words where they are known."""
+    if given is None or not is_lasting(given):  # a display or a call makes another container each time
+        return Fix(_filled(template, path), f"for `{path}` pass", (path,))
+    target = f"{given}{path[len(parameter) :]}"
+    if path.endswith('"]'):
+        return Fix(f"{target} = {_filled(template, target)}", "before the call", (path,))
+    return Fix(_filled(template, target), f"for `{path}` pass", (path,))
+
+
+def _filled(template: str, expression: str) -> str:
+    """`template` with an expression, in parentheses where what follows it would bind more tightly."""
+    template, expression = _undone(template, expression)
+    bound = "{}." in template or "{}[" in template
+    loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
+    return template.format(f"({expression})" if loose else expression)
+
+
+def _undone(template: str, expression: str) -> tuple[str, str]:
+    """Both without what would undo each other at once: casts and reshapes that `expression` ends with.
+
+    A cast to integers, or of integers, stays: without it the numbers would be others.
+    """
+    wanted = {_called(node): node for node in ast.walk(ast.parse(template.format("x"))) if isinstance(node, ast.Call)}
+    cast = wanted.get("astype")
+    while isinstance(call := ast.parse(f"({expression}\n)", mode="eval").body, ast.Call):
+        name, is_method = _called(call), not _is_library(call)
+        floating = cast is not None and all("float" in ast.unparse(_last(one)) for one in (call, cast))
+        if name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
+            call.args, call.keywords = [call.args[0], _last(cast)], []
+            return "{}", ast.unparse(call).replace("'", '"')
+        if name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
+            break
+        inner = call.func.value if is_method and isinstance(call.func, ast.Attribute) else call.args[0]
+        expression = ast.unparse(inner)
+    return template, expression
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _last(call: ast.Call) -> ast.expr:
+    return _given(call)[-1] if _given(call) else ast.Constant(None)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _is_library(call: ast.Call) -> bool:
+    """Whether it is `ll.astype(x, ...)`, with two arguments, rather than `x.astype(...)`."""
+    return len(_given(call)) == 2 and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+
+
+def _varies(expression: str) -> bool:
+    """Whether one expression can be a number in one call and a tensor in another: no literal, no call can."""
+    return not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, (ast.Call, ast.Constant, ast.UnaryOp))
+
+
+# Before the call: objects that are made anew
+
+
+def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, str]]:
+    """For an object written in the call itself: an assignment to make once, and the name to pass."""
+    found, site = [], situation.site
+    for change in changes:
+        expression = site.expression(change.path) if site else None
+        same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
+        if site and expression and same_kind and site.is_steady(change.path) and not is_lasting(expression):
+            name = change.path.split("[")[0]
+            found.append((Fix(f"{name} = {expression}", ONCE, (change.path,)), name))
+    return found
+
+
+# Around the call
+
+
+def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -> list[Fix]:
+    """With the device scope of the earlier call around this one, mended as it may be."""
+    change = next((one for one in changes if one.path == SCOPE), None)
+    if change is None:
+        return fixes
+    name = "None" if change.before[1] == "none" else f'"{change.before[1]}"'
+    if fixes and fixes[-1].place.endswith(_CALL):
+        last = fixes[-1]
+        place = last.place.removesuffix(_CALL).strip()
+        return [*fixes[:-1], Fix(f"with ll.device({name}): {last.code}", place, (SCOPE, *last.paths))]
+    call = situation.site.text if situation.site else "..."
+    return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]

@@ -1,0 +1,391 @@
+"""What differs between two cache keys, part by part, each with its path and its cause."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+import json
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from limelight.core import nest
+from limelight.core.nest import Structure
+from limelight.staging.signature import LONG, Key, Signature, describe_part
+from limelight.staging.trace_cache import part_covers
+from limelight.staging.weak_identity import Bound, Identity
+
+Part = tuple[Any, ...]
+_NUMBERS: Final = (int, float, complex)
+_PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
+_SPELLED: Final = 12
+_CLOSED_OVER: Final = "a variable that the function closes over, too"
+
+
+class Cause(enum.StrEnum):
+    """Why a call did not find its trace, from the slightest difference to the greatest."""
+
+    SHAPE = "shape"
+    NUMBER = "Python number"
+    VALUE = "Python value"
+    FUNCTION = "new function object"
+    REDEFINED = "redefined function"
+    OBJECT = "another object"
+    DELETED = "deleted object"
+    DEVICE = "device"
+    DTYPE = "dtype"
+    RANK = "rank"
+    ALIASING = "aliasing of variables"
+    VARIABLE = "variable"
+    TYPE = "type of value"
+    COUNT = "number of values"
+    KEYS = "dictionary keys"
+    CONTAINER = "container"
+    # The rest concern the call as a whole.
+    FIRST = "first call"
+    REMADE = "staged anew"
+    RERUN = "definition run again"
+    EDITED = "code edited"
+    CLEARED = "cleared cache"
+    EVICTED = "evicted trace"
+    STALE = "ended capture"
+
+
+SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
+
+
+class Change(NamedTuple):
+    """One differing part. `before` and `after` are key parts, or ("text", words) for what is not a part by itself."""
+
+    path: str
+    cause: Cause
+    before: Part
+    after: Part
+    note: str = ""
+
+    @property
+    def detail(self) -> str:
+        """What exactly has changed, where that is not plain: "axis 0: 32 -> 17"."""
+        if self.before[0] == self.after[0] == "tensor":
+            return _tensor_detail(self.before, self.after)
+        return self.note
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        what = "the device scope" if self.path == SCOPE else f"argument `{self.path}`"
+        return f"{what} {show(self.before)} -> {show(self.after)}{detail}"
+
+
+_new: Final[Callable[[tuple[Any, ...]], Change]] = functools.partial(tuple.__new__, Change)
+"""`Change` of all its fields, in half the time: there may be a thousand."""
+SCOPE: Final = "ll.device"
+"""The path under which the device scope around a call is listed; no argument can have this name."""
+
+
+def show(part: Part, limit: int = 60) -> str:
+    """A part in at most `limit` characters."""
+    kind = part[0]
+    text: str
+    if kind == "variable":
+        text = str(part[1]) + "".join([f" on {where.short}" for where in _places(part)])
+    else:
+        text = part[1] if kind == "text" else part[1].words if kind == "object" else describe_part(part)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def quoted(key: Any) -> str:
+    """A dictionary key as code; strings as this project writes them."""
+    return json.dumps(key, ensure_ascii=False) if type(key) is str else repr(key)
+
+
+def sealed(change: Change) -> Change:
+    """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
+    path, cause, before, after, note = change
+    keep_before = before[0] == "tensor" or _is_harmless(before)
+    keep_after = after[0] == "tensor" or _is_harmless(after)
+    if keep_before and keep_after:
+        return change
+    before = before if keep_before else ("text", show(before))
+    return _new((path, cause, before, after if keep_after else ("text", show(after)), note))
+
+
+def _is_harmless(part: Part) -> bool:
+    """Whether a part that is no tensor's holds nothing but a number, a short string, or the spec of a variable."""
+    if part[0] == "variable":
+        return not isinstance(part[-1], Identity)
+    return part[0] == "value" and (part[1] in _PLAIN or (part[1] is str and len(part[2]) <= LONG))
+
+
+def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
+    """Every part in which two keys of one function differ, in the order of the arguments.
+
+    `paths` are those of the leaves of `before`, where they are known.
+    """
+    comparison = _Comparison(_Side(before, signature, paths), _Side(after, signature), signature)
+    if before.device is not after.device:
+        words = [("text", "none" if d is None else d.short) for d in (before.device, after.device)]
+        comparison.changes.append(Change(SCOPE, Cause.DEVICE, words[0], words[1]))
+    comparison.run()
+    return comparison.changes
+
+
+def cause_of(before: Part, after: Part) -> Cause:
+    """Why two different parts at one place differ; the severest reason where there are several."""
+    kind = before[0]
+    if kind != after[0]:
+        return Cause.TYPE
+    if kind == "tensor":
+        return _tensor_cause(before, after)
+    if kind == "variable":
+        if before[1] != after[1]:
+            return Cause.VARIABLE
+        return Cause.ALIASING if _places(before) == _places(after) else Cause.DEVICE
+    if kind == "value":
+        if before[1] is not after[1]:
+            return Cause.TYPE
+        return Cause.NUMBER if before[1] in _NUMBERS else Cause.VALUE
+    return _identity_cause(before[1], after[1])
+
+
+def _is_exact(parts: Iterable[Part]) -> bool:
+    """Whether any of the variables is keyed as that very one, since the function closes over it as well."""
+    return any(isinstance(part[-1], Identity) for part in parts)
+
+
+def _places(part: Part) -> list[Any]:
+    return [x for x in part[3:] if not isinstance(x, Identity)]
+
+
+class _Side:
+    """One of two keys that are compared."""
+
+    def __init__(self, key: Key, signature: Signature, paths: Sequence[str] = ()) -> None:
+        self.key = key
+        self.parts = key.parts
+        self._paths = paths
+        self._signature = signature
+
+    @cached_property
+    def structure(self) -> Structure:
+        count = len(self.parts)
+        return self.key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
+
+    @cached_property
+    def paths(self) -> Sequence[str]:
+        return self._paths or self._signature.paths(self.key.structure, len(self.parts))
+
+    @cached_property
+    def _owners(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for i, part in enumerate(self.parts):
+            if part[0] == "variable":
+                found.setdefault(part[2], i)
+        return found
+
+    def owner(self, index: int) -> str:
+        """The path of the first argument that is the same variable as the leaf at `index`."""
+        return self.paths[self._owners[self.parts[index][2]]]
+
+
+class _Node(NamedTuple):
+    """A container or a leaf of a key: its structure, the index of its first leaf, and how many leaves it has."""
+
+    structure: Structure
+    start: int
+    size: int
+
+    def children(self) -> Sequence[tuple[Any, Structure, int, int]]:
+        """The key and the fields of each child's node."""
+        structure, start = self.structure, self.start
+        inner = len(structure.children) - structure.children.count(nest.LEAF)
+        if not inner:
+            return tuple(zip(structure.keys, structure.children, itertools.count(start), itertools.repeat(1)))
+        found = []
+        for key, child in zip(structure.keys, structure.children, strict=True):
+            if child is nest.LEAF:
+                size = 1
+            else:  # the only one has the rest: leaves that lie deep are not counted again at each level
+                size = self.size - len(structure.children) + 1 if inner == 1 else child.n_leaves
+            found.append((key, child, start, size))
+            start += size
+        return found
+
+    def summary(self, parts: tuple[Part, ...]) -> Part:
+        """A leaf's part; for a container its kind and size."""
+        kind = self.structure.kind
+        if kind is None:
+            return parts[self.start]
+        keys = self.structure.keys
+        words = f"{kind.__name__} of {len(keys)}" if kind in (list, tuple, dict) else kind.__name__
+        return ("text", words, kind, keys)
+
+    def outline(self, apart: Container[Any] = ()) -> Part:
+        """The keys of a dictionary, the number of values of another container; but for the keys in `apart`."""
+        keys = tuple([key for key in self.structure.keys if key not in apart])
+        if self.structure.kind is dict:
+            more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
+            return ("text", f"keys {{{', '.join([*map(quoted, keys[:_SPELLED]), *more])}}}", dict, keys)
+        return ("text", f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
+
+
+class _Comparison:
+    """Two keys side by side; `changes` collects what differs."""
+
+    def __init__(self, old: _Side, new: _Side, signature: Signature) -> None:
+        self.old = old
+        self.new = new
+        self.changes: list[Change] = []
+        self._signature = signature
+
+    def run(self) -> None:
+        old, new = self.old, self.new
+        if old.structure == new.structure:
+            for i, (before, after) in enumerate(zip(old.parts, new.parts, strict=True)):
+                if before is not after and before != after:
+                    self._leaf(old.paths[i], i, i)
+            return
+        roots = _Node(old.structure, 0, len(old.parts)), _Node(new.structure, 0, len(new.parts))
+        signature = self._signature
+        named = range(len(signature.positional))
+        if not signature.takes_keywords:
+            self._children(signature.root, signature.rest_name, *roots, named)
+            return
+        (args, keywords), (new_args, new_keywords) = ([_Node(*c[1:]) for c in root.children()] for root in roots)
+        self._children(signature.root, signature.rest_name, args, new_args, named)
+        self._children(str, signature.keywords_name, keywords, new_keywords, signature.parameter_names)
+
+    def _visit(self, path: str, before: _Node, after: _Node) -> None:
+        """One argument, or a part of one."""
+        kind = after.structure.kind
+        if before.structure == after.structure:
+            count = after.size
+            old = self.old.parts[before.start : before.start + count]
+            new = self.new.parts[after.start : after.start + count]
+            if old != new:
+                for i, leaf in enumerate(nest.paths(after.structure, path)):
+                    if old[i] != new[i]:
+                        self._leaf(leaf, before.start + i, after.start + i)
+        elif kind is None or before.structure.kind is not kind:
+            summaries = before.summary(self.old.parts), after.summary(self.new.parts)
+            self.changes.append(Change(path, Cause.CONTAINER, *summaries))
+            if {kind, before.structure.kind} == {list, tuple}:
+                self._shared(lambda key: path + nest.step(list, key), before, after)
+        else:
+            self._children(lambda key: path + nest.step(kind, key), path, before, after)
+
+    def _children(
+        self, name: Callable[[Any], str], path: str, before: _Node, after: _Node, apart: Container[Any] = ()
+    ) -> None:
+        """Two containers of one kind: their keys, but for parameters that lie `apart`, and what is under them."""
+        if before.structure.keys != after.structure.keys:
+            cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
+            note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
+            self.changes.append(Change(path, cause, before.outline(apart), after.outline(apart), note))
+        self._shared(name, before, after)
+
+    def _shared(self, name: Callable[[Any], str], before: _Node, after: _Node) -> None:
+        """What is under the keys that two containers share."""
+        old, new = self.old.parts, self.new.parts
+        if before.structure.is_flat and after.structure.is_flat:  # the common case, without a node for each leaf
+            places = dict(zip(before.structure.keys, itertools.count(before.start), strict=False))
+            for j, key in enumerate(after.structure.keys, after.start):
+                at = places.get(key)
+                if at is not None and old[at] != new[j]:
+                    self._leaf(name(key), at, j)
+            return
+        known = {child[0]: child for child in before.children()}
+        for now in after.children():
+            was = known.get(now[0])
+            if was is None:
+                continue
+            if not was[1] is now[1] is nest.LEAF:
+                self._visit(name(now[0]), _Node(*was[1:]), _Node(*now[1:]))
+            elif old[was[2]] != new[now[2]]:
+                self._leaf(name(now[0]), was[2], now[2])
+
+    def _leaf(self, path: str, i: int, j: int) -> None:
+        before, after = self.old.parts[i], self.new.parts[j]
+        kind = before[0]
+        if kind != after[0] or kind == "tensor":  # first, since there may be a thousand of these
+            if kind == "tensor" and None in before[2] and part_covers(before, after):
+                return  # the trace has these sizes open
+            cause = Cause.TYPE if kind != after[0] else _tensor_cause(before, after)
+            self.changes.append(_new((path, cause, before, after, "")))
+            return
+        cause = cause_of(before, after)
+        if kind != "variable":
+            self.changes.append(_new((path, cause, before, after, _note(cause, before, after))))
+            return
+        owners = self.old.owner(i), self.new.owner(j)
+        own = ["a variable of its own" if o == path else f"the same variable as `{o}`" for o in owners]
+        if cause is not Cause.ALIASING:
+            note = "" if owners[0] == owners[1] else f"{own[0]} -> {own[1]}"
+            self.changes.append(_new((path, cause, before, after, note)))
+        elif owners[0] != owners[1]:
+            self.changes.append(Change(path, cause, ("text", own[0]), ("text", own[1])))
+        elif before[-1] != after[-1] and _is_exact((before, after)):
+            said = [("text", _CLOSED_OVER if _is_exact([part]) else "any other variable") for part in (before, after)]
+            if said[0] == said[1]:
+                said[1] = ("text", f"another v{_CLOSED_OVER[3:]}")
+            self.changes.append(Change(path, cause, said[0], said[1]))
+        # else only variables before this one are numbered differently
+
+
+def _tensor_cause(before: Part, after: Part) -> Cause:
+    if len(before[2]) != len(after[2]):
+        return Cause.RANK
+    if before[1] != after[1]:
+        return Cause.DTYPE
+    if before[2] == after[2] or (None in before[2] and not differing_sizes(before[2], after[2])):
+        return Cause.DEVICE
+    return Cause.SHAPE
+
+
+def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:
+    """Axis, former size and size, where a trace for `before` does not serve `after`: open sizes serve all."""
+    return [(i, m, n) for i, (m, n) in enumerate(zip(before, after, strict=True)) if m != n and m is not None]
+
+
+def _tensor_detail(before: Part, after: Part) -> str:
+    """The axes whose sizes differ; nothing where the ranks do, since the shapes say it."""
+    if len(before[2]) != len(after[2]):
+        return f"rank {len(before[2])} -> {len(after[2])}"
+    sizes = differing_sizes(before[2], after[2])
+    return ", ".join(f"axis {i}: {m} -> {'?' if n is None else n}" for i, m, n in sizes)
+
+
+def _identity_cause(before: Identity, after: Identity) -> Cause:
+    """A function made anew each time its line runs, one that was defined again, or an object of another kind."""
+    if before.label != after.label:
+        return Cause.OBJECT
+    if not (before.is_function and after.is_function):
+        return Cause.OBJECT if before.target() is not None else Cause.DELETED
+    made_anew = "<lambda>" in after.label or "<locals>" in after.label or after.is_made_by(before)
+    return Cause.FUNCTION if made_anew else Cause.REDEFINED
+
+
+def _note(cause: Cause, before: Part, after: Part) -> str:
+    if cause is Cause.TYPE:
+        kinds = before[0] == after[0] == "value"
+        return f"{before[1].__name__} -> {after[1].__name__}" if kinds else ""
+    if cause is Cause.FUNCTION:
+        return "a new function object"
+    if cause is Cause.REDEFINED:
+        return "defined again: the same name, another object"
+    if cause is Cause.DELETED:
+        return "the former one has been deleted"
+    if cause is Cause.OBJECT and before[1].label == after[1].label:
+        return "another instance" if isinstance(after[1], Bound) else "another object"
+    return ""
+
+
+def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
+    old, new = set(before), set(after)
+    gone, come = [k for k in before if k not in new], [k for k in after if k not in old]
+    return ", ".join(f"{word} {_some(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)
+
+
+def _some(keys: list[Any]) -> str:
+    more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
+    return " and ".join([*map(quoted, keys[:_SPELLED]), *more])

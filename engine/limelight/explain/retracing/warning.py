@@ -1,0 +1,45 @@
+"""The warning for functions that trace again and again, and for staged functions that are made again and again."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any, Final
+
+from limelight.errors import RetracingWarning
+from limelight.explain.retracing import restaging
+from limelight.explain.retracing.restaging import Family
+from limelight.staging.cache_history import WINDOW, History
+from limelight.user_code import source_line
+from limelight.user_code.source_line import Source
+
+_OFTEN: Final = 5
+_AT_MOST: Final = 2
+
+
+def warn(function: Any, story: str) -> None:
+    """To be called once for each call that traced. Warns when five of the last ten did so.
+
+    At most twice, and the second time after ten more calls: what the next call would say is much the same.
+    """
+    history = function.trace_cache.history
+    family = restaging.family_of(function)
+    traced = history.recent_traces()
+    if traced >= _OFTEN and _is_due(history, history.calls):
+        calls = min(WINDOW, history.calls)
+        _warn(f"`{function.name}` traced in {traced} of its last {calls} calls, which costs more than running. {story}")
+    elif history.made == 1 and family.is_remade_often and _is_due(family, family.joined):
+        _warn(f"`{function.name}` was staged anew in {_OFTEN} of its last {WINDOW} calls or fewer. {story}")
+
+
+def _is_due(told: History | Family, now: int) -> bool:
+    """Whether a warning is due; it is counted if so."""
+    due = told.warned == 0 or (told.warned < _AT_MOST and now >= told.warned_at + WINDOW)
+    if due:
+        told.warned, told.warned_at = told.warned + 1, now
+    return due
+
+
+def _warn(message: str) -> None:
+    line = source_line.user_line() or Source("<unknown>", 1, "")
+    warnings.warn_explicit(message, RetracingWarning, line.file, line.line, module=inspect.getmodulename(line.file))

@@ -1,0 +1,277 @@
+"""What does a staged function do only while it is traced?"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.explain.subject import staged_functions
+from limelight.explain.tracing.host_draws import staged_draw
+from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
+from limelight.staging.function import Function
+from limelight.user_code import source_line
+from limelight.user_code.names_read import MISSING, Read, reads
+from limelight.user_code.source_line import Source
+
+_CONTAINERS: Final = (list, dict, set, bytearray, deque)
+_MUTATORS: Final = frozenset([
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
+    "discard", "appendleft", "extendleft", "popleft", "rotate", "difference_update", "intersection_update",
+])  # fmt: skip
+_GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
+_PRINTING: Final = (
+    *("builtins.print", "pprint.", "logging.", "warnings.warn", "sys.stdout.", "sys.stderr."),
+    *("IPython.core.display_functions.display", "matplotlib."),
+)
+_ASKING: Final = ("builtins.breakpoint", "pdb.", "ipdb.", "IPython.embed")
+_RANDOM: Final = ("numpy.random.", "random.", "secrets.", "uuid.uuid", "os.urandom")
+_SECRETS: Final = ("secrets.", "uuid.", "os.urandom")
+_CLOCKS: Final = ("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today")
+_FILES: Final = (
+    "builtins.open", "builtins.input", "io.open", "_io.open", "os.", "shutil.", "json.dump", "json.load", "pickle.dump",
+    "pickle.load", "numpy.save", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "subprocess.", "urllib.",
+)  # fmt: skip
+_HARMLESS: Final = (
+    "os.path.", "os.fspath", "os.cpu_count", "os.getpid", "os.getenv", "os.environ", "random.Random",
+    "logging.getLogger", "time.sleep", "time.struct_time", "time.strftime",
+)  # fmt: skip
+_PATH_METHODS: Final = frozenset([
+    "open", "read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink", "rename",
+])  # fmt: skip
+_IN_PLACE: Final = frozenset(["fill", "sort", "partition", "put", "resize", "itemset"])
+"""Methods that change an array of NumPy's."""
+_QUEUES: Final = frozenset(["put", "get", "put_nowait", "get_nowait"])
+
+
+class SideEffect(NamedTuple):
+    """Something that happens when a trace is made, and not when one is found.
+
+    `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file",
+    "iterator" or "debugger"; `what` is the code that does it, `line` where; `instead` what to write so that it is
+    staged.
+    """
+
+    kind: str
+    what: str
+    line: Source
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{_SAID[self.kind].format(what=self.what)}{source_line.at(self.line)}. Instead: {self.instead}"
+
+
+_SAID: Final[Mapping[str, str]] = {
+    "print": "`{what}` prints once for each trace, and not on calls that find it",
+    "mutation": "`{what}` changes an outer container once for each trace",
+    "attribute write": "`{what} = ...` sets an attribute once for each trace",
+    "global write": "`{what} = ...` sets a global once for each trace",
+    "closure write": "`{what} = ...` sets an outer variable once for each trace",
+    "host randomness": "`{what}` draws once for each trace: all calls that find it get the same numbers",
+    "iterator": "`{what}` takes an item once for each trace: all calls that find it get the same one",
+    "time": "`{what}` is read once for each trace: all calls that find it get the same time",
+    "file": "`{what}` does input or output once for each trace",
+    "debugger": "`{what}` stops once for each trace, where tensors have no values",
+}
+
+
+@dataclass(frozen=True)
+class SideEffects:
+    """What a staged function does only while it is traced: `records` are `SideEffect` records in the order of lines."""
+
+    function: str
+    traces: int
+    calls: int
+    records: tuple[SideEffect, ...]
+
+    def __str__(self) -> str:
+        if not self.records:
+            return f"`{self.function}` does nothing besides what its graphs do, as far as its code tells."
+        ran = f"its Python code ran {_times(self.traces)}, for {_times(self.calls, 'call')}"
+        lines = [f"  {record}" for record in self.records]
+        return "\n".join([f"What `{self.function}` does only while it is traced ({ran}):", *lines])
+
+    __repr__ = __str__
+
+
+def side_effects(F: Function) -> SideEffects:
+    """What `F` does in Python besides computing: it happens once for each trace, and not when a call finds a trace.
+
+    Prints, changes of outer lists, dictionaries and sets, writes to attributes, globals and outer variables, random
+    numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to write instead. Found by
+    reading the code of `F` and of the user's functions that it calls, so branches that were not taken count, and what
+    library code does is not seen. What goes through `ll.py_func` is staged and not listed. Raises ArgumentError for
+    anything but a staged function.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> @ll.function
+    ... def double(x):
+    ...     seen.append(x)
+    ...     return x + x
+    >>> y = double(ll.constant(1.0))
+    >>> [(effect.kind, effect.what) for effect in ll.explain.side_effects(double).records]
+    [('mutation', 'seen.append(...)')]
+    """
+    functions = staged_functions("side_effects", F)
+    found: dict[tuple[str, str, Source], SideEffect] = {}
+    for one in functions:
+        for effect in _of_function(one):
+            found.setdefault((effect.kind, effect.what, effect.line), effect)
+    ordered = sorted(found.values(), key=lambda effect: (effect.line.file, effect.line.line))
+    calls = sum(1 + entry.hits for one in functions for entry in one.trace_cache)
+    return SideEffects(F.name, F.trace_count, calls, tuple(ordered))
+
+
+def _of_function(function: Function) -> list[SideEffect]:
+    objects: dict[str, Any] = {}
+    plain: set[str] = set()
+    for entry in function.trace_cache:
+        for path, part in zip(entry.paths, entry.key.parts, strict=True):
+            if part[0] == "object" and path.isidentifier():
+                objects[path] = part[1].target()
+            if part[0] not in ("tensor", "variable") and path.isidentifier():
+                plain.add(path)
+    own = getattr(function.python_function, "__code__", None)
+    began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}
+    found = (
+        _effect(read, plain if read.code is own else (), began) for read in reads(function.python_function, objects)
+    )
+    return [effect for effect in found if effect is not None]
+
+
+def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | None:
+    if read.use.how == "write":
+        return _written(read, plain, began)
+    return _called(read, plain) if read.use.how == "call" else None
+
+
+# Writing
+
+
+def _written(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | None:
+    chain, name = read.use.chain, str(read.use.chain).replace("[Ellipsis]", "[...]")
+    if not chain.steps:
+        if _is_state(read.value):
+            return None  # state that the first call creates
+        kind = "global write" if chain.root == "global" else "closure write"
+        return SideEffect(kind, name, read.line, f"return it{_variable(name, read, began)}")
+    if read.base is MISSING or read.base is None:
+        return None  # an argument, which a trace has for itself
+    if chain.steps[-1][0] == ".":
+        if _is_state(read.value):
+            return None
+        instead = f"return it and set it outside{_variable(name, read, began)}"
+        return SideEffect("attribute write", name, read.line, instead)
+    what = f"del {name}" if is_deletion(read) else f"{name} = ..."
+    instead = f"return the value and store it outside; or `{staged_write(read, plain)}` at each call"
+    return SideEffect("mutation", what, read.line, instead)
+
+
+def _is_state(value: Any) -> bool:
+    """Whether it is a variable or a module of them: state, which a first call may create."""
+    return isinstance(value, Resource) or hasattr(type(value), "named_variables")
+
+
+def _variable(name: str, read: Read, began: Mapping[str, str]) -> str:
+    """A variable for what can be one: numbers, arrays and tensors. `began`: what numbers were before the traces."""
+    value = read.value
+    if value is not MISSING and value is not None and not isinstance(value, (int, float, complex, np.ndarray, Tensor)):
+        return ""
+    initial = began.get(name, repr(value)) if type(value) in (bool, int, float, complex) else "..."
+    write = added(read) or "assign(...)"
+    return f"; or keep it in a variable, `{name} = ll.Variable({initial})` outside, and write `{name}.{write}`"
+
+
+# Calling
+
+
+def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
+    name = f"{read.use.chain}(...)"
+    if not read.use.chain.steps and read.value is MISSING:
+        return None
+    last = str(read.use.chain.steps[-1][1]) if read.use.chain.steps else read.use.chain.name
+    if isinstance(read.base, _CONTAINERS) and last in _MUTATORS:
+        instead = f"return the value and store it outside; or `{staged(read, plain)}` at each call"
+        return SideEffect("mutation", name, read.line, instead)
+    if _is_in_place(read.base, last):
+        return SideEffect("mutation", name, read.line, f"`{staged(read, plain)}` at each call")
+    owner = getattr(read.value, "__self__", None)
+    if isinstance(read.base, _GENERATORS) or isinstance(owner, _GENERATORS):
+        return SideEffect("host randomness", name, read.line, _draw(read, last))
+    if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
+        return SideEffect("file", name, read.line, _FILE)
+    return _named(read, _dotted(read), name, last, plain)
+
+
+def _named(read: Read, dotted: str, name: str, last: str, plain: Collection[str]) -> SideEffect | None:
+    if dotted.startswith(_HARMLESS):
+        return None
+    if dotted.startswith(_PRINTING) or type(read.base).__name__ == "Logger":
+        return SideEffect("print", name, read.line, f"`{staged(read, plain)}`, at each call")
+    if dotted.startswith(_ASKING):
+        instead = "`with ll.config.run_functions_eagerly():` around the call, where it works on values"
+        return SideEffect("debugger", name, read.line, instead)
+    if dotted.startswith(_RANDOM):
+        return SideEffect("host randomness", name, read.line, _draw(read, last))
+    if dotted.startswith(_CLOCKS):
+        return SideEffect("time", name, read.line, f"pass the time as an argument; or `{_clock(read)}` at each call")
+    if dotted == "builtins.next":
+        return SideEffect("iterator", name, read.line, "take the item outside, and pass it as an argument")
+    return SideEffect("file", name, read.line, _FILE) if dotted.startswith(_FILES) else None
+
+
+_FILE: Final = "do it outside, or in a function given to `ll.py_func`, which runs at each call"
+
+
+def _is_in_place(base: Any, last: str) -> bool:
+    if isinstance(base, np.ndarray):
+        return last in _IN_PLACE
+    return last in _QUEUES and type(base).__module__ in ("queue", "multiprocessing.queues")
+
+
+def _clock(read: Read) -> str:
+    """A clock as seconds, a tensor, at each call."""
+    chain = read.use.chain
+    if not _dotted(read).startswith("datetime."):
+        return f"ll.py_func({chain}, [], ll.float64)"
+    module = str(chain._replace(steps=chain.steps[:-1]))
+    stamp = f"{chain}().timestamp()" if chain.steps[-1][1] != "today" else f"float({module}.today().toordinal())"
+    return f"ll.py_func(lambda: {stamp}, [], ll.float64)"
+
+
+def _draw(read: Read, last: str) -> str:
+    owners = (read.base, getattr(read.value, "__self__", None))
+    of_python = any(isinstance(one, random.Random) or one is random for one in owners)
+    if last == "seed":
+        return f"`{staged_draw(read, last, of_python)}`, outside the function"
+    found = "" if _dotted(read).startswith(_SECRETS) else staged_draw(read, last, of_python)
+    return f"`{found}`, which draws anew at each call" if found else "draw it outside, and pass it as an argument"
+
+
+def _dotted(read: Read) -> str:
+    """The full name of what is called: "numpy.random.normal"."""
+    chain = read.use.chain
+    if read.module:
+        base: Any = read.base
+        if not isinstance(base, type):
+            return ".".join([read.module, *[str(key) for kind, key in chain.steps if kind == "."]])
+    if isinstance(read.base, type):
+        return f"{read.base.__module__}.{read.base.__qualname__}.{chain.steps[-1][1]}"
+    if isinstance(read.base, ModuleType):
+        return f"{read.base.__name__}.{chain.steps[-1][1]}"
+    value = read.value
+    module = getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None)
+    return f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else str(chain)
+
+
+def _times(count: int, what: str = "time") -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

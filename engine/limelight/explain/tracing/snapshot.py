@@ -1,0 +1,310 @@
+"""What became a constant of a trace: the plain values that its Python code found under names of others.
+
+A snapshot is taken when a trace is made and compared when somebody asks. It holds words, numbers and weak references.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import re
+import reprlib
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, new_uid
+from limelight.core.variable import Resource
+from limelight.user_code.bytecode import Chain
+from limelight.user_code.names_read import MISSING, Read, defaults_of, is_users, reads
+from limelight.user_code.source_line import Source
+
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+_MOST: Final = 200
+_LARGE: Final = 1 << 22
+_ITEMS: Final = 32
+_DEEPEST: Final = 3
+_NOT_VALUES: Final = (
+    *(ModuleType, type, BuiltinFunctionType, np.ufunc),
+    *(property, functools.cached_property, staticmethod, classmethod),
+)
+_LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
+"""Methods of containers that tell of all their contents."""
+
+
+class Baked(NamedTuple):
+    """A value at the time of the trace: `token` compares equal while nothing has changed, `text` is for readers.
+
+    `kind`: "constant" for what is written into the graph as it is; "function" for code that was run; "tensor",
+    "variable" and "object" for what the graph uses by reference, so that only another one under that name matters.
+    """
+
+    name: str
+    where: str  # "global", "closure", "attribute" or "item"
+    kind: str
+    token: Any
+    text: str
+    line: Source
+    root: str  # of its chain: "local" where the name has no meaning outside the code that reads it
+    is_fixed: bool = False  # whether it is part of something that takes no assignments
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number that is written into the graph."""
+        return self.kind == "constant" and self.token[0] in (int, float, complex)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is found under a name, rather than as a part of something."""
+        return self.where in ("global", "closure")
+
+
+Snapshot = dict[tuple[str, str], Baked]
+"""By the code that reads it and by name."""
+
+
+def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[tuple[Any, ...]]) -> Snapshot:
+    """The snapshot for a trace whose key has these parts, under these paths. Never fails: it is only for explanations.
+
+    Objects among the arguments are looked at like globals: the trace is made for the object, whatever its attributes.
+    """
+    objects = {path: part[1].target() for path, part in zip(paths, parts, strict=True) if part[0] == "object"}
+    arguments = {path: x for path, x in objects.items() if path.isidentifier()}
+    try:
+        written = getattr(function, "__limelight_written__", None)
+        return snapshot(function, arguments, None if written is None else _Inputs.of(written.names, paths, objects))
+    except Exception:  # noqa: BLE001  # a `__repr__` or `__eq__` of the user's
+        return {}
+
+
+def renamed(function: Any, entry: Any, uid: int) -> str:
+    """The name under which `entry` read the variable `uid`, if that stands for another variable now; else nothing."""
+    names = [(key, x) for key, x in entry.baked.items() if x.kind == "variable" and x.token[1] == uid]
+    if not names or function is None:
+        return ""
+    now = take(function, entry.paths, entry.key.parts)
+    for key, then in names:
+        current = now.get(key)
+        if current is not None and current.kind == "variable" and current.token != then.token:
+            return str(then.name)
+    return ""
+
+
+class _Inputs(NamedTuple):
+    """The names of a cell's inputs, which it and its helpers read as globals although they are arguments of its traces.
+
+    `globals` has for each object the one that the trace was made for, whatever its name stands for now.
+    """
+
+    globals: dict[str, Any]
+    names: frozenset[str]
+    objects: tuple[str, ...]  # paths of those that are keyed by identity: their attributes are no part of the key
+
+    @staticmethod
+    def of(namespace: Mapping[str, Any], paths: Sequence[str], objects: Mapping[str, Any]) -> _Inputs:
+        meant = {k: x for k, x in objects.items() if k in namespace and not hasattr(type(x), "__limelight_leaf__")}
+        names = frozenset(re.split(r"[.\[]", path, maxsplit=1)[0] for path in paths)
+        return _Inputs({**namespace, **meant}, names, tuple([path.replace('"', "'") for path in objects]))
+
+    def cover(self, read: Read, chain: Chain) -> bool:
+        """Whether another value makes another trace."""
+        if read.globals is not self.globals or chain.root != "global" or chain.name not in self.names:
+            return False
+        text = str(chain)
+        return not any(text.startswith((f"{path}.", f"{path}[")) for path in self.objects)
+
+
+def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs: _Inputs | None = None) -> Snapshot:
+    """What `function` and the user's functions that it calls read of the world, now, but for its `inputs`."""
+    found: Snapshot = {}
+    for read in reads(function, arguments, None if inputs is None else inputs.globals):
+        if read.use.how != "read" or len(found) >= _MOST or _is_foreign(read):
+            continue
+        chain, value = _whole(read)
+        if value is MISSING or (chain.root == "local" and not chain.steps):
+            continue
+        if inputs is not None and inputs.cover(read, chain):
+            continue
+        key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
+        if key not in found:
+            printed = _printed(value)
+            if printed is not None:
+                found[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
+    return found
+
+
+def _printed(value: Any) -> tuple[str, Any, str] | None:
+    """`fingerprint`, and None for a value whose `__repr__` or `__eq__` fails: the others are told all the same."""
+    try:
+        return fingerprint(value)
+    except Exception:  # noqa: BLE001  # the user's code
+        return None
+
+
+def _is_foreign(read: Read) -> bool:
+    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14."""
+    if not read.module:
+        return False
+    base = read.module.partition(".")[0]
+    found = sys.modules.get(read.module)
+    file = getattr(found, "__file__", None)
+    return base == "limelight" or file is None or not is_users(file)
+
+
+def _whole(read: Read) -> tuple[Chain, Any]:
+    """The chain and its value; for a method of a container, that container."""
+    chain = read.use.chain
+    if read.value is MISSING or not callable(read.value) or not chain.steps:
+        return chain, read.value
+    if isinstance(read.base, (dict, list, tuple)) and chain.steps[-1][1] in _LOOKS:
+        return chain._replace(steps=chain.steps[:-1]), read.base
+    return chain, read.value
+
+
+def _is_fixed(base: Any) -> bool:
+    """Whether `base` is a tuple or a frozen dataclass."""
+    frozen = getattr(vars(type(base)).get("__dataclass_params__"), "frozen", False)
+    return isinstance(base, tuple) or bool(frozen)
+
+
+def _where(chain: Chain) -> str:
+    if chain.steps:
+        return "attribute" if chain.steps[-1][0] == "." else "item"
+    return {"global": "global", "bound": "given by partial", "default": "default"}.get(chain.root, "closure")
+
+
+# Values
+
+
+def fingerprint(value: Any) -> tuple[str, Any, str] | None:
+    """Kind, token and text of a value; None for what is not worth telling, such as modules and classes."""
+    if isinstance(value, _NOT_VALUES):
+        return None
+    if isinstance(value, Tensor):
+        return _of_tensor(value)
+    if isinstance(value, Resource):
+        return ("variable", ("variable", value._uid), f"variable {getattr(value, 'name', '')!r} {value.spec}")
+    if isinstance(value, FunctionType):
+        if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
+            return None
+        given = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
+        code = value.__code__
+        where = Source(code.co_filename, code.co_firstlineno, code.co_name)
+        return ("function", _token_of_function(value), f"function {value.__name__}{given} ({where})")
+    token = token_of(value)
+    if token is not None:
+        return ("constant", token, _text(value))
+    try:
+        return ("object", _Weak(value), f"a {type(value).__name__}")
+    except TypeError:
+        return None
+
+
+def _of_tensor(value: Tensor) -> tuple[str, Any, str] | None:
+    if type(value) is not Tensor:
+        return None  # it belongs to a trace, or to a vectorised call
+    if not value._uid:
+        value._uid = new_uid()
+    return ("tensor", ("tensor", value._uid), f"tensor {value.spec}")
+
+
+def token_of(value: Any, depth: int = 0) -> Any:
+    """Something that compares equal for equal plain values, arrays and small containers of them; else None."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, repr(value) if kind in (float, complex) else value)
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.str, value.shape, _digest(value)) if value.dtype != object else None
+    if isinstance(value, (np.generic, np.dtype, enum.Enum, range, slice)):
+        return (kind, repr(value))
+    if isinstance(value, TensorSpec):
+        return ("spec", str(value))
+    if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
+        return _of_container(value, depth)
+    return _of_part(value, depth) if depth else None
+
+
+def _of_part(value: Any, depth: int) -> Any:
+    """What stands for something in a container that is no plain value: code, or which object it is."""
+    if isinstance(value, FunctionType):
+        return _token_of_function(value, depth)
+    if isinstance(value, MethodType):
+        return (_token_of_function(value.__func__, depth), _of_part(value.__self__, depth))
+    if isinstance(value, (Tensor, Resource)):
+        value._uid = value._uid or new_uid()
+        return (type(value).__name__, value._uid)
+    try:
+        return _Weak(value)
+    except TypeError:
+        return None
+
+
+def _token_of_function(value: Any, depth: int = 0) -> Any:
+    """Code, and the values of its defaults, with which the same code does something else.
+
+    At a depth where containers are not looked into any more, code alone: a default may hold the very function.
+    """
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return id(value)
+    return (code, _of_container(defaults_of(value), depth)) if depth < _DEEPEST else code
+
+
+def _of_container(value: Any, depth: int) -> Any:
+    items: list[Any]
+    if isinstance(value, dict):
+        items = [(token_of(k, depth + 1), token_of(v, depth + 1)) for k, v in list(value.items())[:_ITEMS]]
+    elif isinstance(value, (set, frozenset)):
+        items = sorted(map(repr, list(value)[:_ITEMS])) if len(value) <= _ITEMS else []
+    else:
+        items = [token_of(item, depth + 1) for item in value[:_ITEMS]]
+    return (type(value).__name__, len(value), tuple(items))
+
+
+def _digest(array: np.ndarray[Any, Any]) -> bytes:
+    """A hash of an array: of all of a small one, of even samples of a large one."""
+    if array.nbytes > _LARGE:
+        flat = array.reshape(-1) if array.flags.c_contiguous else array.flat[:: max(1, array.size // 1024)]
+        array = np.ascontiguousarray(flat[:: max(1, flat.size // 1024)])
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
+
+
+class _Weak:
+    """Equal to another one for the same living object."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, target: Any) -> None:
+        self._ref = weakref.ref(target)
+
+    def __eq__(self, other: object) -> bool:
+        target = self._ref()
+        return isinstance(other, _Weak) and target is not None and other._ref() is target
+
+    __hash__ = None  # type: ignore[assignment]  # compared, never looked up
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        small = f" {np.array2string(value, threshold=8, edgeitems=2)}" if value.size <= 8 else ""
+        return " ".join(f"array {value.dtype}{list(value.shape)}{small}".split())
+    return _short.repr(value)
+
+
+class _Short(reprlib.Repr):
+    """Functions are shown by their names, other objects by their types: addresses tell nobody anything."""
+
+    def repr_function(self, value: Any, level: int) -> str:
+        return f"function {value.__name__}"
+
+    def repr_instance(self, value: Any, level: int) -> str:
+        return super().repr_instance(value, level) if token_of(value) is not None else f"a {type(value).__name__}"
+
+
+_short: Final = _Short()

@@ -1,0 +1,142 @@
+"""What is known, while tracing, of the elements of small integer vectors: sizes on their way to an op that needs them.
+
+`shape_of` a tensor f32[?,3] gives the vector [?, 3]. Followed through the few ops that take shapes apart and put them
+together, it lets `reshape`, `broadcast_to` or `sum_to` a vector of sizes know all but the first size of the result.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from limelight.core.op import Op
+from limelight.core.spec import Sizes, Spec, TensorSpec
+
+Content = tuple[int | None, ...]
+
+LONGEST: Final = 32
+"""Longer vectors are no shapes."""
+
+
+def content_of(spec: Spec) -> Content | None:
+    """The elements of a small integer vector or scalar, None for those that are not known; None for anything else."""
+    if not _may_hold(spec):
+        return None
+    assert isinstance(spec, TensorSpec)
+    return spec.content if spec.content is not None else (None,) * (spec.size or 0)
+
+
+def with_content(op: Op, given: Sequence[Spec], params: Sequence[Any], result: Spec) -> Spec:
+    """`result`, the spec of what `op` makes of `given`, with what is known of its elements."""
+    rule = RULES.get(op.name)
+    if rule is None or not _may_hold(result):
+        return result
+    found = rule(given, params)
+    assert isinstance(result, TensorSpec)
+    if found is None or len(found) != result.size or all(n is None for n in found):
+        return result
+    return Sizes(result.shape, result.dtype, found)
+
+
+def inferred(op: Op, given: Sequence[Spec], params: Sequence[Any]) -> tuple[Spec, ...]:
+    """The specs of what `op` makes of `given`, with what is known of small vectors of sizes."""
+    found = op.infer(*given, *params)
+    if isinstance(found, tuple):
+        return found
+    return (with_content(op, given, params, found) if op.name in RULES else found,)
+
+
+def _may_hold(spec: Spec) -> bool:
+    return (
+        isinstance(spec, TensorSpec)
+        and len(spec.shape) <= 1
+        and spec.dtype.kind in "iu"
+        and spec.size is not None
+        and spec.size <= LONGEST
+    )
+
+
+def _same(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    return content_of(given[0])
+
+
+def _joined(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    parts = [content_of(spec) for spec in given]
+    return None if None in parts else tuple([n for part in parts if part is not None for n in part])
+
+
+def _literal(given: Sequence[Any], params: Sequence[Any]) -> Content:
+    return tuple([int(n) for n in params[0].array.reshape(-1)])
+
+
+def _sliced(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content, key = content_of(given[0]), params[0]
+    if content is None or len(given[0].shape) != 1 or len(key) != 1:
+        return None
+    if isinstance(key[0], int):
+        return (content[key[0]],)
+    return content[slice(*key[0])] if isinstance(key[0], tuple) else None
+
+
+def _picked(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content, at = content_of(given[0]), content_of(given[1])
+    if content is None or at is None or params[0] != ("i",) or len(given[0].shape) != 1:
+        return None
+    known = range(-len(content), len(content))
+    return tuple([content[i] if i is not None and i in known else None for i in at])
+
+
+def _scaled(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    """A product, which is 0 if one factor is, whatever the other one may be."""
+    x, y = map(content_of, given)
+    found = _elementwise(operator.mul)(given, params)
+    if found is None or x is None or y is None:
+        return None
+    zero = [0 in pair for pair in zip(*_lined_up(x, y), strict=True)]
+    return tuple([0 if z else n for z, n in zip(zero, found, strict=True)])
+
+
+def _lined_up(x: Content, y: Content) -> tuple[Content, Content]:
+    n = len(y) if len(x) == 1 else len(x)  # 0 where one of them is empty
+    return (x * n if len(x) == 1 else x), (y * n if len(y) == 1 else y)
+
+
+def _product(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content = content_of(given[0])
+    if content is None:
+        return None
+    sizes = [n for n in content if n is not None]
+    return (math.prod(sizes) if len(sizes) == len(content) else None,)
+
+
+def _elementwise(f: Callable[[int, int], int]) -> Callable[[Sequence[Any], Sequence[Any]], Content | None]:
+    def rule(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+        x, y = map(content_of, given)
+        if x is None or y is None:
+            return None
+        pairs = zip(*_lined_up(x, y), strict=True)
+        return tuple([None if a is None or b is None else f(a, b) for a, b in pairs])
+
+    return rule
+
+
+RULES: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], Content | None]]] = {
+    "shape_of": lambda given, params: given[0].shape,
+    "constant": _literal,
+    "astype": _same,
+    "identity": _same,
+    "reshape": _same,
+    "expand_dims": _same,
+    "squeeze": _same,
+    "concat": _joined,
+    "stack": _joined,
+    "slice": _sliced,
+    "prod": _product,
+    "add": _elementwise(operator.add),
+    "subtract": _elementwise(operator.sub),
+    "multiply": _scaled,
+    "index": _picked,
+    "pack_indices": _joined,
+}

@@ -1,0 +1,130 @@
+"""Ops whose result has a shape that is given: as static sizes, or in a trace as a vector known only at run time.
+
+Each is a pair of ops with one kernel and one set of rules: `name`, with the parameter `shape`, and `name_dynamic`, with
+an integer input `shape` and the parameter `rank`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from limelight.core import dispatch, dtypes, shapes
+from limelight.core.devices import Device
+from limelight.core.eager import entry
+from limelight.core.op import defop, get
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import CallError, LimelightError, ShapeError
+
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+
+
+def shaped(
+    name: str,
+    *,
+    inputs: str = "",
+    attrs: str = "",
+    infer: Callable[..., TensorSpec],
+    kernel: Callable[..., Any],
+    **fields: Any,
+) -> Callable[..., Tensor]:
+    """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
+
+    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last. The other fields are
+    those of `defop`; a gradient rule that names `shape` gets whichever form was given.
+    """
+    static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
+    n_inputs = len(inputs.split())
+
+    def infer_dynamic(*given: Any) -> TensorSpec:
+        specs, parameters, rank = given[:n_inputs], given[n_inputs + 1 : -1], given[-1]
+        sizes = given[n_inputs].content or (None,) * rank  # what the trace knows of the vector's elements
+        sizes = tuple([None if n is None or n < 0 else n for n in sizes])
+        return known(sizes, infer(*specs, *parameters, (None,) * rank).dtype)
+
+    def kernel_dynamic(xp: Any, *given: Any) -> Any:
+        arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]
+        return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
+
+    dynamic = entry(defop(
+        f"{name}_dynamic",
+        inputs=f"{inputs} shape:integer",
+        attrs=f"{attrs} rank",
+        infer=infer_dynamic,
+        kernel=kernel_dynamic,
+        **fields,
+    ))  # fmt: skip
+    bare = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
+
+    def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
+        if isinstance(shape, Tensor):
+            return dynamic((*given, shape), *parameters, rank_of(shape))
+        return static(given[0] if bare else given, *parameters, shape)
+
+    return run
+
+
+def rank_of(shape: Tensor) -> int:
+    """The number of sizes in a shape that is a tensor."""
+    if shape.ndim != 1 or shape.shape[0] is None:
+        raise ShapeError(f"a shape must be a vector of known length, got {shape.spec}")
+    return shape.shape[0]
+
+
+def as_shape(like: Any) -> Shape | Tensor:
+    """What a public function got as a shape: a tuple of sizes, or a tensor as it is."""
+    if isinstance(like, Tensor):
+        return like if like.ndim else as_tensor(like).reshape((1,))  # a scalar is a vector's length, as an int is
+    try:
+        found = shapes.as_shape(like)
+    except ShapeError:
+        vector = joined(like)
+        if vector is None:
+            raise
+        return vector
+    if None in found:
+        given = "None" if like is None else shapes.show(found)
+        raise ShapeError(
+            f"a shape needs all its sizes, got {given}; where x.shape has None, a size unknown while tracing, write "
+            "x.sizes(), or ll.shape_of(x)"
+        )
+    return found
+
+
+def joined(sizes: Any) -> Tensor | None:
+    """The vector of `sizes` among which are some of a trace, such as ll.shape_of(x)[0]; None for any others."""
+    if type(sizes) not in (tuple, list) or all(type(n) is Tensor or not isinstance(n, Tensor) for n in sizes):
+        return None
+    if any(not isinstance(n, (int, Tensor)) for n in sizes):
+        return None
+    parts = tuple([as_tensor(n).astype("int64").reshape(()) for n in sizes])
+    return cast(Tensor, dispatch.apply(get("stack"), parts, (0,)))
+
+
+def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
+    """`make(*given, **options)` on `device`."""
+    with dispatch.device(device):
+        return make(*given, **options)
+
+
+def without_rest(function: _Fn) -> _Fn:
+    """`function`, which takes `*rest` only to say what is wrong with it, without that in its signature."""
+    full = inspect.signature(function)
+    shown = [x for x in full.parameters.values() if x.kind is not x.VAR_POSITIONAL]
+    function.__signature__ = full.replace(parameters=shown)  # type: ignore[attr-defined]  # functions take attributes
+    return function
+
+
+def by_keyword(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
+    """What to raise where `rest` followed `given`: a dtype, which is a keyword, or the other sizes of a shape."""
+    if len(given) == 1 and all(isinstance(n, int) for n in (*given, *rest)):
+        return CallError(f"{op}: the sizes are one argument; write ll.{op}({(*given, *rest)})")
+    before = "".join([f"{'x' if isinstance(x, Tensor) else repr(x)}, " for x in given])
+    try:
+        dtype = f"ll.{dtypes.dtype(rest[0]).name}"
+    except (LimelightError, TypeError):
+        dtype = "..."
+    return CallError(f"{op}: dtype and device are given by name; write ll.{op}({before}dtype={dtype})")

@@ -1,0 +1,112 @@
+"""Shape and dtype rules that many ops share: functions from specs (and attributes) to the output's spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, known
+from limelight.errors import ShapeError
+
+Axis = int | tuple[int, ...] | None
+_REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_WIDER: Final = {
+    dtypes.int8: dtypes.int32,
+    dtypes.int16: dtypes.int32,
+    dtypes.uint8: dtypes.uint32,
+    dtypes.uint16: dtypes.uint32,
+}
+TOTAL: Final[dict[DType, DType]] = {dtype: _WIDER.get(dtype, dtype) for dtype in dtypes.ALL}
+"""The dtype of a sum or product: the input's own, but at least 32 bits for integers, as the Array API has it."""
+
+SHORT: Final = frozenset([dtypes.float16, dtypes.bfloat16])
+"""The floats in which partial sums lose too much: kernels add them up in float32."""
+
+
+def elementwise(rule: Callable[..., TensorSpec]) -> Callable[..., TensorSpec]:
+    """Marks a shape rule whose ops compute each element from those at its place (`Op.elementwise`).
+
+    Where an op has such a rule but is another kind (the inverse of a matrix), it says `elementwise=False`.
+    """
+    rule.elementwise = True  # type: ignore[attr-defined]  # functions take attributes
+    return rule
+
+
+@elementwise
+def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
+    """The output is as the input."""
+    return known(x.shape, x.dtype)
+
+
+@elementwise
+def real_of(x: TensorSpec) -> TensorSpec:
+    """As the input, but real where the input is complex (abs, real, imag)."""
+    return known(x.shape, _REAL.get(x.dtype, x.dtype))
+
+
+@elementwise
+def predicate(x: TensorSpec) -> TensorSpec:
+    """A boolean for each element."""
+    return known(x.shape, dtypes.bool_)
+
+
+def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
+    """The operands' common shape, in their own dtype; `name` is the op's, for messages."""
+
+    @elementwise
+    def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        if x.shape == y.shape and None not in x.shape:
+            return known(x.shape, x.dtype)
+        return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), x.dtype)
+
+    return infer
+
+
+def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
+    """A boolean for each element of the operands' common shape."""
+
+    @elementwise
+    def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), dtypes.bool_)
+
+    return infer
+
+
+def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) -> Callable[..., TensorSpec]:
+    """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
+
+    def infer(x: TensorSpec, axis: Axis, keepdims: bool, *attrs: Any) -> TensorSpec:
+        over = shapes.axes(name, x.rank, axis)
+        if not empty and any(x.shape[i] == 0 for i in over):
+            raise ShapeError(f"{name}: {x} has no elements along axis {axis}, and so no {name}")
+        return known(shapes.reduce(x.shape, over, keepdims), dtype(x.dtype))
+
+    return infer
+
+
+def axis_attr(axis: int | Sequence[int] | None) -> Axis:
+    """`axis` as it stands in a graph: an int, a tuple of ints, or None."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple([_plain(a) for a in axis])
+    return _plain(axis)
+
+
+def _plain(axis: Any) -> int:
+    """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
+    found: int = axis.__index__() if hasattr(axis, "__index__") else axis
+    return found
+
+
+def check_axis_size(name: str, shape: Shape, axis: int) -> int:
+    """The size of `axis`, which must be known; `name` is the op's, for the message."""
+    size = shape[axis]
+    if size is None:
+        raise ShapeError(
+            f"{name}: axis {axis} of {shapes.show(shape)} must have a known size; give it in the TensorSpec"
+        )
+    return size

@@ -1,0 +1,1 @@
+"""Tensors from shapes, Python values and other libraries' arrays; questions about dtypes."""

@@ -1,0 +1,362 @@
+"""Tensors made from nothing but a shape: zeros, ones, ranges, identity matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Never
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.devices import Device
+from limelight.core.dispatch import active, local, scopes
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.eager import entry
+from limelight.core.op import defop
+from limelight.core.spec import known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
+from limelight.errors import ArgumentError, DTypeError
+from limelight.ops._given_shape import as_shape, by_keyword, placed, shaped, without_rest
+
+__all__ = [
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+ShapeLike = int | Sequence[int] | Tensor
+Place = str | Device | None
+NO_INPUTS = "it has no inputs"
+_WIDE = 2**31
+
+# full, zeros, ones
+
+
+def _full_kernel(xp: Any, value: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
+
+
+_full = shaped(
+    "full",
+    attrs="value dtype",
+    infer=lambda value, dtype, shape: known(shape, dtype),
+    kernel=_full_kernel,
+    why_no_gradient=NO_INPUTS,
+)
+
+
+def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+    found = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
+    if dtype is not None and value not in (0, 1) and not dtypes.fits(value, found):
+        raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {found.name}")
+    return found
+
+
+@without_rest
+def full(
+    shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
+    """A tensor of `shape` with every element the Python number `fill_value`, by default in the dtype it would have.
+
+    `shape` may be an integer vector (see `shape_of`). It is made on `device`, else where the scope around says.
+
+    >>> import limelight as ll
+    >>> ll.full((2,), 7).tolist()
+    [7, 7]
+    """
+    if rest:
+        raise by_keyword("full", (shape, fill_value), rest)
+    if device is not None:
+        return placed(device, full, shape, fill_value, dtype=dtype)
+    return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
+
+
+@without_rest
+def zeros(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor of zeros; float32 unless said otherwise.
+
+    >>> import limelight as ll
+    >>> ll.zeros((2, 1)).tolist()
+    [[0.0], [0.0]]
+    """
+    if rest:
+        raise by_keyword("zeros", (shape,), rest)
+    if (
+        type(shape) is tuple
+        and dtype is None
+        and device is None
+        and (not active or (not scopes and local.observer is not None))
+    ):
+        try:
+            return wrap(np.zeros(shape, dtypes.float32))
+        except (TypeError, ValueError, MemoryError):
+            pass  # the long way round says what is wrong
+    if device is not None:
+        return placed(device, zeros, shape, dtype=dtype)
+    return _full((), as_shape(shape), 0, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
+
+
+@without_rest
+def ones(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor of ones; float32 unless said otherwise.
+
+    >>> import limelight as ll
+    >>> ll.ones(2, dtype="int32").tolist()
+    [1, 1]
+    """
+    if rest:
+        raise by_keyword("ones", (shape,), rest)
+    if device is not None:
+        return placed(device, ones, shape, dtype=dtype)
+    return _full((), as_shape(shape), 1, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
+
+
+@without_rest
+def empty(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor whose elements nobody has chosen; as tensors cannot be written to, they are zeros here.
+
+    >>> import limelight as ll
+    >>> ll.empty((2, 1)).shape
+    (2, 1)
+    """
+    if rest:
+        raise by_keyword("empty", (shape,), rest)
+    return zeros(shape, dtype=dtype, device=device)
+
+
+# full_like, zeros_like, ones_like
+
+_full_like = entry(defop(
+    "full_like",
+    inputs="x:any",
+    attrs="value dtype",
+    infer=lambda x, value, dtype: known(x.shape, dtype),
+    kernel=lambda xp, x, value, dtype: _full_kernel(xp, value, dtype, x.shape),
+    why_no_gradient="only the shape of x matters, not its values",
+))  # fmt: skip
+
+
+@without_rest
+def full_like(
+    x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
+    """A tensor of the shape, dtype and device of `x` with every element the Python number `fill_value`.
+
+    >>> import limelight as ll
+    >>> ll.full_like(ll.constant([1, 2]), 7).tolist()
+    [7, 7]
+    """
+    if rest:
+        raise by_keyword("full_like", (x, fill_value), rest)
+    x = as_tensor(x)
+    if device is not None:
+        return placed(device, full_like, x, fill_value, dtype=dtype)
+    return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
+
+
+@without_rest
+def zeros_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """Zeros of the shape, dtype and device of `x`.
+
+    >>> import limelight as ll
+    >>> ll.zeros_like(ll.constant([1, 2])).tolist()
+    [0, 0]
+    """
+    if rest:
+        raise by_keyword("zeros_like", (x,), rest)
+    x = as_tensor(x)
+    if device is not None:
+        return placed(device, zeros_like, x, dtype=dtype)
+    return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
+
+
+@without_rest
+def ones_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """Ones of the shape, dtype and device of `x`.
+
+    >>> import limelight as ll
+    >>> ll.ones_like(ll.constant([1, 2])).tolist()
+    [1, 1]
+    """
+    if rest:
+        raise by_keyword("ones_like", (x,), rest)
+    x = as_tensor(x)
+    if device is not None:
+        return placed(device, ones_like, x, dtype=dtype)
+    return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
+
+
+@without_rest
+def empty_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
+    """A tensor of the shape, dtype and device of `x` whose elements nobody has chosen; they are zeros here.
+
+    >>> import limelight as ll
+    >>> ll.empty_like(ll.constant([1, 2])).shape
+    (2,)
+    """
+    if rest:
+        raise by_keyword("empty_like", (x,), rest)
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
+    return _full_like((x,), value, dtype)
+
+
+# arange
+
+
+def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
+    if dtypes.kind(dtype) == "integer":
+        return xp.arange(start, start + size * step, step, dtype=np.int64).astype(dtype, copy=False)
+    return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
+
+
+_arange = entry(defop(
+    "arange",
+    inputs="",
+    attrs="start step size dtype",
+    infer=lambda start, step, size, dtype: known((size,), dtype),
+    kernel=_progression,
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
+    dtype = next(x.dtype for x in bounds if hasattr(x, "dtype"))
+    return xp.arange(*map(int, bounds), dtype=dtype)
+
+
+_arange_dynamic = entry(defop(
+    "arange_dynamic",
+    inputs="start stop step",
+    infer=lambda start, stop, step: known((None,), start.dtype),
+    kernel=_arange_dynamic_kernel,
+    accepts="integer",
+    why_no_gradient="it is a function of integers",
+))  # fmt: skip
+
+
+def arange(
+    start: TensorLike,
+    /,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
+) -> Tensor:
+    """Numbers from `start` (0 when only a stop is given) up to but without `stop`, `step` apart.
+
+    int32 for Python ints, float32 for floats, unless `dtype` says otherwise. Scalar integer tensors may be given,
+    whose values may be known only at run time.
+
+    >>> import limelight as ll
+    >>> ll.arange(2, 8, 2).tolist()
+    [2, 4, 6]
+    """
+    if (
+        type(start) is int
+        and type(step) is int
+        and dtype is None
+        and device is None
+        and (not active or (not scopes and local.observer is not None))
+    ):
+        bounds: tuple[Any, ...] = (0, start, step) if stop is None else (start, stop, step)
+        if type(bounds[1]) is int and step and -_WIDE <= min(bounds) and max(bounds) < _WIDE:
+            return wrap(np.arange(bounds[0], bounds[1], bounds[2], dtype=dtypes.int32))
+    if device is not None:
+        return placed(device, arange, start, stop, step, dtype=dtype)
+    if stop is None:
+        start, stop = 0, start
+    bounds = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
+    if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in bounds):
+        made = _arange_dynamic(bounds)
+        return made if dtype is None else made.astype(dtype)
+    first, last, apart = bounds
+    if not all(isinstance(x, (int, float)) for x in bounds):
+        raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}")
+    if apart == 0:
+        raise ArgumentError("arange: step must not be 0")
+    size = max(0, math.ceil((last - first) / apart))
+    widest = float(first) if any(isinstance(x, float) for x in bounds) else max(bounds, key=abs)
+    return _arange((), first, apart, size, dtypes.default_for(widest) if dtype is None else dtypes.dtype(dtype))
+
+
+# linspace
+
+_linspace = entry(defop(
+    "linspace",
+    inputs="",
+    attrs="start stop num dtype endpoint",
+    infer=lambda start, stop, num, dtype, endpoint: known((num,), dtype),
+    kernel=lambda xp, start, stop, num, dtype, endpoint: xp.linspace(start, stop, num, endpoint=endpoint).astype(dtype),
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`, which is left out with `endpoint=False`.
+
+    float32, or complex64 where a bound is complex, unless `dtype` says otherwise.
+
+    >>> import limelight as ll
+    >>> ll.linspace(0.0, 1.0, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    num = shapes.whole("linspace", "num", num)
+    if num < 0:
+        raise ArgumentError(f"linspace: num must not be negative, got {num}")
+    if device is not None:
+        return placed(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
+    if dtype is None:
+        dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
+    return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
+
+
+# eye
+
+_eye = entry(defop(
+    "eye",
+    inputs="",
+    attrs="rows columns offset dtype",
+    infer=lambda rows, columns, offset, dtype: known((rows, columns), dtype),
+    kernel=lambda xp, rows, columns, offset, dtype: xp.eye(rows, columns, offset, dtype),
+    why_no_gradient=NO_INPUTS,
+))  # fmt: skip
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: Place = None
+) -> Tensor:
+    """A matrix with ones on its `k`-th diagonal (0 the main one, above it positive) and zeros elsewhere; float32.
+
+    >>> import limelight as ll
+    >>> ll.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if device is not None:
+        return placed(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+    rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
+    if min(rows, columns) < 0:
+        raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
+    found = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
+    return _eye((), rows, columns, shapes.whole("eye", "k", k), found)

@@ -1,0 +1,173 @@
+"""The same values in another dtype, on another device, or cut off from gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.core import devices, dtypes
+from limelight.core.devices import Device
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.eager import entry
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.errors import ArgumentError, DTypeError
+from limelight.ops._shape_rules import same
+
+__all__ = ["astype", "identity", "stop_gradient", "to"]
+
+# identity
+
+_identity = entry(defop(
+    "identity",
+    inputs="x",
+    infer=same,
+    kernel=lambda xp, x: x,
+    vjp={"x": lambda g: g},
+    linear="x",
+    maths={"x": "x̄ = ȳ"},
+))  # fmt: skip
+
+
+def identity(x: TensorLike, /) -> Tensor:
+    """`x` as a tensor of its own: a tape tells it from `x`, although both have the same data.
+
+    >>> import limelight as ll
+    >>> ll.identity(ll.constant(1.0)).item()
+    1.0
+    """
+    return _identity(x)
+
+
+# stop_gradient
+
+_stop_gradient = entry(defop(
+    "stop_gradient",
+    inputs="x",
+    infer=same,
+    kernel=lambda xp, x: x,
+    why_no_gradient="stop_gradient was asked to cut the connection",
+))  # fmt: skip
+
+
+def stop_gradient(x: TensorLike, /) -> Tensor:
+    """`x`, but a constant to every gradient: what leads here is not connected.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(2.0)
+    >>> with ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * ll.stop_gradient(x)
+    >>> tape.gradient(y, x).item()
+    2.0
+    """
+    return _stop_gradient(x)
+
+
+# astype
+
+
+def _astype_infer(x: TensorSpec, dtype: DType) -> TensorSpec:
+    if dtypes.kind(x.dtype) == "complex" and dtypes.kind(dtype) in ("integer", "floating"):
+        raise DTypeError(
+            f"astype: {x} has imaginary parts, which {dtype.name} cannot hold; write ll.real(x) or ll.abs(x)"
+        )
+    return known(x.shape, dtype)
+
+
+def _astype_gradient(g: Tensor, x_dtype: DType) -> Tensor | None:
+    if not dtypes.is_inexact(x_dtype) or not dtypes.is_inexact(g.dtype):
+        return None
+    if dtypes.kind(g.dtype) == "complex" and dtypes.kind(x_dtype) == "floating":
+        g = g._real()
+    return g.astype(x_dtype)
+
+
+_astype = entry(defop(
+    "astype",
+    inputs="x",
+    attrs="dtype",
+    infer=_astype_infer,
+    kernel=lambda xp, x, dtype: x.astype(dtype),
+    vjp={"x": _astype_gradient},
+    elementwise=True,
+    linear="x",
+    maths={"x": "x̄ = ȳ in the dtype of x"},
+))  # fmt: skip
+
+
+@method("astype")
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
+    """`x` with its elements converted to `dtype`, on `device` if given; `x` itself where it has that dtype already.
+
+    Tensors are immutable, so `copy` makes no difference: one that could be told from `x` would have to be written to.
+
+    Differentiable between floating and complex dtypes. Raises DTypeError for complex numbers as real ones: take
+    `real(x)` or `abs(x)`.
+
+    >>> import limelight as ll
+    >>> ll.astype(ll.constant([1, 0]), ll.bool_).tolist()
+    [True, False]
+    """
+    if type(x) is not Tensor:
+        x = as_tensor(x)
+    if device is not None:
+        return astype(to(x, device), dtype)
+    wanted = dtypes.BY_ID.get(id(dtype)) or dtypes.dtype(dtype)
+    given = x.dtype
+    if given is wanted:
+        return x
+    if given.kind == "c":
+        _astype_infer(x.spec, wanted)  # NumPy would drop the imaginary parts with a warning
+    return _astype(x, wanted)
+
+
+# to_device
+
+_to_device = entry(defop(
+    "to_device",
+    inputs="x",
+    attrs="device",
+    infer=same,
+    kernel=lambda xp, x, device: x,
+    placement=devices.find,
+    vjp={"x": lambda g, x_device: g.to(x_device)},
+    linear="x",
+    maths={"x": "x̄ = ȳ on the device of x"},
+))  # fmt: skip
+
+
+@method("to")
+def to(x: TensorLike, device: str | Device, /) -> Tensor:
+    """`x` on `device`: a real copy where it is elsewhere, no bytes moved where it is there already.
+
+    The gradient comes back to the device of `x`. Raises DeviceError for a device that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.to(ll.constant(1.0), "cpu").device.short
+    'CPU:0'
+    """
+    return _to_device((x,), devices.find(device).name)
+
+
+@method("to_device")
+def _to_device_of(x: Tensor, device: str | Device, /, *, stream: Any = None) -> Tensor:
+    """The Array API's name for `to`. Every transfer is complete when it returns, so there is nothing to do on a stream.
+
+    Raises ArgumentError when a stream is given.
+    """
+    if stream is not None:
+        raise ArgumentError(f"to_device: stream={stream!r}: transfers are not queued on streams; leave it out")
+    return to(x, device)
+
+
+@method("cpu")
+def _cpu(x: Tensor) -> Tensor:
+    """This tensor on CPU:0."""
+    return to(x, "CPU:0")
+
+
+@method("gpu")
+def _gpu(x: Tensor, index: int = 0) -> Tensor:
+    """This tensor on the GPU with the given index; raises DeviceError where there is none."""
+    return to(x, f"GPU:{index}")

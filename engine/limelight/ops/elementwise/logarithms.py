@@ -1,0 +1,83 @@
+"""Logarithms to other bases, and sums of numbers that are given by their logarithms."""
+
+from __future__ import annotations
+
+import math
+
+from limelight.core.eager import entry
+from limelight.core.op import defop
+from limelight.core.tensor import Tensor, TensorLike
+from limelight.ops._shape_rules import broadcast, same
+
+__all__ = ["log2", "log10", "logaddexp"]
+
+# log2
+
+_log2 = entry(defop(
+    "log2",
+    inputs="x",
+    infer=same,
+    kernel="log2",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (x * math.log(2)).conj()},
+    maths={"x": "x̄ = ȳ / (x ln 2)*"},
+))  # fmt: skip
+
+
+def log2(x: TensorLike, /) -> Tensor:
+    """The logarithm to base 2 of each element; floating or complex. -inf at 0, NaN below.
+
+    >>> import limelight as ll
+    >>> ll.log2(ll.constant([8.0, 0.0])).tolist()
+    [3.0, -inf]
+    """
+    return _log2(x)
+
+
+# log10
+
+_log10 = entry(defop(
+    "log10",
+    inputs="x",
+    infer=same,
+    kernel="log10",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (x * math.log(10)).conj()},
+    maths={"x": "x̄ = ȳ / (x ln 10)*"},
+))  # fmt: skip
+
+
+def log10(x: TensorLike, /) -> Tensor:
+    """The logarithm to base 10 of each element; floating or complex. -inf at 0, NaN below.
+
+    >>> import limelight as ll
+    >>> ll.log10(ll.constant([1.0, 0.0])).tolist()
+    [0.0, -inf]
+    """
+    return _log10(x)
+
+
+# logaddexp
+
+_logaddexp = entry(defop(
+    "logaddexp",
+    inputs="x y",
+    infer=broadcast("logaddexp"),
+    kernel="logaddexp",
+    accepts="floating",
+    vjp={
+        "x": lambda g, x, y, x_shape: (g * (x - y).sigmoid()).sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: (g * (y - x).sigmoid()).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ σ(x - y)", "y": "ȳ = z̄ σ(y - x)"},
+))  # fmt: skip
+
+
+def logaddexp(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """log(exp(x) + exp(y)), element by element, without overflow, broadcasting; floating. See `logsumexp` for axes.
+
+    >>> import limelight as ll
+    >>> ll.logaddexp(ll.constant([1000.0]), -float("inf")).tolist()
+    [1000.0]
+    """
+    return _logaddexp(x, y)

@@ -1,0 +1,269 @@
+"""Trigonometric and hyperbolic functions of each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.core.eager import entry
+from limelight.core.op import defop
+from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._shape_rules import broadcast, same
+
+__all__ = ["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
+
+# sin
+
+_sin = entry(defop(
+    "sin",
+    inputs="x",
+    infer=same,
+    kernel="sin",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g * x.cos().conj()},
+    maths={"x": "x̄ = ȳ cos(x)*"},
+))  # fmt: skip
+
+
+@method("sin")
+def sin(x: TensorLike, /) -> Tensor:
+    """The sine of each element, in radians; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.sin(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _sin(x)
+
+
+# cos
+
+_cos = entry(defop(
+    "cos",
+    inputs="x",
+    infer=same,
+    kernel="cos",
+    accepts="inexact",
+    vjp={"x": lambda g, x: -g * x.sin().conj()},
+    maths={"x": "x̄ = -ȳ sin(x)*"},
+))  # fmt: skip
+
+
+@method("cos")
+def cos(x: TensorLike, /) -> Tensor:
+    """The cosine of each element, in radians; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.cos(ll.constant([0.0])).tolist()
+    [1.0]
+    """
+    return _cos(x)
+
+
+# tan
+
+_tan = entry(defop(
+    "tan",
+    inputs="x",
+    infer=same,
+    kernel="tan",
+    accepts="inexact",
+    vjp={"x": lambda g, out: g * (out * out + 1.0).conj()},
+    maths={"x": "x̄ = ȳ (1 + y²)*"},
+))  # fmt: skip
+
+
+def tan(x: TensorLike, /) -> Tensor:
+    """The tangent of each element, in radians; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.tan(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _tan(x)
+
+
+# asin
+
+_asin = entry(defop(
+    "asin",
+    inputs="x",
+    infer=same,
+    kernel="arcsin",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (1.0 - x * x).sqrt().conj()},
+    maths={"x": "x̄ = ȳ / √(1 - x²)*"},
+))  # fmt: skip
+
+
+def asin(x: TensorLike, /) -> Tensor:
+    """The angle between -π/2 and π/2 whose sine is x; floating or complex. NaN for real numbers outside [-1, 1].
+
+    >>> import limelight as ll
+    >>> ll.asin(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _asin(x)
+
+
+# acos
+
+_acos = entry(defop(
+    "acos",
+    inputs="x",
+    infer=same,
+    kernel="arccos",
+    accepts="inexact",
+    vjp={"x": lambda g, x: -g / (1.0 - x * x).sqrt().conj()},
+    maths={"x": "x̄ = -ȳ / √(1 - x²)*"},
+))  # fmt: skip
+
+
+def acos(x: TensorLike, /) -> Tensor:
+    """The angle between 0 and π whose cosine is x; floating or complex. NaN for real numbers outside [-1, 1].
+
+    >>> import limelight as ll
+    >>> ll.acos(ll.constant([1.0])).tolist()
+    [0.0]
+    """
+    return _acos(x)
+
+
+# atan
+
+_atan = entry(defop(
+    "atan",
+    inputs="x",
+    infer=same,
+    kernel="arctan",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (x * x + 1.0).conj()},
+    maths={"x": "x̄ = ȳ / (1 + x²)*"},
+))  # fmt: skip
+
+
+def atan(x: TensorLike, /) -> Tensor:
+    """The angle between -π/2 and π/2 whose tangent is x; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.atan(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _atan(x)
+
+
+# atan2
+
+_atan2 = entry(defop(
+    "atan2",
+    inputs="y x",
+    infer=broadcast("atan2"),
+    kernel="arctan2",
+    accepts="floating",
+    vjp={
+        "y": lambda g, y, x, y_shape: (g * (x / (x * x + y * y))).sum_to(y_shape),
+        "x": lambda g, y, x, x_shape: (-g * (y / (x * x + y * y))).sum_to(x_shape),
+    },
+    maths={"y": "ȳ = z̄ x / (x² + y²)", "x": "x̄ = -z̄ y / (x² + y²)"},
+))  # fmt: skip
+
+
+def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
+    """The angle of the point (x, y) with the positive x axis, between -π and π, broadcasting; floating.
+
+    >>> import limelight as ll
+    >>> ll.atan2(ll.constant([0.0]), ll.constant([1.0])).tolist()
+    [0.0]
+    """
+    return _atan2(y, x)
+
+
+# sinh
+
+_sinh = entry(defop(
+    "sinh",
+    inputs="x",
+    infer=same,
+    kernel="sinh",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g * cosh(x).conj()},
+    maths={"x": "x̄ = ȳ cosh(x)*"},
+))  # fmt: skip
+
+
+def sinh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic sine of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.sinh(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _sinh(x)
+
+
+# cosh
+
+_cosh = entry(defop(
+    "cosh",
+    inputs="x",
+    infer=same,
+    kernel="cosh",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g * sinh(x).conj()},
+    maths={"x": "x̄ = ȳ sinh(x)*"},
+))  # fmt: skip
+
+
+def cosh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic cosine of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.cosh(ll.constant([0.0])).tolist()
+    [1.0]
+    """
+    return _cosh(x)
+
+
+# tanh
+
+
+def _tanh_of_complex_kernel(xp: Any, x: Any) -> Any:
+    """Where the real part is infinite, the imaginary part is a zero of the operand's sign, as the Array API has it."""
+    found = xp.tanh(x)
+    infinite = xp.isinf(x.real)
+    if not infinite.any():
+        return found
+    upper = xp.where(infinite, found.real, 0) + 1j * xp.zeros_like(x.real)
+    settled = xp.where(x.imag < 0, upper.conj(), upper).astype(x.dtype)
+    return xp.where(infinite, settled, found)
+
+
+_tanh_of_complex = defop(
+    "tanh_of_complex",
+    inputs="x",
+    infer=same,
+    kernel=_tanh_of_complex_kernel,
+    accepts="complex",
+    vjp={"x": lambda g, out: g * (1.0 - out * out).conj()},
+    maths={"x": "x̄ = ȳ (1 - y²)*"},
+)
+
+_tanh = entry(defop(
+    "tanh",
+    inputs="x",
+    infer=same,
+    kernel="tanh",
+    accepts="floating",
+    vjp={"x": lambda g, out: g * (1.0 - out * out)},
+    maths={"x": "x̄ = ȳ (1 - y²)"},
+), of_complex=_tanh_of_complex)  # fmt: skip
+
+
+@method("tanh")
+def tanh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic tangent of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.tanh(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _tanh(x)

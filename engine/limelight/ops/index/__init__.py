@@ -1,0 +1,1 @@
+"""Indexing, look-ups, updates at an index, segments, sorting and sets."""

@@ -1,0 +1,110 @@
+"""Adding at places that may repeat, by the fastest route; and the error for a place that does not exist.
+
+Measured for rows of float32, one core (100,000 rows of 16 into 1,000; 20,000 of 64 into 5,000), in milliseconds:
+np.add.at of rows 11.6 and 8.4, np.bincount of elements 5.3 and 2.8, sort + np.add.reduceat 12.0 and 6.2, np.add.at of
+elements 2.2 and 1.7, a sparse matrix product 0.4 and 0.3. For single numbers np.add.at (0.07) beats all others, and for
+a few rows building the matrix (20 us) costs more than it saves.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.index_expression import Key
+from limelight.ops._shape_rules import SHORT
+
+_MANY: Final = 4096
+"""Elements from which on a sparse matrix product is worth its set-up."""
+
+
+def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
+    """Zeros of shape (size, *rows.shape[1:]) with each row added at its place; `places`: (n,), `rows`: (n, ...).
+
+    Places count from the front and exist. 16-bit floats are added up in float32.
+    """
+    if xp is not np:
+        out = xp.zeros((size, *rows.shape[1:]), rows.dtype)
+        if hasattr(out, "at"):
+            return out.at[places].add(rows)
+    wide = rows.astype(dtypes.float32) if rows.dtype in SHORT else rows
+    return _added(size, places, wide).astype(rows.dtype, copy=False)
+
+
+def _added(size: int, places: Any, rows: Any) -> Any:
+    n, width = len(rows), prod(rows.shape[1:])
+    if width > 1 and rows.size >= _MANY and rows.dtype != bool:
+        return _by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
+    out = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    if width > 1:
+        flat = (places.astype(np.int64)[:, None] * width + np.arange(width)).reshape(-1)
+        np.add.at(out.reshape(-1), flat, rows.reshape(-1))
+    elif width:
+        np.add.at(out.reshape(-1), places, rows.reshape(-1))
+    return out
+
+
+def _by_matrix(size: int, places: Any, rows: Any) -> Any:
+    """The same as a product with a sparse matrix that has a single 1 in each column."""
+    from scipy.sparse import csc_array  # noqa: PLC0415  # slow to import, and few programs come by here
+
+    n = len(places)
+    ones = np.ones(n, rows.dtype)
+    return csc_array((ones, places, np.arange(n + 1)), shape=(size, n)) @ np.ascontiguousarray(rows)
+
+
+def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> Any:
+    """Zeros of `shape` with each of the `values` at its place along `axis`, and at its own place along the others."""
+    out = np.zeros(shape, values.dtype)
+    rank = len(shape)
+    grid: Any = 0
+    for i, n in enumerate(shape):
+        own = places.astype(np.int64) if i == axis else np.arange(n).reshape([-1 if j == i else 1 for j in range(rank)])
+        grid = grid * n + own
+    flat = np.broadcast_to(grid, values.shape).reshape(-1)
+    np.add.at(out.reshape(-1), flat, values.reshape(-1))
+    return out
+
+
+def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
+    """`places` counted from the front. Raises IndexError that names the first one that `axis` does not have.
+
+    (Whoever runs a kernel makes that an OutOfBoundsError, which names the op.) `from_end`: whether negative places
+    count from the end. Arrays of other libraries are not looked into.
+    """
+    readable = isinstance(places, np.ndarray | np.generic)
+    if not readable or not places.size or np.maximum.reduce(_unsigned(places), None) < size:
+        return places
+    least = -size if from_end else 0
+    low, high = places.min(), places.max()
+    if low < least or high >= size:
+        places = np.asarray(places)
+        wrong = np.argwhere((places < least) | (places >= size))[0].tolist()
+        allowed = f"allowed: from {least} to {size - 1}" if size else "it has none"
+        index = places[tuple(wrong)]
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {size} ({_position(wrong)}{allowed})"
+        )
+    return places if low >= 0 else np.where(places < 0, places + size, places)
+
+
+def _unsigned(places: Any) -> Any:
+    """The same bits without a sign: places below 0 become huge, so that one comparison finds all that are outside."""
+    return places.view(f"u{places.dtype.itemsize}") if places.dtype.kind == "i" else places
+
+
+def _position(place: list[int]) -> str:
+    return f"at position {place[0] if len(place) == 1 else shapes.show(place)} of the indices; " if place else ""
+
+
+def refuse_places(shape: tuple[int, ...], indices: Any, key: Key) -> None:
+    """Raises IndexError for the first of the arrays in an index that names a place that its axis does not have."""
+    arrays = iter([indices] if key.count("i") == 1 else indices)
+    axis = 0
+    for part in key:
+        if part == "i":
+            checked_places(next(arrays), shape[axis], axis)
+        axis += part is not None

@@ -1,0 +1,278 @@
+"""Einsum: sums of products over named axes, pair by pair, and as matrix products where they are such."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from limelight.core import dtypes
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError
+from limelight.ops._given_shape import shaped
+from limelight.ops._shape_rules import SHORT
+from limelight.ops.linalg._einsum_notation import label_sizes, order_of, pair, parsed, places, run_pair
+
+__all__ = ["einsum"]
+
+# einsum_pair: two operands, neither with a label twice
+
+
+def _pair_infer(x: TensorSpec, y: TensorSpec, equation: str) -> TensorSpec:
+    terms, output = parsed(equation, (x.rank, y.rank))
+    sizes = label_sizes(equation, terms, (x.shape, y.shape))
+    return known(tuple([sizes[label] for label in output]), x.dtype)
+
+
+def _pair_kernel(xp: Any, x: Any, y: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
+    plan = pair(equation, x.shape, y.shape, shape)
+    if x.dtype in SHORT:
+        wide = run_pair(xp, plan, x.astype(dtypes.float32), y.astype(dtypes.float32))
+        return wide.astype(x.dtype)
+    return run_pair(xp, plan, x, y)
+
+
+@functools.lru_cache(maxsize=1024)
+def _turned(equation: str, place: int) -> str:
+    """The equation of the gradient for one operand of a pair: it changes places with the output."""
+    left, output = equation.split("->")
+    terms = left.split(",")
+    return f"{output},{terms[1 - place]}->{terms[place]}"
+
+
+_pair: Entry = entry(defop(
+    "einsum_pair",
+    inputs="x y",
+    attrs="equation",
+    infer=_pair_infer,
+    kernel=_pair_kernel,
+    accepts="numeric",
+    vjp={
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+    },
+    linear="x y",
+    maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+))  # fmt: skip
+
+_pair_to: Entry = shaped(
+    "einsum_pair_to",
+    inputs="x y",
+    attrs="equation",
+    infer=lambda x, y, equation, shape: known(shape, x.dtype),
+    kernel=_pair_kernel,
+    accepts="numeric",
+    vjp={
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+    },
+    linear="x y",
+    maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+)
+
+# einsum_one: diagonals, sums and transposes of a single operand
+
+
+def _one_infer(x: TensorSpec, equation: str) -> TensorSpec:
+    terms, output = parsed(equation, (x.rank,))
+    sizes = label_sizes(equation, terms, (x.shape,))
+    return known(tuple([sizes[label] for label in output]), x.dtype)
+
+
+class _Alone(NamedTuple):
+    """What happens to a single operand: diagonals taken, summed, transposed, spread."""
+
+    diagonal: str
+    over: tuple[int, ...]
+    order: tuple[int, ...]
+    held: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _alone_plan(equation: str) -> _Alone:
+    term, output = equation.split("->")
+    distinct = "".join(dict.fromkeys(term))
+    over = tuple([i for i, label in enumerate(distinct) if label not in output])
+    held = tuple([label for label in distinct if label in output])
+    targets = tuple(dict.fromkeys(output))
+    order = places([label for label in targets if label in held], held)
+    return _Alone(f"{term}->{distinct}" if distinct != term else "", over, order, held, targets)
+
+
+def _one_kernel(xp: Any, x: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
+    plan = _alone_plan(equation)
+    term, output = equation.split("->")
+    found = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    if plan.diagonal:
+        label_sizes(equation, (term,), (x.shape,))
+        found = xp.einsum(plan.diagonal, found)
+    if plan.over:
+        found = found.sum(plan.over, dtype=found.dtype)
+    found = found.transpose(plan.order)
+    if shape is not None:
+        found = _spread(xp, found, plan.held, plan.targets, output, shape)
+    return found.astype(x.dtype, copy=False)
+
+
+def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output: str, shape: tuple[int, ...]) -> Any:
+    """`x` repeated along the labels that it has not, and put on the diagonal of those that the output has twice."""
+    sizes = dict(zip(output, shape, strict=True))
+    x = x.reshape([sizes[label] if label in held else 1 for label in targets])
+    x = xp.broadcast_to(x, [sizes[label] for label in targets])
+    if len(targets) == len(output):
+        return x
+    rank = len(targets)
+    grid = {c: xp.arange(sizes[c]).reshape([-1 if i == j else 1 for j in range(rank)]) for i, c in enumerate(targets)}
+    key, out = tuple([grid[label] for label in output]), xp.zeros(shape, x.dtype)
+    if hasattr(out, "at"):
+        return out.at[key].set(x)
+    out[key] = x
+    return out
+
+
+def _back(equation: str) -> str:
+    return "->".join(reversed(equation.split("->")))
+
+
+_one: Entry = entry(defop(
+    "einsum_one",
+    inputs="x",
+    attrs="equation",
+    infer=_one_infer,
+    kernel=_one_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    linear="x",
+    maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
+))  # fmt: skip
+
+_one_to: Entry = shaped(
+    "einsum_one_to",
+    inputs="x",
+    attrs="equation",
+    infer=lambda x, equation, shape: known(shape, x.dtype),
+    kernel=_one_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    linear="x",
+    maths={"x": "x̄ = ȳ summed over the labels that x has not"},
+)
+
+# einsum
+
+
+class _Step(NamedTuple):
+    """Operand i on its own, which stays in its place (then j is -1); or i and j to one, at the end of the list."""
+
+    i: int
+    j: int
+    equation: str
+    product: tuple[bool, bool, bool] | None
+    """Where it is a matrix product: are the first, the second, and the result transposed?"""
+
+
+_PRODUCT: Final = (_Step(0, 1, "", (False, False, False)),)
+"""The most frequent program, which takes the shortest way."""
+
+
+def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
+    """The sum of products of the operands over the axes that `equation` names; numeric.
+
+    "ij,jk->ik" is a matrix product: a letter for each axis, commas between operands, the output after the arrow; labels
+    that it lacks are summed over. A label twice in an operand means its diagonal, "..." any axes, which broadcast.
+    Without an arrow the output has the labels that occur once, in alphabetical order. Axes of size 1 are repeated, as
+    when broadcasting. Three and more operands are contracted in the cheapest order (that of np.einsum_path), and each
+    pair by a matrix product. Integers keep their dtype.
+
+    Raises ArgumentError for what is no equation, ShapeError where it does not fit the operands: it names the label that
+    clashes, and both sizes.
+
+    >>> import limelight as ll
+    >>> ll.einsum("ij,jk->ik", ll.constant([[1, 2], [3, 4]]), ll.constant([[1], [1]])).tolist()
+    [[3], [7]]
+    >>> ll.einsum("...ii", ll.ones((2, 3, 3))).tolist()
+    [3.0, 3.0]
+    """
+    if type(equation) is not str or not operands:
+        raise ArgumentError(f"einsum: write ll.einsum('ij,jk->ik', x, y), with an operand at least; got {equation!r}")
+    if len(operands) == 2:
+        x, y = operands
+        if type(x) is Tensor and type(y) is Tensor and _steps(equation, (x._data.shape, y._data.shape)) is _PRODUCT:
+            return x @ y
+    held = [x if isinstance(x, Tensor) else as_tensor(x) for x in operands]
+    steps = _steps(equation, tuple([x.shape for x in held]))
+    for i, j, form, product in steps:
+        if j < 0:
+            held[i] = _one(held[i], form)
+        elif product is not None:
+            y, x = held.pop(j), held.pop(i)
+            found = (x.mT if product[0] else x) @ (y.mT if product[1] else y)
+            held.append(found.mT if product[2] else found)
+        else:
+            y, x = held.pop(j), held.pop(i)
+            held.append(_pair((x, y), form))
+    return held[0]
+
+
+@functools.lru_cache(maxsize=2048)
+def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
+    """The program of an einsum on operands of these shapes."""
+    terms, output = parsed(equation, tuple([len(shape) for shape in given]))
+    sizes = label_sizes(equation, terms, given)
+    if len(terms) == 1:
+        return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
+    steps, held = _alone(terms, output)
+    shown = tuple([tuple([sizes[label] for label in term]) for term in held])
+    for i, j in order_of(tuple(held), output, shown):
+        y, x = held.pop(j), held.pop(i)
+        found = _result(x, y, held, output)
+        steps.append(_Step(i, j, f"{x},{y}->{found}", _as_product(x, y, found, terms, given)))
+        held.append(found)
+    return _PRODUCT if len(steps) == 1 and steps[0].product == _PRODUCT[0].product else tuple(steps)
+
+
+def _alone(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
+    """Steps that take the diagonals of operands, and sum over labels that nobody else has; and the labels left."""
+    steps, held = [], list(terms)
+    for i, term in enumerate(terms):
+        rest = "".join([*terms[:i], *terms[i + 1 :], output])
+        held[i] = "".join([label for label in dict.fromkeys(term) if label in rest])
+        if held[i] != term:
+            steps.append(_Step(i, -1, f"{term}->{held[i]}", None))
+    return steps, held
+
+
+def _result(x: str, y: str, others: Sequence[str], output: str) -> str:
+    """The labels of a pair's result: in the order that a batch of matrix products gives, at the end in the output's."""
+    if not others:
+        return output
+    needed = set(output).union(*others)
+    both = [label for label in x if label in y and label in needed]
+    mine, its = ([c for c in a if c not in b and c in needed] for a, b in ((x, y), (y, x)))
+    return "".join([*both, *mine, *its])
+
+
+def _as_product(
+    x: str, y: str, found: str, terms: Sequence[str], given: Sequence[Shape]
+) -> tuple[bool, bool, bool] | None:
+    """How a pair is a product by `@`, where all its sizes are known and none of them has to be repeated."""
+    sizes: dict[str, set[int | None]] = {}
+    for term, shape in zip(terms, given, strict=True):
+        for label, n in zip(term, shape, strict=True):
+            sizes.setdefault(label, set()).add(n)
+    if any(len(sizes[label]) > 1 or None in sizes[label] for label in (*x, *y)):
+        return None
+    lead = found[:-2]
+    if len(found) < 2 or x[: len(lead)] != lead or y[: len(lead)] != lead or len(x) != len(found) or len(y) != len(x):
+        return None
+    for flipped, i, k in ((False, found[-2], found[-1]), (True, found[-1], found[-2])):
+        over = (set(x) - set(found)) & (set(y) - set(found))
+        if len(over) == 1 and i in x and k in y and i not in y and k not in x:
+            j = over.pop()
+            return x[-2:] == j + i, y[-2:] == k + j, flipped
+    return None

@@ -1,0 +1,353 @@
+"""Pools: the largest, or the mean, of what each window sees. Margins are never seen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import dtypes
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._given_shape import shaped
+from limelight.ops._shape_rules import SHORT
+from limelight.ops.nn import _taps
+from limelight.ops.nn._windows import (
+    Ints,
+    PaddingLike,
+    Windows,
+    as_padding,
+    axes_of,
+    each,
+    inner,
+    lay,
+    out_sizes,
+    real_taps,
+    spatial_rank,
+    taps,
+)
+
+__all__ = ["avg_pool", "global_avg_pool", "global_max_pool", "max_pool"]
+
+ATTRS: Final = "window stride padding"
+
+
+# --- what they share
+
+
+def _pooled(name: str) -> Callable[..., TensorSpec]:
+    def infer(x: TensorSpec, window: Ints, stride: Ints, padding: Any) -> TensorSpec:
+        out = out_sizes(name, x, x.shape[1:-1], window, stride, padding, (1,) * len(window))
+        return known((x.shape[0], *out, x.shape[-1]), x.dtype)
+
+    return infer
+
+
+@functools.lru_cache(maxsize=1024)
+def _laid(name: str, shape: Any, dtype: Any, window: Ints, stride: Ints, padding: Any) -> Windows:
+    return lay(name, known(shape, dtype), shape[1:-1], window, stride, padding, (1,) * len(window))
+
+
+def _wide(x: Any) -> Any:
+    return x.astype(dtypes.float32) if x.dtype in SHORT else x
+
+
+@functools.lru_cache(maxsize=256)
+def _counts(at: Windows) -> Any:
+    """How many elements each window sees, margins left out: (*windows, 1), float64."""
+    found: Any = np.ones(1)
+    for n, k, s, (before, _), out in zip(at.space, at.window, at.stride, at.pads, at.out, strict=True):
+        first = np.arange(out) * s - before
+        found = np.multiply.outer(found, np.minimum(first + k, n) - np.maximum(first, 0))
+    return found.reshape(*at.out, 1)
+
+
+# --- max_pool
+
+
+def _lowest(dtype: Any) -> Any:
+    """What loses against every element."""
+    return -np.inf if dtypes.is_inexact(dtype) else np.iinfo(dtype).min
+
+
+def _max_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
+    at = _laid("max_pool", x.shape, x.dtype, *attrs)
+    padded = _taps.with_margins(xp, x, at, _lowest(x.dtype))
+    return functools.reduce(xp.maximum, [padded[where] for _, where in taps(at)])
+
+
+def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
+    """Along one axis after the other: 3 + 3 comparisons instead of 9."""
+    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    x = _wide(x)
+    for one in axes_of(at):
+        found = np.full((len(x), *one.out, x.shape[-1]), _lowest(x.dtype), x.dtype)
+        for here, there in real_taps(one):
+            np.maximum(found[here], x[there], out=found[here])
+        x = found
+    return x.astype(dtype, copy=False)
+
+
+_max_pool: Entry = entry(defop(
+    "max_pool",
+    inputs="x",
+    attrs=ATTRS,
+    infer=_pooled("max_pool"),
+    kernel=_max_kernel,
+    special={"numpy": _max_numpy},
+    accepts="real",
+    vjp={"x": lambda g, x, out, window, stride, padding: _max_gradient((g, x, out), window, stride, padding)},
+    maths={"x": "x̄ = ȳ where x is the largest of its window, shared by equals"},
+))  # fmt: skip
+
+
+def _shares(g: Any, x: Any, y: Any, at: Windows) -> Any:
+    """`g` over how many elements of each window are its largest."""
+    counts = np.zeros(y.shape, g.dtype)
+    for here, there in real_taps(at):
+        counts[here] += x[there] == y[here]
+    return g / counts
+
+
+def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    g, x, y = _wide(g), _wide(x), _wide(y)
+    out = np.zeros(x.shape, g.dtype)
+    for i in range(len(x)):  # image by image, so that what is added to stays in a cache
+        part, image, top = out[i : i + 1], x[i : i + 1], y[i : i + 1]
+        share = _shares(g[i : i + 1], image, top, at)
+        for here, there in real_taps(at):
+            part[there] += (image[there] == top[here]) * share[here]
+    return out.astype(dtype, copy=False)
+
+
+def _max_gradient_kernel(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    found = _marks(xp, x, y, at)
+    share = _wide(g) / sum(found)
+    spread = sum([_taps.spread(xp, m * share, place, at) for m, (place, _) in zip(found, taps(at), strict=True)])
+    return spread[inner(at)].astype(dtype)
+
+
+def _marks(xp: Any, x: Any, y: Any, at: Windows) -> list[Any]:
+    """For each place in the window, 1 where it holds the largest, else 0; margins never do."""
+    real = _taps.with_margins(xp, xp.ones(x.shape, dtype=bool), at, False)
+    x = _taps.with_margins(xp, x, at, 0)
+    dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
+    return [((x[where] == y) & real[where]).astype(dtype) for _, where in taps(at)]
+
+
+_max_gradient: Entry = entry(defop(
+    "max_pool_gradient",
+    inputs="g x y",
+    attrs=ATTRS,
+    infer=lambda g, x, y, *attrs: known(x.shape, x.dtype),
+    kernel=_max_gradient_kernel,
+    special={"numpy": _max_gradient_numpy},
+    accepts="floating",
+    vjp={
+        "g": lambda g, x, y, window, stride, padding: _max_pick((g, x, y), window, stride, padding),
+        "x": lambda: None,  # where it does not jump, it does not change with x and y
+        "y": lambda: None,
+    },
+    linear="g",
+    maths={"g": "ḡ = z̄ at the largest of each window, the mean of equals"},
+))  # fmt: skip
+
+
+def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    h, x, y = _wide(h), _wide(x), _wide(y)
+    out = np.zeros(y.shape, h.dtype)
+    for here, there in real_taps(at):
+        out[here] += (x[there] == y[here]) * h[there]
+    return _shares(out, x, y, at).astype(dtype, copy=False)
+
+
+def _pick_kernel(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, _wide(h), at, 0)
+    picked = sum([m * h[where] for m, (_, where) in zip(found, taps(at), strict=True)])
+    return (picked / sum(found)).astype(dtype)
+
+
+_max_pick: Entry = entry(defop(
+    "max_pool_pick",
+    inputs="h x y",
+    attrs=ATTRS,
+    infer=lambda h, x, y, *attrs: known(y.shape, x.dtype),
+    kernel=_pick_kernel,
+    special={"numpy": _pick_numpy},
+    accepts="floating",
+    vjp={
+        "h": lambda g, x, y, window, stride, padding: _max_gradient((g, x, y), window, stride, padding),
+        "x": lambda: None,
+        "y": lambda: None,
+    },
+    linear="h",
+    maths={"h": "h̄ = z̄ where x is the largest of its window, shared by equals"},
+))  # fmt: skip
+
+
+def _settings(name: str, x: Tensor, window: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Any]:
+    """The parameters as they stand in a graph. Raises ArgumentError, and ShapeError for an `x` of another form."""
+    n = spatial_rank(name, x)
+    window = each(name, "window", window, n)
+    stride = window if stride is None else each(name, "stride", stride, n)
+    padding = as_padding(name, padding, n)
+    if padding != "same" and any(max(pads) >= k for pads, k in zip(padding, window, strict=True)):
+        raise ArgumentError(
+            f"{name}: padding {padding} must be less than the window {window}, or some would see nothing"
+        )
+    return window, stride, padding
+
+
+def max_pool(
+    x: TensorLike,
+    /,
+    window: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: PaddingLike = "valid",
+) -> Tensor:
+    """The largest element that each window sees of each channel; real.
+
+    Args:
+        x: (batch, *space, channels), with one, two or three spatial axes.
+        window: its size; one number, or one for each spatial axis, as also for `stride`.
+        stride: from one window to the next; as large as the window by default.
+        padding: "valid", "same", or numbers as in `conv`, less than the window. Margins are no elements.
+
+    Returns:
+        (batch, *windows, channels). Elements that are equally large share the gradient, as in `ll.max`. NaN is larger
+        than any number.
+
+    Raises ShapeError for a window larger than the space, ArgumentError for other settings.
+
+    >>> import limelight as ll
+    >>> ll.nn.max_pool(ll.constant([[[1.0], [3.0], [2.0], [0.0]]]), 2)[0, :, 0].tolist()
+    [3.0, 2.0]
+    """
+    x = as_tensor(x)
+    return _max_pool(x, *_settings("max_pool", x, window, stride, padding))
+
+
+# --- avg_pool and its transpose
+
+
+def _avg_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
+    x = _taps.with_margins(xp, _wide(x), at, 0)
+    total = sum([x[where] for _, where in taps(at)])
+    return (total / xp.asarray(_counts(at), dtype=x.dtype)).astype(dtype)
+
+
+def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
+    dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
+    x = _wide(x)
+    for one in axes_of(at):
+        found = np.zeros((len(x), *one.out, x.shape[-1]), x.dtype)
+        for here, there in real_taps(one):
+            found[here] += x[there]
+        x = found
+    return (x / _counts(at).astype(x.dtype)).astype(dtype, copy=False)
+
+
+_avg_pool: Entry = entry(defop(
+    "avg_pool",
+    inputs="x",
+    attrs=ATTRS,
+    infer=_pooled("avg_pool"),
+    kernel=_avg_kernel,
+    special={"numpy": _avg_numpy},
+    accepts="floating",
+    vjp={"x": lambda g, x_shape, window, stride, padding: _avg_gradient((g,), x_shape, window, stride, padding)},
+    linear="x",
+    maths={"x": "x̄ = ȳ / n, added to all that each window sees"},
+))  # fmt: skip
+
+
+def _avg_gradient_infer(g: TensorSpec, window: Ints, stride: Ints, padding: Any, shape: Any) -> TensorSpec:
+    made = _pooled("avg_pool")(known(shape, g.dtype), window, stride, padding)
+    if made.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(made.shape, g.shape, strict=True)):
+        raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {made}, not {g}")
+    return known(shape, g.dtype)
+
+
+def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: Any, shape: Any) -> Any:
+    dtype, at = g.dtype, _laid("avg_pool", shape, g.dtype, window, stride, padding)
+    g = _wide(g)
+    g = g / xp.asarray(_counts(at), dtype=g.dtype)
+    if xp is not np:
+        return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inner(at)].astype(dtype)
+    for one in reversed(axes_of(at)):
+        found = np.zeros((len(g), *one.space, g.shape[-1]), g.dtype)
+        for here, there in real_taps(one):
+            found[there] += g[here]
+        g = found
+    return g.astype(dtype, copy=False)
+
+
+_avg_gradient: Entry = shaped(
+    "avg_pool_gradient",
+    inputs="g",
+    attrs=ATTRS,
+    infer=_avg_gradient_infer,
+    kernel=_avg_gradient_kernel,
+    accepts="floating",
+    vjp={"g": lambda g, window, stride, padding: _avg_pool(g, window, stride, padding)},
+    linear="g",
+    maths={"g": "ḡ = avg_pool(x̄)"},
+)
+
+
+def avg_pool(
+    x: TensorLike,
+    /,
+    window: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: PaddingLike = "valid",
+) -> Tensor:
+    """The mean of the elements that each window sees of each channel, margins not counted; floating.
+
+    Arguments and errors are those of `max_pool`.
+
+    >>> import limelight as ll
+    >>> ll.nn.avg_pool(ll.constant([[[1.0], [3.0], [2.0]]]), 2, padding="same")[0, :, 0].tolist()
+    [2.0, 2.0]
+    """
+    x = as_tensor(x)
+    return _avg_pool(x, *_settings("avg_pool", x, window, stride, padding))
+
+
+# --- pools over the whole space
+
+
+def global_max_pool(x: TensorLike, /, keepdims: bool = False) -> Tensor:
+    """The largest element of each channel: (batch, *space, channels) to (batch, channels); real.
+
+    With `keepdims` the spatial axes stay, of size 1. Raises ShapeError for an `x` of another form, or without elements.
+
+    >>> import limelight as ll
+    >>> ll.nn.global_max_pool(ll.constant([[[1.0], [3.0]]])).tolist()
+    [[3.0]]
+    """
+    x = as_tensor(x)
+    return x.max(tuple(range(1, 1 + spatial_rank("global_max_pool", x))), keepdims)
+
+
+def global_avg_pool(x: TensorLike, /, keepdims: bool = False) -> Tensor:
+    """The mean of each channel: (batch, *space, channels) to (batch, channels); floating.
+
+    With `keepdims` the spatial axes stay, of size 1. Raises ShapeError for an `x` of another form.
+
+    >>> import limelight as ll
+    >>> ll.nn.global_avg_pool(ll.constant([[[1.0], [3.0]]])).tolist()
+    [[2.0]]
+    """
+    x = as_tensor(x)
+    return x.mean(tuple(range(1, 1 + spatial_rank("global_avg_pool", x))), keepdims)

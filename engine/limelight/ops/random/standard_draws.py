@@ -1,0 +1,101 @@
+"""Numbers drawn from standard distributions when an op runs: a staged function draws anew on every call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight.core import dtypes
+from limelight.core.dtypes import DType
+from limelight.core.spec import TensorSpec, VariableSpec, known
+from limelight.ops.random._draws import DRAWN, Source, draws, draws_like, placed, unit
+
+__all__: list[str] = []  # `limelight.random` has the public forms
+
+# Distributions on the real line, placed by plain numbers; tensors place them by ops of their own.
+
+
+def _normal(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    wide = np.float64 if dtype is dtypes.float64 else np.float32
+    return placed(source.generator.standard_normal(shape, wide), location, scale, dtype)
+
+
+def _uniform(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(unit(source, shape, dtype), location, scale, dtype)
+
+
+def _exponential(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    wide = np.float64 if dtype is dtypes.float64 else np.float32
+    return placed(source.generator.standard_exponential(shape, wide), location, scale, dtype)
+
+
+def _laplace(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.laplace(0.0, 1.0, shape), location, scale, dtype)
+
+
+def _gumbel(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.gumbel(0.0, 1.0, shape), location, scale, dtype)
+
+
+def _cauchy(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return placed(source.generator.standard_cauchy(shape), location, scale, dtype)
+
+
+normal = draws("random_normal", _normal, "location scale dtype")
+uniform = draws("random_uniform", _uniform, "location scale dtype")
+exponential = draws("random_exponential", _exponential, "location scale dtype")
+laplace = draws("random_laplace", _laplace, "location scale dtype")
+gumbel = draws("random_gumbel", _gumbel, "location scale dtype")
+cauchy = draws("random_cauchy", _cauchy, "location scale dtype")
+
+# random_integers
+
+
+def _integers(source: Source, low: int, high: int, dtype: DType, shape: tuple[int, ...]) -> Any:
+    return source.generator.integers(low, high, shape, dtype.type)
+
+
+integers = draws("random_integers", _integers, "low high dtype")
+
+# random_permutation
+
+
+def permuted(source: Source, n: int) -> Any:
+    """The kernel for NumPy."""
+    return source.generator.permutation(n).astype(np.int32)
+
+
+def _permutation_kernel(xp: Any, source: Source, n: Any) -> Any:
+    return xp.asarray(permuted(source, int(n)))
+
+
+permutation = draws_like(
+    "random_permutation",
+    inputs="generator:var n:integer",
+    infer=lambda generator, n: known((None,), dtypes.int32),
+    kernel=_permutation_kernel,
+    why_no_gradient=DRAWN,
+)
+
+# dropout_mask
+
+
+def _mask_kernel(xp: Any, source: Source, x: Any, rate: float) -> Any:
+    kept = source.generator.random(x.shape, np.float32) >= rate
+    return xp.asarray((kept * np.float32(1.0 / (1.0 - rate))).astype(x.dtype))
+
+
+def _mask_infer(generator: VariableSpec, x: TensorSpec, rate: float) -> TensorSpec:
+    return known(x.shape, x.dtype)
+
+
+dropout_mask = draws_like(
+    "dropout_mask",
+    inputs="generator:var x",
+    attrs="rate",
+    infer=_mask_infer,
+    kernel=_mask_kernel,
+    accepts="floating",
+    why_no_gradient=DRAWN,
+)

@@ -1,0 +1,330 @@
+"""Running sums, products and extremes along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._shape_rules import SHORT, TOTAL
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
+
+
+def _along(name: str, total: bool) -> Any:
+    def infer(x: TensorSpec, axis: int, *attrs: Any) -> TensorSpec:
+        shapes.one_axis(name, x.rank, axis)
+        return known(x.shape, TOTAL[x.dtype] if total else x.dtype)
+
+    return infer
+
+
+def _backwards(x: Tensor, axis: int) -> Tensor:
+    return x[(slice(None),) * axis + (slice(None, None, -1),)]
+
+
+def _accumulate(ufunc: str) -> Callable[..., Any]:
+    """A running sum or product; 16-bit floats are accumulated in float32."""
+
+    def kernel(xp: Any, x: Any, axis: int) -> Any:
+        wide = dtypes.float32 if x.dtype in SHORT else TOTAL[x.dtype]
+        return getattr(xp, ufunc).accumulate(x, axis, wide).astype(TOTAL[x.dtype], copy=False)
+
+    return kernel
+
+
+# delay: what exclusive scans and the gradients below are made of
+
+
+def _delay_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
+    before = (slice(None),) * axis
+    lead = xp.full_like(x[(*before, slice(0, 1))], first)
+    return xp.concatenate([lead, x[(*before, slice(0, -1))]], axis)
+
+
+_delay: Entry = entry(defop(
+    "delay",
+    inputs="x",
+    attrs="axis first",
+    infer=_along("delay", total=False),
+    kernel=_delay_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, axis: _backwards(_delay(_backwards(g, axis), axis, 0), axis)},
+    maths={"x": "x̄ᵢ = ȳᵢ₊₁, 0 for the last"},
+))  # fmt: skip
+
+# recurrence: sᵢ = bᵢ + aᵢ sᵢ₋₁, which every order of a running product's gradient is made of
+
+
+def _recurrence_infer(a: TensorSpec, b: TensorSpec, axis: int, reverse: bool) -> TensorSpec:
+    if None not in (*a.shape, *b.shape) and a.shape != b.shape:
+        raise ShapeError(f"recurrence: factors {a} and terms {b} must have the same shape")
+    return known(tuple([n if m is None else m for m, n in zip(a.shape, b.shape, strict=True)]), b.dtype)
+
+
+def _recurrence_kernel(xp: Any, a: Any, b: Any, axis: int, reverse: bool) -> Any:
+    n = b.shape[axis]
+    if n < 2:
+        return b
+    wide = dtypes.float32 if b.dtype in SHORT else b.dtype
+    factors, terms = (xp.moveaxis(z.astype(wide), axis, 0) for z in (a, b))
+    state = terms[-1] if reverse else terms[0]
+    found = [state]
+    for i in range(n - 2, -1, -1) if reverse else range(1, n):
+        state = terms[i] + factors[i + reverse] * state
+        found.append(state)
+    return xp.stack(found[::-1] if reverse else found, axis=axis).astype(b.dtype, copy=False)
+
+
+def _recurrence_factors(g: Tensor, a: Tensor, out: Tensor, axis: int, reverse: bool) -> Tensor:
+    back = _recurrence((a.conj(), g), axis, not reverse)
+    return (_delay(back, axis, 0) * out.conj()) if reverse else (back * _delay(out, axis, 0).conj())
+
+
+_recurrence: Entry = entry(defop(
+    "recurrence",
+    inputs="a b",
+    attrs="axis reverse",
+    infer=_recurrence_infer,
+    kernel=_recurrence_kernel,
+    accepts="inexact",
+    vjp={"a": _recurrence_factors, "b": lambda g, a, axis, reverse: _recurrence((a.conj(), g), axis, not reverse)},
+    linear="b",
+    maths={"a": "āᵢ = b̄ᵢ sᵢ₋₁*", "b": "b̄ᵢ = s̄ᵢ + aᵢ₊₁* b̄ᵢ₊₁"},
+))  # fmt: skip
+
+# cumsum
+
+_cumsum: Entry = entry(defop(
+    "cumsum",
+    inputs="x",
+    attrs="axis",
+    infer=_along("cumsum", total=True),
+    kernel=_accumulate("add"),
+    accepts="numeric",
+    vjp={"x": lambda g, axis: _backwards(_cumsum(_backwards(g, axis), axis), axis)},
+    linear="x",
+    maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
+))  # fmt: skip
+
+
+@method("cumsum")
+def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
+    """The running sum along `axis`, which a vector may leave out; numeric. Integers are summed in at least 32 bits.
+
+    `reverse` sums from the end. `exclusive` leaves the element itself out, so that the first is 0.
+
+    >>> import limelight as ll
+    >>> ll.cumsum(ll.constant([1, 2, 3])).tolist(), ll.cumsum(ll.constant([1, 2, 3]), exclusive=True).tolist()
+    ([1, 3, 6], [0, 1, 3])
+    """
+    return _scanned("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
+
+
+def cumulative_sum(
+    x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Tensor:
+    """The running sum along `axis` in the Array API's form; numeric. See also `cumsum`.
+
+    Summed in `dtype`, else integers in at least 32 bits. With `include_initial` a 0 comes first and the axis is longer
+    by one. Raises ArgumentError for a missing axis or one that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.cumulative_sum(ll.constant([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
+    x = as_tensor(x)
+    found = _scanned("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = found if dtype is None else found.astype(dtype)
+    return _led(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
+
+
+def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
+    """A scan; exclusive where `neutral`, which then stands first, is given."""
+    if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
+        if axis is None and x._data.ndim == 1:
+            return run(x, 0)
+        if type(axis) is int and axis >= 0:
+            return run(x, axis)
+    x = as_tensor(x)
+    if axis is None and x.ndim != 1:
+        raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")
+    along = shapes.one_axis(name, x.ndim, 0 if axis is None else axis)
+    x = _backwards(x, along) if reverse else x
+    found = run(x, along)
+    found = found if neutral is None else _delay(found, along, neutral)
+    return _backwards(found, along) if reverse else found
+
+
+# cumulative_prod, cumprod
+
+
+def _cumprod_gradient(g: Tensor, x: Tensor, out: Tensor, axis: int) -> Tensor:
+    """The product of those before, times the gradients of those after with the products in between: no division."""
+    return _delay(out, axis, 1).conj() * _recurrence((x.conj(), g), axis, True)
+
+
+_cumprod: Entry = entry(defop(
+    "cumprod",
+    inputs="x",
+    attrs="axis",
+    infer=_along("cumprod", total=True),
+    kernel=_accumulate("multiply"),
+    accepts="numeric",
+    vjp={"x": _cumprod_gradient},
+    maths={"x": "x̄ᵢ = yᵢ₋₁* sᵢ,  sᵢ = ȳᵢ + xᵢ₊₁* sᵢ₊₁"},
+))  # fmt: skip
+
+
+@method("cumprod")
+def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
+    """The running product along `axis`, which a vector may leave out; numeric. Integers: in at least 32 bits.
+
+    `reverse` multiplies from the end. `exclusive` leaves the element itself out, so that the first is 1. The gradient
+    is right where elements are zero, too, to any order.
+
+    >>> import limelight as ll
+    >>> ll.cumprod(ll.constant([2, 3, 4]), reverse=True).tolist()
+    [24, 12, 4]
+    """
+    return _scanned("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
+
+
+def cumulative_prod(
+    x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Tensor:
+    """The running product along `axis` in the Array API's form; numeric. See also `cumprod`.
+
+    Multiplied in `dtype`, else integers in at least 32 bits. With `include_initial` a 1 comes first and the axis is
+    longer by one. Raises ArgumentError for a missing axis or one that does not exist.
+
+    >>> import limelight as ll
+    >>> ll.cumulative_prod(ll.constant([2, 3, 4]), include_initial=True).tolist()
+    [1, 2, 6, 24]
+    """
+    x = as_tensor(x)
+    found = _scanned("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = found if dtype is None else found.astype(dtype)
+    return _led(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
+
+
+# lead: one element more at the start
+
+
+def _lead_infer(x: TensorSpec, axis: int, first: Any) -> TensorSpec:
+    n = x.shape[axis]
+    return known((*x.shape[:axis], None if n is None else n + 1, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _lead_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    return xp.concatenate([xp.full(shape, first, x.dtype), x], axis)
+
+
+_led = entry(defop(
+    "lead",
+    inputs="x",
+    attrs="axis first",
+    infer=_lead_infer,
+    kernel=_lead_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, axis: g[(slice(None),) * axis + (slice(1, None),)]},
+    maths={"x": "x̄ = ȳ without the first"},
+))  # fmt: skip
+
+# cummax and cummin
+
+
+def _places_kernel(xp: Any, x: Any, axis: int, largest: bool) -> Any:
+    """Where the extreme so far has come from: the first of equal ones, and the first NaN for good."""
+    x = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    before = (slice(None),) * axis
+    rest, held = x[(*before, slice(1, None))], _extreme(xp, x, axis, largest)[(*before, slice(0, -1))]
+    is_new = ((rest > held) if largest else (rest < held)) | (xp.isnan(rest) & ~xp.isnan(held))
+    places = xp.arange(1, x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    first = xp.zeros(x[(*before, slice(0, 1))].shape, dtypes.int64)
+    return xp.maximum.accumulate(xp.concatenate([first, xp.where(is_new, places, 0)], axis), axis)
+
+
+def _extreme(xp: Any, x: Any, axis: int, largest: bool) -> Any:
+    return (xp.maximum if largest else xp.minimum).accumulate(x, axis)
+
+
+def _extreme_gradient(g: Tensor, x: Tensor, x_shape: Any, axis: int, largest: bool) -> Tensor:
+    found: Tensor = g._scatter_along_axis(_places(x, axis, largest), x_shape, axis)
+    return found
+
+
+_places = entry(defop(
+    "cumextreme_places",
+    inputs="x",
+    attrs="axis largest",
+    infer=lambda x, axis, largest: known(x.shape, dtypes.int64),
+    kernel=_places_kernel,
+    accepts="real",
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+_cumextreme = entry(defop(
+    "cumextreme",
+    inputs="x",
+    attrs="axis largest",
+    infer=_along("cumextreme", total=False),
+    kernel=_extreme,
+    accepts="real",
+    vjp={"x": _extreme_gradient},
+    maths={"x": "x̄ᵢ = Σ ȳⱼ over the j whose extreme has come from i"},
+))  # fmt: skip
+
+
+def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
+    """The largest element so far along `axis`, which a vector may leave out; real. NaN from the first NaN on.
+
+    `reverse` goes from the end. `exclusive` leaves the element itself out: the first is -inf, or the least integer. The
+    gradient goes to the first of equal elements.
+
+    >>> import limelight as ll
+    >>> ll.cummax(ll.constant([1, 3, 2])).tolist()
+    [1, 3, 3]
+    """
+    x = as_tensor(x)
+    least = _bound(x.dtype, largest=False) if exclusive else None
+    return _scanned("cummax", _so_far_largest, x, axis, reverse, least)
+
+
+def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
+    """The smallest element so far along `axis`, which a vector may leave out; real. NaN from the first NaN on.
+
+    `reverse` goes from the end. `exclusive` leaves the element itself out: the first is inf, or the largest integer.
+    The gradient goes to the first of equal elements.
+
+    >>> import limelight as ll
+    >>> ll.cummin(ll.constant([3, 1, 2])).tolist()
+    [3, 1, 1]
+    """
+    x = as_tensor(x)
+    most = _bound(x.dtype, largest=True) if exclusive else None
+    return _scanned("cummin", _so_far_smallest, x, axis, reverse, most)
+
+
+def _so_far_largest(x: Tensor, axis: int) -> Tensor:
+    return _cumextreme(x, axis, True)
+
+
+def _so_far_smallest(x: Tensor, axis: int) -> Tensor:
+    return _cumextreme(x, axis, False)
+
+
+def _bound(dtype: DType, largest: bool) -> float | int:
+    if dtypes.kind(dtype) != "integer":
+        return np.inf if largest else -np.inf
+    limits = np.iinfo(dtype)
+    return int(limits.max if largest else limits.min)

@@ -1,0 +1,227 @@
+"""Means and variances, log-sum-exp, and where the extremes are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType
+from limelight.core.eager import entry
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.errors import ArgumentError
+from limelight.ops._gradient_terms import count, restore
+from limelight.ops._numpy_reductions import add_reduce
+from limelight.ops._shape_rules import SHORT, Axis, axis_attr, reduction
+
+__all__ = ["argmax", "argmin", "logsumexp", "mean", "std", "var"]
+
+
+def _itself(dtype: DType) -> DType:
+    return dtype
+
+
+def _reduced(x: Any, axis: Axis) -> int:
+    """How many elements become one."""
+    if axis is None:
+        return int(x.size)
+    return math.prod([x.shape[i] for i in (axis if type(axis) is tuple else (axis,))])
+
+
+# mean
+
+
+def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    dtype = x.dtype
+    if dtype in SHORT:
+        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
+    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced(x, axis))
+
+
+def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool) -> Tensor:
+    each: Tensor = restore(g, axis, keepdims) / count(x_shape, axis, x_dtype)
+    return each.broadcast_to(x_shape)
+
+
+_mean = entry(defop(
+    "mean",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("mean", _itself),
+    kernel=lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
+    special={"numpy": _mean_numpy},
+    accepts="inexact",
+    vjp={"x": _mean_gradient},
+    linear="x",
+    maths={"x": "x̄ = ȳ / n, repeated along the reduced axes"},
+))  # fmt: skip
+
+
+@method("mean")
+def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """The arithmetic mean over `axis` (an axis, several, or None for all); floating or complex. NaN of no elements.
+
+    >>> import limelight as ll
+    >>> ll.mean(ll.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [2.0, 3.0]
+    """
+    return _mean(x, axis_attr(axis), keepdims)
+
+
+# var and std
+
+
+def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) -> Any:
+    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    n = _reduced(x, axis)
+    apart = wide - _total(xp, wide, axis, True) / n
+    squares = _total(xp, apart * apart, axis, keepdims)
+    return (squares / max(n - correction, 0)).astype(x.dtype)
+
+
+def _total(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+
+
+def _var_gradient(
+    g: Tensor, x: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool, correction: float
+) -> Tensor:
+    n = count(x_shape, axis, x_dtype) - correction
+    scale = 2.0 / n if isinstance(n, Tensor) or n > 0 else math.nan
+    return restore(g, axis, keepdims) * scale * (x - x.mean(axis, True))
+
+
+_var = entry(defop(
+    "var",
+    inputs="x",
+    attrs="axis keepdims correction",
+    infer=reduction("var", _itself),
+    kernel=_var_kernel,
+    accepts="floating",
+    vjp={"x": _var_gradient},
+    maths={"x": "x̄ = 2 ȳ (x - mean) / (n - correction)"},
+))  # fmt: skip
+
+
+@method("var")
+def var(
+    x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
+) -> Tensor:
+    """The variance over `axis`: the sum of squared distances from the mean over `n - correction`; floating.
+
+    `correction=1` is the estimate from a sample.
+
+    >>> import limelight as ll
+    >>> ll.var(ll.constant([1.0, 3.0])).item()
+    1.0
+    """
+    if not isinstance(correction, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"var: correction must be a number, got {correction!r} ({type(correction).__name__})")
+    return _var(x, axis_attr(axis), keepdims, correction)
+
+
+@method("std")
+def std(
+    x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
+) -> Tensor:
+    """The standard deviation over `axis`, the square root of `var`; floating. Its gradient is 0 where all are equal.
+
+    >>> import limelight as ll
+    >>> ll.std(ll.constant([1.0, 3.0])).item()
+    1.0
+    """
+    variance = var(x, axis, keepdims, correction=correction)
+    equal = variance == 0
+    return equal.where(0.0, equal.where(1.0, variance).sqrt())
+
+
+# logsumexp
+
+
+def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    top = xp.max(wide, axis=axis, keepdims=True, initial=-xp.inf)
+    top = xp.where(xp.isfinite(top), top, 0)
+    found = xp.log(_total(xp, xp.exp(wide - top), axis, keepdims))
+    return (found + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)
+
+
+_logsumexp = entry(defop(
+    "logsumexp",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=reduction("logsumexp", _itself),
+    kernel=_logsumexp_kernel,
+    accepts="floating",
+    vjp={"x": lambda g, x, out, axis, keepdims: restore(g, axis, keepdims) * (x - restore(out, axis, keepdims)).exp()},
+    maths={"x": "x̄ = ȳ exp(x - y)"},
+))  # fmt: skip
+
+
+def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements.
+
+    >>> import limelight as ll
+    >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()
+    1000.0
+    """
+    return _logsumexp(x, axis_attr(axis), keepdims)
+
+
+# argmax and argmin
+
+
+def _place(name: str) -> Any:
+    def infer(x: TensorSpec, axis: int | None, keepdims: bool) -> TensorSpec:
+        return known(reduction(name, _itself, empty=False)(x, axis, keepdims).shape, dtypes.int64)
+
+    return infer
+
+
+_argmax = entry(defop(
+    "argmax",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=_place("argmax"),
+    kernel=lambda xp, x, axis, keepdims: x.argmax(axis, keepdims=keepdims),
+    accepts="real",
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+
+@method("argmax")
+def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the largest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
+
+    >>> import limelight as ll
+    >>> ll.argmax(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
+    [1, 0]
+    """
+    return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
+
+
+_argmin = entry(defop(
+    "argmin",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=_place("argmin"),
+    kernel=lambda xp, x, axis, keepdims: x.argmin(axis, keepdims=keepdims),
+    accepts="real",
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+
+@method("argmin")
+def argmin(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the smallest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
+
+    >>> import limelight as ll
+    >>> ll.argmin(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
+    [0, 1]
+    """
+    return _argmin(x, axis if axis is None else shapes.whole("argmin", "axis", axis), keepdims)

@@ -1,0 +1,1 @@
+"""Ops that change shapes, and the order of axes and elements."""

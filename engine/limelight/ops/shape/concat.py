@@ -1,0 +1,261 @@
+"""Tensors joined into one, and one taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from limelight.core import shapes
+from limelight.core.eager import entry, entry_of_many
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._gradient_terms import rank, zeros
+from limelight.ops._shape_rules import check_axis_size
+
+__all__ = ["concat", "diff", "split", "stack", "unstack"]
+
+# concat
+
+
+def _concat_infer(*given: Any) -> TensorSpec:
+    *xs, axis = given
+    for x in xs:
+        _check_alike("concat", xs[0], x, axis)
+    sizes = [x.shape[axis] for x in xs]
+    total = None if None in sizes else sum(sizes)
+    shape = [total if i == axis else _agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    return known(tuple(shape), xs[0].dtype)
+
+
+def _agreed(sizes: Sequence[int | None]) -> int | None:
+    """The size that axes share, known if it is known of one of them."""
+    return next((n for n in sizes if n is not None), None)
+
+
+def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
+    pairs = enumerate(zip(first.shape, x.shape, strict=False))
+    clash = next(((i, m, n) for i, (m, n) in pairs if i != axis and None not in (m, n) and m != n), None)
+    if first.rank != x.rank or clash is not None:
+        i, m, n = clash or (None, first.rank, x.rank)
+        raise ShapeError(
+            f"{name}: {first} and {x} must have the same shape{'' if axis is None else f', but for axis {axis}'}: "
+            + (f"axis {i} has sizes {m} and {n}" if clash else f"they have {m} and {n} axes")
+            + "; reshape, slice or pad one of them"
+        )
+
+
+def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]) -> tuple[Tensor | None, ...]:
+    """The parts of `g` that belong to each joined tensor."""
+    ends = list(accumulate([shape[axis] for shape in xs_shape]))
+    before = (slice(None),) * axis
+    starts = [0, *ends[:-1]]
+    return tuple(
+        [g[(*before, slice(a, b))] if wanted else None for a, b, wanted in zip(starts, ends, needed, strict=True)]
+    )
+
+
+_concat = entry(defop(
+    "concat",
+    inputs="*xs",
+    attrs="axis",
+    infer=_concat_infer,
+    kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
+    vjp={"xs": _cut},
+    linear="xs",
+    maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
+))  # fmt: skip
+
+
+def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
+    """Tensors joined along an existing axis; with `axis=None` they are flattened first. One kind of dtype.
+
+    Raises ShapeError when other sizes differ, ArgumentError for no tensors.
+
+    >>> import limelight as ll
+    >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
+    (3, 3)
+    """
+    given = _given("concat", xs)
+    if axis is None:
+        given, axis = tuple([x.reshape(-1) for x in given]), 0
+    return _concat(given, 0 if axis == 0 and given[0].ndim else shapes.one_axis("concat", given[0].ndim, axis))
+
+
+def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+    given = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
+    if not given:
+        raise ArgumentError(f"{name}: needs at least one tensor")
+    return given
+
+
+def diff(
+    x: TensorLike,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: TensorLike | None = None,
+    append: TensorLike | None = None,
+) -> Tensor:
+    """The differences of neighbours along `axis`, `n` times over; numeric. Each time the axis is shorter by one.
+
+    `prepend` and `append` are joined to `x` before; with `n=0` it is returned as it is. Raises ArgumentError for a
+    negative `n`.
+
+    >>> import limelight as ll
+    >>> ll.diff(ll.constant([1, 4, 9, 16])).tolist()
+    [3, 5, 7]
+    """
+    x = as_tensor(x)
+    along = shapes.one_axis("diff", x.ndim, axis)
+    if n < 0:
+        raise ArgumentError(f"diff: n must not be negative, got {n}")
+    if n == 0:
+        return x
+    parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
+    found = x if len(parts) == 1 else _concat(tuple(parts), along)
+    before = (slice(None),) * along
+    for _ in range(n):
+        found = found[(*before, slice(1, None))] - found[(*before, slice(None, -1))]
+    return found
+
+
+# stack and unstack
+
+
+def _stack_infer(*given: Any) -> TensorSpec:
+    *xs, axis = given
+    for x in xs:
+        _check_alike("stack", xs[0], x, None)
+    shape = [_agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    shape.insert(axis, len(xs))
+    return known(tuple(shape), xs[0].dtype)
+
+
+_stack = entry(defop(
+    "stack",
+    inputs="*xs",
+    attrs="axis",
+    infer=_stack_infer,
+    kernel=lambda xp, *given: xp.stack(given[:-1], axis=given[-1]),
+    vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
+    linear="xs",
+    maths={"xs": "x̄ₖ = ȳₖ"},
+))  # fmt: skip
+
+
+def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new axis. One kind of dtype.
+
+    Raises ShapeError when the shapes differ, ArgumentError for no tensors.
+
+    >>> import limelight as ll
+    >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
+    (3, 2)
+    """
+    given = _given("stack", xs)
+    return _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
+
+
+def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:
+    like = next(part for part in g if part is not None)
+    return _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
+
+
+_unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
+    "unstack",
+    inputs="x",
+    attrs="axis num",
+    infer=lambda x, axis, num: (known(shapes.reduce(x.shape, (axis,), False), x.dtype),) * num,
+    kernel=lambda xp, x, axis, num: tuple([x[(slice(None),) * axis + (i,)] for i in range(num)]),
+    multiple=True,
+    vjp={"x": _unstack_gradient},
+    linear="x",
+    maths={"x": "x̄ = the ȳₖ stacked"},
+))  # fmt: skip
+
+
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The tensors along `axis`, which is dropped: the inverse of `stack`. Its size must be known.
+
+    >>> import limelight as ll
+    >>> [part.tolist() for part in ll.unstack(ll.constant([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    x = as_tensor(x)
+    axis = shapes.one_axis("unstack", x.ndim, axis)
+    return _unstack((x,), axis, check_axis_size("unstack", x.shape, axis))
+
+
+# split
+
+
+def _split_infer(x: TensorSpec, sizes: tuple[int, ...], axis: int) -> tuple[TensorSpec, ...]:
+    size = x.shape[axis]
+    if size is not None and sum(sizes) != size:
+        raise ShapeError(f"split: parts of sizes {sizes} do not add up to the {size} of axis {axis} of {x}")
+    return tuple([known((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype) for n in sizes])
+
+
+def _split_kernel(xp: Any, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+    if x.shape[axis] != sum(sizes):
+        raise ShapeError(f"split: parts of sizes {sizes} do not add up to the {x.shape[axis]} of axis {axis}")
+    before = (slice(None),) * axis
+    return tuple([x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes), strict=True)])
+
+
+def _split_gradient(g: tuple[Tensor | None, ...], x_shape: Any, sizes: tuple[int, ...], axis: int) -> Tensor:
+    dtype = next(part.dtype for part in g if part is not None)
+    parts = [
+        zeros(dtype, _with_size(x_shape, axis, n)) if part is None else part for part, n in zip(g, sizes, strict=True)
+    ]
+    return _concat(tuple(parts), axis)
+
+
+def _with_size(shape: Any, axis: int, size: int) -> Any:
+    if isinstance(shape, tuple):
+        return (*shape[:axis], size, *shape[axis + 1 :])
+    here = (np.arange(rank(shape)) == axis).astype(np.int64)
+    return shape * (1 - here) + size * here
+
+
+_split = entry_of_many(defop(
+    "split",
+    inputs="x",
+    attrs="sizes axis",
+    infer=_split_infer,
+    kernel=_split_kernel,
+    multiple=True,
+    vjp={"x": _split_gradient},
+    linear="x",
+    maths={"x": "x̄ = the ȳₖ joined"},
+))  # fmt: skip
+
+
+def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
+
+    Raises ShapeError when they do not make up the axis.
+
+    >>> import limelight as ll
+    >>> [part.tolist() for part in ll.split(ll.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
+    x = as_tensor(x)
+    axis = shapes.one_axis("split", x.ndim, axis)
+    if isinstance(parts, int):
+        size = check_axis_size("split", x.shape, axis)
+        if parts < 1 or size % parts:
+            raise ShapeError(
+                f"split: axis {axis} of {x.spec} does not divide into {parts} equal parts; give their sizes"
+            )
+        parts = (size // parts,) * parts
+    sizes = shapes.wholes("split", "sizes", parts)
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"split: sizes must not be negative, got {sizes}")
+    return _split((x,), sizes, axis)

@@ -1,0 +1,200 @@
+"""Elements repeated, reversed, rotated, and padded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.ops._gradient_terms import rank
+
+__all__ = ["flip", "repeat", "roll", "tile"]
+
+# tile
+
+
+def _tile_infer(x: TensorSpec, reps: tuple[int, ...]) -> TensorSpec:
+    return known(tuple([None if n is None else n * r for n, r in zip(x.shape, reps, strict=True)]), x.dtype)
+
+
+def _tile_gradient(g: Tensor, x_shape: Any, reps: tuple[int, ...]) -> Tensor:
+    """Sums over the copies, which stand on axes of their own after a reshape."""
+    if isinstance(x_shape, tuple):
+        apart: Any = tuple([n for pair in zip(reps, x_shape, strict=True) for n in pair])
+    else:
+        copies = np.array([[r, 0] for r in reps], np.int64)
+        apart = (x_shape.expand_dims(1) * np.array([0, 1]) + copies).reshape((2 * len(reps),))
+    return g.reshape(apart).sum(tuple(range(0, 2 * len(reps), 2)))
+
+
+_tile = entry(defop(
+    "tile",
+    inputs="x",
+    attrs="reps",
+    infer=_tile_infer,
+    kernel=lambda xp, x, reps: xp.tile(x, reps),
+    vjp={"x": _tile_gradient},
+    linear="x",
+    maths={"x": "x̄ = the sum of ȳ over the copies"},
+))  # fmt: skip
+
+
+def tile(x: TensorLike, repetitions: int | Sequence[int], /) -> Tensor:
+    """`x` laid out `repetitions[i]` times along each axis; the shorter of shape and repetitions gets ones in front.
+
+    >>> import limelight as ll
+    >>> ll.tile(ll.constant([1, 2]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    x, reps = as_tensor(x), shapes.wholes("tile", "repetitions", repetitions)
+    if any(r < 0 for r in reps):
+        raise ArgumentError(f"tile: repetitions must not be negative, got {reps}")
+    missing = len(reps) - x.ndim
+    if missing > 0:
+        x = x.expand_dims(tuple(range(missing)))
+    return _tile(x, (1,) * -missing + reps)
+
+
+# repeat
+
+
+def _repeat_infer(x: TensorSpec, repeats: int, axis: int) -> TensorSpec:
+    size = x.shape[axis]
+    return known((*x.shape[:axis], None if size is None else size * repeats, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _repeat_gradient(g: Tensor, x_shape: Any, repeats: int, axis: int) -> Tensor:
+    if isinstance(x_shape, tuple):
+        apart: Any = (*x_shape[: axis + 1], repeats, *x_shape[axis + 1 :])
+    else:
+        n = rank(x_shape)
+        places = [i if i <= axis else i - 1 for i in range(n + 1)]
+        here = (np.arange(n + 1) == axis + 1).astype(np.int64)
+        apart = x_shape[places] * (1 - here) + repeats * here
+    return g.reshape(apart).sum(axis + 1)
+
+
+_repeat = entry(defop(
+    "repeat",
+    inputs="x",
+    attrs="repeats axis",
+    infer=_repeat_infer,
+    kernel=lambda xp, x, repeats, axis: x.repeat(repeats, axis),
+    vjp={"x": _repeat_gradient},
+    linear="x",
+    maths={"x": "x̄ = the sum of ȳ over the copies"},
+))  # fmt: skip
+
+
+_repeat_places = entry(defop(
+    "repeat_places",
+    inputs="repeats:integer",
+    infer=lambda repeats: known((None,), dtypes.int64),
+    kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
+    why_no_gradient="its result is an index",
+))  # fmt: skip
+
+
+def _counts(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
+    if dtypes.kind(repeats.dtype) != "integer":
+        raise DTypeError(f"repeat: repeats must be integers, got {repeats.spec}; write ll.astype(repeats, ll.int32)")
+    size = x.shape[axis]
+    if repeats.ndim > 1 or (size is not None and repeats.shape not in ((), (1,), (None,), (size,))):
+        raise ShapeError(
+            f"repeat: axis {axis} of {x.spec} needs one number, or one for each element, got {repeats.spec}"
+        )
+    return repeats.broadcast_to(x.sizes()[axis : axis + 1])
+
+
+def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = None) -> Tensor:
+    """Each element of `x` along `axis` `repeats` times in a row; with `axis=None` of the flattened tensor.
+
+    `repeats` may be an integer vector, a number for each element; in a trace the size of the axis is unknown then.
+
+    >>> import limelight as ll
+    >>> ll.repeat(ll.constant([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    x = as_tensor(x)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    along = shapes.one_axis("repeat", x.ndim, axis)
+    if not isinstance(repeats, int):
+        counts = _counts(x, as_tensor(repeats), along)
+        return x[(slice(None),) * along + (_repeat_places((counts,)),)]
+    if repeats < 0:
+        raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")
+    return _repeat(x, repeats, along)
+
+
+# flip
+
+
+@functools.lru_cache(maxsize=256)
+def _reversal(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple([slice(None, None, -1 if i in axes else None) for i in range(rank)])
+
+
+_flip: Entry = entry(defop(
+    "flip",
+    inputs="x",
+    attrs="axes",
+    infer=lambda x, axes: known(x.shape, x.dtype),
+    kernel=lambda xp, x, axes: x[_reversal(x.ndim, axes)],
+    vjp={"x": lambda g, axes: _flip(g, axes)},
+    linear="x",
+    maths={"x": "x̄ = ȳ reversed"},
+))  # fmt: skip
+
+
+def flip(x: TensorLike, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+    """`x` with its elements in reverse order along `axis` (an axis, several, or None for all).
+
+    >>> import limelight as ll
+    >>> ll.flip(ll.constant([1, 2, 3])).tolist()
+    [3, 2, 1]
+    """
+    x = as_tensor(x)
+    return _flip(x, shapes.axes("flip", x.ndim, axis))
+
+
+# roll
+
+_roll: Entry = entry(defop(
+    "roll",
+    inputs="x",
+    attrs="shift axes",
+    infer=lambda x, shift, axes: known(x.shape, x.dtype),
+    kernel=lambda xp, x, shift, axes: xp.roll(x, shift, axes),
+    vjp={"x": lambda g, shift, axes: _roll(g, tuple([-s for s in shift]), axes)},
+    linear="x",
+    maths={"x": "x̄ = ȳ rolled back"},
+))  # fmt: skip
+
+
+def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
+    """`x` with its elements moved along by `shift`, those that fall off coming back at the other end.
+
+    `axis=None` rolls the flattened tensor. Several axes may have a shift each.
+
+    >>> import limelight as ll
+    >>> ll.roll(ll.constant([1, 2, 3]), 1).tolist()
+    [3, 1, 2]
+    """
+    x = as_tensor(x)
+    if axis is None:
+        return roll(x.reshape(-1), shift, axis=0).reshape(x.sizes())
+    places, shifts = shapes.wholes("roll", "axis", axis), shapes.wholes("roll", "shift", shift)
+    if len(shifts) == 1:
+        shifts *= len(places)
+    if len(shifts) != len(places):
+        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(places)} axes; give one for each, or one for all")
+    return _roll(x, shifts, tuple([shapes.one_axis("roll", x.ndim, a) for a in places]))

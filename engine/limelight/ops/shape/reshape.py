@@ -1,0 +1,287 @@
+"""Shapes of tensors: reading, changing, broadcasting and summing back to them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from limelight.core import dtypes, shapes
+from limelight.core.devices import CPU0
+from limelight.core.dispatch import active
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.shapes import Shape
+from limelight.core.spec import TensorSpec, known
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._given_shape import as_shape, joined, shaped
+from limelight.ops._numpy_reductions import add_reduce
+from limelight.ops._shape_rules import SHORT, axis_attr
+
+__all__ = ["broadcast_to", "expand_dims", "ravel", "reshape", "shape_of", "squeeze", "sum_to"]
+
+# shape_of
+
+_shape_of = entry(defop(
+    "shape_of",
+    inputs="x:any",
+    infer=lambda x: known((x.rank,), dtypes.int64),
+    kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
+    why_no_gradient="a shape does not depend on the values",
+))  # fmt: skip
+
+
+def shape_of(x: TensorLike, /) -> Tensor:
+    """The shape of `x` as an int64 vector of length `x.ndim`: in a trace with unknown sizes, known at run time.
+
+    >>> import limelight as ll
+    >>> ll.shape_of(ll.zeros((2, 3))).tolist()
+    [2, 3]
+    """
+    return _shape_of((x,))
+
+
+# reshape
+
+
+def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
+    if shape.count(-1) > 1:
+        raise ShapeError(f"reshape: only one size may be -1, got {shapes.show(shape)}")
+    if x.size is None or None in shape:
+        return known(tuple([None if n == -1 else n for n in shape]), x.dtype)
+    given = prod([n for n in shape if n is not None and n != -1])
+    fits = x.size == given if -1 not in shape else given and x.size % given == 0
+    if not fits:
+        raise ShapeError(
+            f"reshape: {x} has {x.size} elements and does not fit into {shapes.show(shape)}; "
+            "the product of the sizes must stay the same (one size may be -1)"
+        )
+    return known(tuple([x.size // given if n == -1 else n for n in shape]), x.dtype)
+
+
+_reshape = shaped(
+    "reshape",
+    inputs="x",
+    infer=_reshape_infer,
+    kernel=lambda xp, x, shape: x.reshape(shape),
+    vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
+    linear="x",
+    maths={"x": "x̄ = reshape(ȳ, shape of x)"},
+)
+
+
+@method("reshape")
+def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, copy: bool | None = None) -> Tensor:
+    """The elements of `x`, in row-major order, in a new shape; one size may be -1.
+
+    `shape` may be an integer vector (see `shape_of`). As tensors are immutable nobody can tell a copy, so `copy` makes
+    no difference. Raises ShapeError when the number of elements would change.
+
+    >>> import limelight as ll
+    >>> ll.reshape(ll.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    if more:
+        raise ArgumentError(f"reshape: the sizes are one argument, a tuple: write x.reshape({(shape, *more)})")
+    if type(shape) is tuple and type(x) is Tensor and x._device is CPU0 and not active:
+        try:
+            data = x._data.reshape(shape)
+            if data.shape == shape or -1 in shape:  # NumPy takes any negative size for -1
+                return wrap(data)
+        except (TypeError, ValueError):
+            pass  # the long way round says what is wrong
+    if isinstance(shape, Tensor):
+        return _reshape((x,), shape)
+    vector = joined(shape)
+    return _reshape((x,), _sizes(shape) if vector is None else vector)
+
+
+@method("ravel")
+def ravel(x: TensorLike, /) -> Tensor:
+    """The elements of `x` as a vector, in row-major order.
+
+    >>> import limelight as ll
+    >>> ll.ravel(ll.zeros((2, 3))).shape
+    (6,)
+    """
+    return reshape(x, (-1,))
+
+
+def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(shape, int):
+        return (shape,)
+    if shape is None:
+        raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
+    if None in shape:
+        raise ShapeError(
+            f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)"
+        )
+    sizes = tuple([n if type(n) is int else shapes.as_size("reshape", n) for n in shape])
+    if any(n < -1 for n in sizes):
+        raise ShapeError(f"reshape: sizes must be at least 0, or -1 for one of them, got {shapes.show(sizes)}")
+    return sizes
+
+
+# broadcast_to and its transpose, sum_to
+
+
+def _broadcast_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
+    if None in shape:
+        return known(shape, x.dtype)
+    if shapes.broadcast("broadcast_to", x.shape, shape) != shape:
+        raise ShapeError(f"broadcast_to: {x} does not broadcast to {shapes.show(shape)}; sizes must be equal or 1")
+    return known(shape, x.dtype)
+
+
+def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if xp is np and x.ndim == 0:  # every total's gradient: NumPy's function would look at axes for a microsecond
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    return xp.broadcast_to(x, shape)
+
+
+_broadcast_to = shaped(
+    "broadcast_to",
+    inputs="x",
+    infer=_broadcast_to_infer,
+    kernel=_broadcast_to_kernel,
+    vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
+    linear="x",
+    maths={"x": "x̄ = ȳ summed over the repeated axes"},
+)
+
+
+@method("broadcast_to")
+def broadcast_to(x: TensorLike, /, shape: int | Sequence[int] | Tensor) -> Tensor:
+    """`x` repeated along new axes and axes of size 1 until it has `shape`; `x` itself where it has that shape already.
+
+    Raises ShapeError when `x` does not broadcast to it.
+
+    >>> import limelight as ll
+    >>> ll.broadcast_to(ll.constant([1.0, 2.0]), (3, 2)).shape
+    (3, 2)
+    """
+    x, wanted = as_tensor(x), as_shape(shape)
+    return x if isinstance(wanted, tuple) and x.shape == wanted else _broadcast_to((x,), wanted)
+
+
+def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
+    dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
+    total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
+    return total.reshape(shape).astype(x.dtype, copy=False)
+
+
+def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
+    if len(shape) > x.rank or (
+        None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape
+    ):
+        raise ShapeError(f"sum_to: {x} was not broadcast from {shapes.show(shape)}")
+    return known(shape, x.dtype)
+
+
+_sum_to = shaped(
+    "sum_to",
+    inputs="x",
+    infer=_sum_to_infer,
+    kernel=_sum_to_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
+    linear="x",
+    maths={"x": "x̄ = ȳ broadcast to the shape of x"},
+)
+
+
+@method("sum_to")
+def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
+    """The transpose of `broadcast_to`: sums over the axes along which something of `shape` was repeated to give `x`.
+
+    >>> import limelight as ll
+    >>> ll.sum_to(ll.ones((3, 2)), (1, 2)).tolist()
+    [[3.0, 3.0]]
+    """
+    if type(x) is Tensor and type(shape) is tuple and x._data.shape == shape:  # nothing was repeated
+        return x
+    if not isinstance(x, Tensor):
+        x = as_tensor(x)
+    if type(shape) is not tuple and not isinstance(shape, Tensor):
+        shape = tuple(shape)
+    return x if isinstance(shape, tuple) and x.shape == shape else _sum_to((x,), shape)
+
+
+# expand_dims and squeeze
+
+
+@functools.lru_cache(maxsize=256)
+def _expansion(rank: int, axis: int | tuple[int, ...]) -> tuple[Any, ...]:
+    """The index that inserts axes: None at their places in the result."""
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    places = shapes.axes("expand_dims", rank + len(wanted), wanted)
+    return tuple([None if i in places else slice(None) for i in range(rank + len(wanted))])
+
+
+def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
+    sizes = iter(x.shape)
+    return known(tuple([1 if part is None else next(sizes) for part in _expansion(x.rank, axis)]), x.dtype)
+
+
+_expand_dims: Entry = entry(defop(
+    "expand_dims",
+    inputs="x",
+    attrs="axis",
+    infer=_expand_dims_infer,
+    kernel=lambda xp, x, axis: x[_expansion(x.ndim, axis)],
+    vjp={"x": lambda g, axis: _squeeze(g, axis)},
+    linear="x",
+    maths={"x": "x̄ = ȳ without the axis"},
+))  # fmt: skip
+
+
+@method("expand_dims")
+def expand_dims(x: TensorLike, /, axis: int | Sequence[int] = 0) -> Tensor:
+    """`x` with new axes of size 1 at the places `axis` of the result.
+
+    Raises ArgumentError for a place that the result does not have.
+
+    >>> import limelight as ll
+    >>> ll.expand_dims(ll.zeros((2, 3)), axis=-1).shape
+    (2, 3, 1)
+    """
+    return _expand_dims(x, axis_attr(axis))
+
+
+def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
+    over = shapes.axes("squeeze", x.rank, axis)
+    for i in over:
+        if x.shape[i] not in (1, None):
+            raise ShapeError(f"squeeze: axis {i} of {x} has size {x.shape[i]}; only axes of size 1 can be dropped")
+    return known(shapes.reduce(x.shape, over, False), x.dtype)
+
+
+_squeeze: Entry = entry(defop(
+    "squeeze",
+    inputs="x",
+    attrs="axis",
+    infer=_squeeze_infer,
+    kernel=lambda xp, x, axis: x.squeeze(axis),
+    vjp={"x": lambda g, axis: _expand_dims(g, axis)},
+    linear="x",
+    maths={"x": "x̄ = ȳ with the axis back"},
+))  # fmt: skip
+
+
+@method("squeeze")
+def squeeze(x: TensorLike, /, axis: int | Sequence[int]) -> Tensor:
+    """`x` without the axes `axis`, which must have size 1. Raises ShapeError when one has not.
+
+    >>> import limelight as ll
+    >>> ll.squeeze(ll.zeros((2, 1, 3)), axis=1).shape
+    (2, 3)
+    """
+    return _squeeze(x, axis_attr(axis))

@@ -1,0 +1,127 @@
+"""Logarithms as statistics needs them, with 0 log 0 = 0: log odds, entropies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.core.eager import Entry, entry
+from limelight.core.op import defop
+from limelight.core.tensor import Tensor, TensorLike
+from limelight.ops._shape_rules import broadcast, same
+from limelight.ops.special._scipy import alike, elementwise, kernels, unary
+
+__all__ = ["entr", "logit", "xlog1py", "xlogy"]
+
+# logit
+
+_logit = entry(defop(
+    "logit",
+    inputs="p",
+    infer=same,
+    **kernels(unary, "logit"),
+    accepts="floating",
+    vjp={"p": lambda g, p: g / (p * (1.0 - p))},
+    maths={"p": "p̄ = ȳ / (p (1 - p))"},
+))  # fmt: skip
+
+
+def logit(p: TensorLike, /) -> Tensor:
+    """log(p / (1 - p)) for each element, the inverse of `sigmoid`; floating. Infinite at 0 and 1, NaN beyond.
+
+    >>> import limelight as ll
+    >>> ll.logit(ll.constant([0.5, 1.0])).tolist()
+    [0.0, inf]
+    """
+    return _logit(p)
+
+
+# xlogy and xlog1py; each gradient is again such a product, so that 0 log 0 stays 0 to any order
+
+
+def _over_kernel(xp: Any, x: Any, y: Any) -> Any:
+    ratio = xp.divide(x, y)
+    return xp.where(xp.equal(x, 0) & xp.isnan(ratio) & ~xp.isnan(y), xp.zeros_like(ratio), ratio)
+
+
+_over: Entry = entry(defop(
+    "zero_over",
+    inputs="x y",
+    infer=broadcast("zero_over"),
+    kernel=_over_kernel,
+    accepts="floating",
+    vjp={
+        "x": lambda g, y, x_shape: _over(g, y).sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: (-_over(g * x, y * y)).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ / y", "y": "ȳ = -z̄ x / y²"},
+))  # fmt: skip
+
+_xlogy: Entry = entry(defop(
+    "xlogy",
+    inputs="x y",
+    infer=broadcast("xlogy"),
+    **kernels(elementwise, "xlogy"),
+    accepts="floating",
+    vjp={
+        "x": lambda g, y, x_shape: _xlogy(g, y).sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: _over(g * x, y).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ log y", "y": "ȳ = z̄ x / y"},
+))  # fmt: skip
+
+
+def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """X log(y) for each element, and 0 wherever x is 0 (unless y is NaN); floating, broadcasting.
+
+    >>> import limelight as ll
+    >>> ll.xlogy(ll.constant([0.0, 1.0]), 0.0).tolist()
+    [0.0, -inf]
+    """
+    return _xlogy(*alike(x, y))
+
+
+_xlog1py: Entry = entry(defop(
+    "xlog1py",
+    inputs="x y",
+    infer=broadcast("xlog1py"),
+    **kernels(elementwise, "xlog1py"),
+    accepts="floating",
+    vjp={
+        "x": lambda g, y, x_shape: _xlog1py(g, y).sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: _over(g * x, y + 1.0).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ log(1 + y)", "y": "ȳ = z̄ x / (1 + y)"},
+))  # fmt: skip
+
+
+def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """X log(1 + y) for each element, accurate near y = 0, and 0 wherever x is 0 (unless y is NaN); floating.
+
+    >>> import limelight as ll
+    >>> ll.xlog1py(ll.constant([0.0, 1.0]), -1.0).tolist()
+    [0.0, -inf]
+    """
+    return _xlog1py(*alike(x, y))
+
+
+# entr
+
+_entr = entry(defop(
+    "entr",
+    inputs="p",
+    infer=same,
+    **kernels(unary, "entr"),
+    accepts="floating",
+    vjp={"p": lambda g, p: -g * (p.log() + 1.0)},
+    maths={"p": "p̄ = -ȳ (log p + 1)"},
+))  # fmt: skip
+
+
+def entr(p: TensorLike, /) -> Tensor:
+    """-p log(p) for each element, what it adds to an entropy; floating. 0 at 0, -inf below.
+
+    >>> import limelight as ll
+    >>> ll.entr(ll.constant([0.0, 1.0, -1.0])).tolist()
+    [0.0, -0.0, -inf]
+    """
+    return _entr(p)

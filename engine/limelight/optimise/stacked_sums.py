@@ -1,0 +1,102 @@
+"""Sums of many small products, and of many small sums, as one of stacked operands.
+
+The gradient of a parameter that is used forty times is a sum of forty products, `A1' G1 + A2' G2 + ...`; that is one
+product of the stacked A and the stacked G. In the same way forty sums over the rows of small matrices are one sum over
+the rows of their stack, and products with one factor are one product with a sum. Forty products of 10 x 10 with 10 x 2
+and their additions take 95 us, stacking included one takes 22. Large operands are left alone: there the arithmetic
+costs, and a stack would be a copy for nothing.
+
+Several products with one left operand, `x @ W1`, `x @ W2`, are not joined: the results would be columns of a matrix,
+and arithmetic on those takes three times as long as on small arrays of their own.
+
+The terms are added in another order, so results differ by rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.core.op import Op, get
+from limelight.core.spec import known
+from limelight.graph.build import Rewriter
+from limelight.graph.ir import Graph, Node, Value
+from limelight.optimise.pass_record import PassRecord, Recorder
+from limelight.optimise.rewriter import tensor
+from limelight.optimise.sum_terms import Finder, Part, Sum, Term, rows_of
+
+
+def stack(graph: Graph) -> tuple[Graph, PassRecord]:
+    """`graph` with long sums of like terms computed from stacked operands."""
+    recorder = Recorder("stack", graph)
+    rewriter = Rewriter(graph)
+    sums = Finder(graph).found()
+    if not sums:
+        return recorder.same(graph)
+    absorbed = {node for found in sums.values() for node in found.absorbed}
+    for node in graph.nodes:
+        if node in sums:
+            total = sums[node]
+            made = _Builder(rewriter, node).build(total)
+            rewriter.replace(node, made[-1].outputs)
+            reason = f"{total.n_alike} terms of one form are one product or sum of stacked operands"
+            recorder.note("sum of like terms", reason, (*total.absorbed, node), tuple(made), added=len(made))
+        elif node in absorbed:
+            rewriter.drop(node)
+        else:
+            rewriter.keep(node)
+    return recorder.finish(rewriter)
+
+
+class _Builder:
+    """Makes the nodes of a stacked sum, at the place of `like`."""
+
+    def __init__(self, rewriter: Rewriter, like: Node) -> None:
+        self._rewriter = rewriter
+        self._like = like
+        self._made: list[Node] = []
+
+    def build(self, total: Sum) -> list[Node]:
+        self._sum(total)
+        return self._made
+
+    def _sum(self, total: Sum) -> Value:
+        terms = [Term(part.sign, self._part(part)) for part in total.parts]
+        terms += [Term(sign, self._rewriter.value(value)) for sign, value in total.rest]
+        terms.sort(key=lambda term: -term.sign)  # something to subtract from first
+        sign, value = terms[0]
+        if sign < 0:
+            value = self._add("negative", value)
+        for sign, other in terms[1:]:
+            value = self._add("add" if sign > 0 else "subtract", value, other)
+        return value
+
+    def _part(self, part: Part) -> Value:
+        first = part.nodes[0]
+        if part.inner is not None and part.factor is not None:
+            return self._add("multiply", self._sum(part.inner), self._rewriter.value(part.factor))
+        if first.op.name == "sum_to":
+            rows = self._stacked([node.inputs[0] for node in part.nodes])
+            return self._add(first.op, rows, params=first.params)
+        pairs = [rows_of(node) for node in part.nodes]
+        n = tensor(pairs[0][1]).shape[0] or 0
+        left = self._stacked([a for a, _ in pairs], n)
+        right = self._stacked([g for _, g in pairs])
+        return self._add("matmul", self._add("matrix_transpose", left), right)
+
+    def _stacked(self, values: list[Value], n: int | None = None) -> Value:
+        """The values one below the other, single rows repeated so that each has `n`."""
+        first = tensor(values[0])
+        rows = first.shape[0] or 0
+        given = [self._rewriter.value(value) for value in values]
+        if n is not None and n != rows:
+            shape = (n, *first.shape[1:])
+            repeated = {value: self._add("broadcast_to", value, params=(shape,)) for value in dict.fromkeys(given)}
+            given, rows = [repeated[value] for value in given], n
+        spec = known((len(values) * rows, *first.shape[1:]), first.dtype)
+        return self._add("concat", *given, params=(0,), spec=spec)
+
+    def _add(self, op: str | Op, *inputs: Value, params: tuple[Any, ...] = (), spec: Any = None) -> Value:
+        op = get(op) if isinstance(op, str) else op
+        node = self._rewriter.add(self._like, op, inputs, params, () if spec is None else (spec,))
+        self._made.append(node)
+        return node.outputs[0]

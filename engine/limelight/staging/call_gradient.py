@@ -1,0 +1,258 @@
+"""Calling graph functions as ops, and differentiating the calls (paper section 4.2).
+
+The first call under a tape that watches an input builds a pair: `forward` is the function with the intermediates that
+the backward pass needs as further outputs, `backward` maps those and the gradients of the outputs to the gradients of
+the inputs. Backward calls are ordinary calls and have pairs of their own, which gives higher orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from limelight.autodiff import INEXACT, GradientTape
+from limelight.core import dispatch
+from limelight.core.op import Op, Taped, defop
+from limelight.core.spec import Spec, TensorSpec
+from limelight.core.tensor import as_tensor
+from limelight.graph.ir import Graph, Node, Value
+from limelight.graph.known_sizes import inferred
+from limelight.graph.subgraph import extract
+from limelight.optimise.dead_code import prune
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.tracer import Tracer, replay
+
+Place = tuple[str, int, int]
+"""Where a residual comes from: ("input", i, 0) or ("node", position, output index)."""
+
+
+class Joint(NamedTuple):
+    """A graph replayed under a tape, with the gradient computation behind it, in one trace."""
+
+    inputs: list[Value]
+    forward: list[Node]
+    backward: list[Node]
+    outputs: list[Value]
+    seeds: list[Value]
+    gradients: list[Value | None]
+
+
+class Pair:
+    """The forward version of a graph function and its backward versions, for one set of watched inputs."""
+
+    apart = False
+    """Whether what the backward pass starts from has outputs of its own even where it is a result as well."""
+
+    def __init__(self, function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> None:
+        self.apart = apart
+        self._graph = function.graph
+        self._watched = watched
+        self.n_outputs = len(function.graph.outputs)
+        self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
+        joint = self._trace(watched, (True,) * self.n_outputs)
+        self.connected = tuple(g is not None for g in joint.gradients)
+        self._settle(joint)
+
+    def _settle(self, joint: Joint) -> None:
+        """The forward half, and where the backward one finds what it starts from."""
+        self._places = _residual_places(joint)
+        self.forward = self._build_forward(joint)
+        self.sources = self._sources(joint)
+
+    def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
+        """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
+        found = self._backward.get((needed, given))
+        if found is None:
+            found = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
+        return found
+
+    def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """The handles that the backward pass starts from, out of a forward call's."""
+        return [inputs[i] if where == "input" else outputs[i] for where, i in self.sources]
+
+    def _sources(self, joint: Joint) -> list[tuple[str, int]]:
+        """For each residual the input or the output of `forward` that has it."""
+        named = {} if self.apart else {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
+        extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
+        found = []
+        for place in self._places:
+            value = _at(joint, place)
+            if place[0] == "input":
+                found.append(("input", place[1]))
+            else:
+                found.append(("output", named[value] if value in named else next(extra)))
+        return found
+
+    def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
+        graph = self._graph
+        with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+            inputs = [
+                tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
+            ]
+            with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+                # always the same set: what the forward half saves, sizes for instance, must not depend on who asks
+                tape.watch([x for x, watched in zip(inputs, self._watched, strict=True) if watched])
+                outputs = replay(graph, inputs)
+            n_forward = len(tracer.nodes)
+            seeds = [_seed(tracer, y) if used else None for y, used in zip(outputs, given, strict=True)]
+            tracer.scope = "gradient/"
+            sources = [x if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
+            gradients = _gradients(tape, outputs, seeds, sources)
+            values = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
+            return Joint(
+                tracer.inputs[: len(inputs)],
+                tracer.nodes[:n_forward],
+                tracer.nodes[n_forward:],
+                [tracer.value_of(y) for y in outputs],
+                [tracer.value_of(s) for s in seeds if s is not None],
+                values,
+            )
+
+    def _build_forward(self, joint: Joint) -> GraphFunction:
+        named = set() if self.apart else set(joint.outputs)
+        residuals = [_at(joint, place) for place in self._places if place[0] == "node"]
+        outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
+        graph = extract(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
+        return GraphFunction(prune(graph)[0])
+
+    def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
+        residuals = [_at(joint, place) for place in self._places]
+        found = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
+        nodes = [*_literals(joint), *joint.backward]
+        inputs = [*residuals, *joint.seeds]
+        names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
+        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in found], names)
+        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in found)
+
+
+def _seed(tracer: Tracer, output: Any) -> Any:
+    return tracer.add_input(output.spec) if output.dtype in INEXACT else None
+
+
+def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources: list[Any]) -> list[Any]:
+    """Gradients for each source that is not None, of the outputs that have a seed."""
+    pairs = [(y, s) for y, s in zip(outputs, seeds, strict=True) if s is not None]
+    wanted = [x for x in sources if x is not None]
+    found = iter(tape.gradient([y for y, _ in pairs], wanted, output_gradients=[s for _, s in pairs]))
+    return [None if x is None else next(found) for x in sources]
+
+
+def _residual_places(joint: Joint) -> list[Place]:
+    """What the backward nodes read of the forward half, each once, in order of first use."""
+    places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
+    for position, node in enumerate(joint.forward):
+        if node.op != "constant":  # literals are copied into both halves
+            places.update({value: ("node", position, k) for k, value in enumerate(node.outputs)})
+    read = [value for node in joint.backward for value in node.inputs]
+    read += [g for g in joint.gradients if g is not None]
+    return list(dict.fromkeys(places[value] for value in read if value in places))
+
+
+def _at(joint: Joint, place: Place) -> Value:
+    where, position, index = place
+    return joint.inputs[position] if where == "input" else joint.forward[position].outputs[index]
+
+
+def _literals(joint: Joint) -> list[Node]:
+    used = {value for node in joint.backward for value in node.inputs} | {g for g in joint.gradients if g is not None}
+    return [node for node in joint.forward if node.op == "constant" and node.outputs[0] in used]
+
+
+# The op
+
+
+def _infer(*given: Any) -> tuple[Spec, ...]:
+    *specs, function = given
+    return infer_outputs(function.graph, specs)
+
+
+def infer_outputs(graph: Graph, specs: Sequence[Spec]) -> tuple[Spec, ...]:
+    """The output specs of `graph` for inputs of `specs`, which may know more sizes than the graph does."""
+    declared = tuple(value.spec for value in graph.outputs)
+    known = all(not isinstance(s, TensorSpec) or None not in s.shape for s in declared)
+    if known or tuple(specs) == tuple(value.spec for value in graph.inputs):
+        return declared
+    found: dict[Value, Any] = dict(zip(graph.inputs, specs, strict=True))
+    for node in graph.nodes:
+        result = inferred(node.op, [found[value] for value in node.inputs], node.params)
+        found.update(zip(node.outputs, map(sharper, result, node.outputs), strict=True))
+    return tuple(found[value] for value in graph.outputs)
+
+
+def sharper(found: Spec, value: Value) -> Spec:
+    """`found` with the sizes that it does not know and the graph does."""
+    declared = value.spec
+    if not isinstance(found, TensorSpec) or not isinstance(declared, TensorSpec) or None not in found.shape:
+        return found
+    shape = tuple([n if m is None else m for m, n in zip(found.shape, declared.shape, strict=True)])
+    return found if shape == found.shape else found.with_shape(shape)
+
+
+def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
+    """Which inputs a gradient may be wanted for: floating tensors and variables."""
+    return tuple(x.dtype in INEXACT for x in inputs)
+
+
+def pair_of(function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> Pair:
+    """The forward/backward pair, built on first use and shared by all callers."""
+    key = (watched, apart) if apart else watched
+    found: Pair | None = function.pairs.get(key)
+    if found is None:
+        found = function.pairs[key] = Pair(function, watched, apart)
+    return found
+
+
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+    function: GraphFunction = attrs[0]
+    pair = pair_of(function, watched_mask(inputs))
+    if not any(pair.connected):
+        return None
+    return Taped(call_forward, (pair.forward, pair), lambda outputs: outputs[: pair.n_outputs])
+
+
+def _pull_call(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    pair: Pair = saved[0]
+    residuals = saved[1:]
+    seeds = g[: pair.n_outputs]
+    wanted = tuple(n and c for n, c in zip(needed, pair.connected, strict=True))
+    function, targets = pair.backward(wanted, tuple(s is not None for s in seeds))
+    results: list[Any] = [None] * len(needed)
+    if targets:
+        values = dispatch.apply(call, (*residuals, *[s for s in seeds if s is not None]), (function,))
+        for i, value in zip(targets, values, strict=True):
+            results[i] = value
+    return tuple(results)
+
+
+def _run(xp: Any, *payloads: Any) -> tuple[Any, ...]:
+    *data, function = payloads
+    outputs: tuple[Any, ...] = function.run(*data)
+    return outputs
+
+
+call: Op = defop(
+    "call",
+    inputs="*xs:any",
+    attrs="function",
+    infer=_infer,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    taped=_taped_call,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records call_forward
+    maths={"xs": "x̄ = backward(saved, ȳ)"},
+)
+
+call_forward: Op = defop(
+    "call_forward",
+    inputs="*xs:any",
+    attrs="function pair",
+    infer=lambda *given: _infer(*given[:-1]),
+    kernel=lambda xp, *payloads: _run(xp, *payloads[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=_taped_call,
+    save=lambda inputs, out, attrs: (attrs[1], *attrs[1].residuals(inputs, out)),
+    vjp={"xs": _pull_call},
+    maths={"xs": "x̄ = backward(saved, ȳ)"},
+)

@@ -1,0 +1,255 @@
+"""One entry of a trace cache: a function specialised to the types of its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from limelight.batching import Batched
+from limelight.core import dispatch
+from limelight.core.devices import CPU0
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, as_tensor, wrap
+from limelight.core.variable import Resource, Variable
+from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
+from limelight.graph.ir import Graph
+from limelight.staging import explainer, named_call
+from limelight.staging.call_gradient import call
+from limelight.staging.deferred import Deferred
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.signature import Key, describe
+from limelight.staging.structured_outputs import Outputs
+from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.weak_identity import Identity
+from limelight.user_code import tracebacks
+
+
+class ConcreteFunction:
+    """A graph function with what it captured: one entry of a trace cache, and callable by itself.
+
+    Calling it with tensors (in the order of the traced leaves that are tensors or variables) runs the graph; nothing
+    is ever traced again. It may also be called as its Python function is, or by flat names (`pair_0` for `pair[0]`);
+    plain values that it was traced for may then be left out, and must be the same otherwise.
+    """
+
+    __limelight_leaf__ = True
+
+    def __init__(
+        self,
+        function: GraphFunction,
+        captures: Sequence[Any],
+        outputs: Outputs,
+        key: Key,
+        paths: Sequence[str],
+        where: str,
+    ) -> None:
+        self.function = function
+        self.name = function.name
+        self.key = key
+        self.paths = tuple(paths)
+        self.where = where  # the call that made this trace, for sentences
+        self.reason = "first call"
+        self.miss: Any = None  # the full record behind `reason`
+        self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
+        self.fingerprint: Any = None  # see `closest`
+        self.binding: Any = None  # the signature of its Python function
+        self.baked: Any = {}  # what its Python code read of the world, see `explainer`
+        self.index = 0
+        self.trace_seconds = 0.0
+        self.made_at = time.time()
+        self.tier = "plan"
+        self._outputs = outputs
+        self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
+        self._capture_names = [getattr(x, "name", None) for x in captures]
+        self._capture_uids = [x._uid if isinstance(x, Resource) else 0 for x in captures]
+        self._python_function: Any = None  # a weak reference
+        self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
+
+    def traced_from(self, function: Any, binding: Any, read: Any) -> None:
+        """Notes the Python function, its signature, and what its code read of the world."""
+        self.binding, self.baked = binding, read
+        with contextlib.suppress(TypeError):
+            self._python_function = weakref.ref(function)
+
+    # For people
+
+    @property
+    def hits(self) -> int:
+        """How many calls found this trace in the cache."""
+        return self.counter[0]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as traced."""
+        return self.function.graph
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph after all passes."""
+        return self.function.optimised.graph
+
+    @property
+    def signature(self) -> str:
+        """The abstract arguments on one line: "x: f32[32,784], training: True"."""
+        return describe(self.paths, self.key)
+
+    @property
+    def full_signature(self) -> str:
+        """The same on several lines, with the kinds of parameters, the types of the results, and the captures."""
+        return self.signature if self.binding is None else named_call.in_full(self, self.binding)
+
+    @property
+    def returns(self) -> str:
+        """What a call returns, with types for tensors: '(f32[], {"loss": f32[3]})'."""
+        return self._outputs.words([value.spec for value in self.graph.outputs])
+
+    @property
+    def device(self) -> str | None:
+        """The device asked for by the scope around the call, None when there was none."""
+        return None if self.key.device is None else self.key.device.short
+
+    @property
+    def captures(self) -> tuple[Any, ...]:
+        """The tensors and variables closed over; None for a variable that has been deleted."""
+        return tuple(get() for get in self._captures)
+
+    @property
+    def stale(self) -> bool:
+        """Whether it captured a tensor of a trace or vectorised call that has ended: then it can never run again."""
+        return any(
+            (isinstance(x, SymbolicTensor) and x._tracer.finished) or (isinstance(x, Batched) and x._batcher.finished)
+            for x in self.captures
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of literals and captured tensors that this entry keeps alive."""
+        literals = sum(node.params[0].array.nbytes for node in self.graph.nodes if node.op == "constant")
+        return int(literals + sum(x.nbytes for x in self.captures if isinstance(x, Tensor)))
+
+    def __repr__(self) -> str:
+        return f"<{self.name}({self.signature}): {len(self.graph.nodes)} nodes, {self.hits} hits>"
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if named_call.is_structured(self.binding, args, kwargs, len(self.graph.arguments)):
+                return self._called(named_call.tensors_of(self.binding, self.key, self.paths, args, kwargs))
+            return self._called(args)
+        except Exception as error:
+            tracebacks.trim(error)
+            raise
+
+    def _called(self, tensors: Sequence[Any]) -> Any:
+        expected = self.graph.arguments
+        if len(tensors) != len(expected):
+            count = f"{len(expected)} tensor{'s' if len(expected) != 1 else ''}"
+            raise SignatureError(f"{self.name} takes {count} ({self.signature}), got {len(tensors)}")
+        wanted = [value.spec for value in expected]
+        named = zip(tensors, wanted, self.graph.input_names, strict=False)
+        inputs = [self._fitted(x, spec, name) if isinstance(spec, TensorSpec) else x for x, spec, name in named]
+        for x, spec, name in zip(inputs, wanted, self.graph.input_names, strict=False):
+            given = getattr(x, "spec", type(x).__name__)
+            fits = (
+                isinstance(given, TensorSpec) and spec.accepts(given) if isinstance(spec, TensorSpec) else spec == given
+            )
+            if not fits:
+                raise SignatureError(f"{self.name}: argument `{name}` must be {spec}, got {given}")
+        self._check_aliases(inputs)
+        return self._run(inputs)
+
+    def _fitted(self, x: Any, spec: TensorSpec, name: str) -> Tensor:
+        try:
+            return as_tensor(x)
+        except (DTypeError, ShapeError) as error:
+            raise SignatureError(
+                f"{self.name}: argument `{name}` must be {spec}, got {type(x).__name__}: {error.bare}"
+            ) from None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConcreteFunction:
+        return self  # it never changes
+
+    def __reduce__(self) -> Any:
+        raise ArgumentError(
+            f"{self!r} is a trace, which belongs to this process and cannot be pickled; pickle the staged function, "
+            "which goes by reference to its Python function and traces anew"
+        )
+
+    def _check_aliases(self, inputs: list[Any]) -> None:
+        """Which variables are one and the same is part of a trace: another pattern needs another one."""
+        seen: dict[int, int] = {}
+        captured = {x._uid for x in self.captures if isinstance(x, Variable)}
+        for x, part in zip(inputs, [self.key.parts[i] for i in self._tensor_leaves], strict=True):
+            if part[0] != "variable":
+                continue
+            number = seen.setdefault(x._uid, len(seen))
+            exact = part[-1] if isinstance(part[-1], Identity) else None
+            if (
+                number != part[2]
+                or (exact is not None and exact.target() is not x)
+                or (not exact and x._uid in captured)
+            ):
+                raise SignatureError(
+                    f"{self.name} was traced for variables that are the same, or are closed over, in another pattern "
+                    f"({self.signature}); call the staged function itself, which traces for each pattern"
+                )
+
+    def call_leaves(self, leaves: list[Any]) -> Any:
+        """Runs the graph on the leaves of a call whose key led here."""
+        return self._run([leaves[i] for i in self._tensor_leaves])
+
+    def run_payloads(self, payloads: list[Any]) -> Any:
+        """The same for the payloads of tensors on CPU:0, while nothing is active; see `runs_payloads`."""
+        if self._captures:
+            payloads += [x._data for x in self._captured()]
+        run = self.function.run
+        results = run(*payloads)
+        if self._outputs.bare:
+            return wrap(results[0], run.output_devices[0])
+        return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
+
+    def runs_payloads(self, given: int) -> bool:
+        """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
+        unreal = (SymbolicTensor, Batched, Deferred)
+        near = all(x is not None and x._device is CPU0 and not isinstance(x, unreal) for x in self.captures)
+        return near and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
+
+    def _captured(self) -> list[Any]:
+        """What it closed over; raises DeadVariableError for a variable that has been deleted."""
+        captured = []
+        for i, get in enumerate(self._captures):
+            x = get()
+            if x is None:
+                raise DeadVariableError(
+                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted{self._mend(i)}"
+                )
+            captured.append(x.now() if type(x) is Deferred else x)
+        return captured
+
+    def _mend(self, i: int) -> str:
+        """What to do about the i-th capture, a variable that has been deleted."""
+        function = None if self._python_function is None else self._python_function()
+        name = explainer.current().renamed(function, self, self._capture_uids[i])
+        if not name:
+            return "; keep a reference to it as long as the function is called (an attribute of a module will do)"
+        clear = f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"
+        return (
+            f": the name `{name}` has been rebound to another variable. Call {clear}, so that the next call traces "
+            f"with that one; or keep the first one and write `{name}.assign(...)`"
+        )
+
+    def _run(self, inputs: list[Any]) -> Any:
+        inputs += self._captured()
+        if not dispatch.active and all([x._device is CPU0 for x in inputs]):  # noqa: C419  # a list is quicker
+            run = self.function.run
+            results = run(*[x._data for x in inputs])
+            return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
+        return self._outputs.rebuild(dispatch.apply(call, tuple(inputs), (self.function,)))
+
+
+def _strong(x: Any) -> Any:
+    return lambda: x

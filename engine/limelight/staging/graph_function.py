@@ -1,0 +1,75 @@
+"""Graph functions: a graph with the means to run it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from limelight.core.devices import CPU0, Device
+from limelight.core.recursion_limit import roomy
+from limelight.executors.plan import plan
+from limelight.graph.effects import Effects, effects_of_graph
+from limelight.graph.ir import Graph
+from limelight.optimise.pipeline import Optimised, optimise
+
+_ids = itertools.count(1)
+
+
+class Placed(NamedTuple):
+    """A graph function whose inputs are not all on CPU:0."""
+
+    graph: Graph
+    run: plan.Plan
+
+
+class GraphFunction:
+    """A graph that can be run on payloads (arrays, storages, opaque values).
+
+    It is optimised and planned when it is first run, so a function that is only differentiated, printed or called
+    from another graph costs nothing more.
+    """
+
+    __limelight_leaf__ = True
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.name = graph.name
+        self.id = next(_ids)
+        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
+        self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
+        self._placed: dict[tuple[Device, ...], Placed] = {}
+
+    def with_graph(self, graph: Graph) -> GraphFunction:
+        """A function of another graph, for passes that change what a node calls."""
+        made = GraphFunction(graph)
+        made.blanks = self.blanks
+        return made
+
+    @cached_property
+    def run(self) -> plan.Plan:
+        """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
+        return roomy(plan.build(self.optimised.graph), self.effects.depth)
+
+    def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:
+        """The function for inputs on these devices: each op runs where asked, else where its first operand is."""
+        devices = tuple(inputs)
+        if all(device is CPU0 for device in devices):
+            return self
+        found = self._placed.get(devices)
+        if found is None:
+            found = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
+        return found
+
+    @cached_property
+    def optimised(self) -> Optimised:
+        """The graph after all passes, with a record of what each did."""
+        return optimise(self.graph)
+
+    @cached_property
+    def effects(self) -> Effects:
+        return effects_of_graph(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<graph function {self.name}: {len(self.graph.nodes)} nodes>"

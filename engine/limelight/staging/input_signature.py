@@ -1,0 +1,134 @@
+"""`input_signature`: the types of all arguments declared once, so that one graph serves every call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final
+
+from limelight.core import nest
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.errors import ArgumentError, DTypeError, SignatureError
+from limelight.staging.signature import Call, Signature, refuse_spec
+from limelight.user_code import source_line
+
+_MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def check(given: Sequence[Any] | None, signature: Signature) -> tuple[Any, ...] | None:
+    """The declared specs, one nest for each leading argument. Raises SignatureError for anything else."""
+    if given is None:
+        return None
+    if not isinstance(given, (list, tuple)):
+        raise SignatureError(
+            f"{signature.name}: input_signature must be a list or tuple with one ll.TensorSpec (or nest of them) "
+            f"for each argument, got {type(given).__name__}"
+        )
+    for leaf in nest.leaves_of(list(given)):
+        if not isinstance(leaf, TensorSpec):
+            raise SignatureError(
+                f"{signature.name}: input_signature holds a {type(leaf).__name__}; it may hold ll.TensorSpec only"
+            )
+    if len(given) > len(signature.positional) and not signature.rest_name:
+        raise SignatureError(
+            f"{signature.name}: input_signature has {len(given)} specs for {len(signature.positional)} arguments"
+        )
+    return tuple(given)
+
+
+def call(
+    declared: tuple[Any, ...],
+    signature: Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    abstract: bool = False,
+) -> Call:
+    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same.
+
+    Specs may stand for tensors in an `abstract` call, which will not be run.
+    """
+    try:
+        positional, keywords = signature.bind(args, kwargs)
+    except TypeError:
+        _check_complete(signature, len(declared), [*args, *kwargs.values()])
+        raise
+    given, rest = positional[: len(declared)], positional[len(declared) :]
+    _check_rest(signature, len(declared), rest, keywords)
+    fitted: list[Any] = []
+    for i, (value, specs) in enumerate(zip(given, declared, strict=False)):
+        fitted += _fit_nest(signature.name, value, specs, signature.root(i))
+    for leaf in fitted:
+        if not abstract:
+            refuse_spec(leaf)
+    keyed = signature.call((*declared[: len(given)], *rest), keywords, abstract=True)
+    return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.key)
+
+
+def _check_complete(signature: Signature, declared: int, given: Sequence[Any]) -> None:
+    """An argument with neither a spec nor a default can never be given, and never be left out."""
+    if len(given) > declared:
+        return
+    left = list(signature.inspected.parameters.values())[declared:]
+    for parameter in left:
+        if parameter.default is parameter.empty and parameter.kind not in _MANY:
+            raise SignatureError(_incomplete(signature.name, parameter.name))
+
+
+def _incomplete(name: str, argument: str) -> str:
+    return (
+        f"{name}: argument `{argument}` has neither a spec in the input_signature nor a default; add an ll.TensorSpec "
+        f"for it, or give it a default{source_line.here()}"
+    )
+
+
+def _check_rest(signature: Signature, declared: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Arguments without a spec must be left at their defaults: another value would need another graph."""
+    unspecified = {signature.root(declared + i): value for i, value in enumerate(rest)} | keywords
+    for name, value in unspecified.items():
+        parameter = signature.inspected.parameters.get(name)
+        if parameter is not None and parameter.default is parameter.empty and parameter.kind not in _MANY:
+            raise SignatureError(_incomplete(signature.name, name))
+        if parameter is None or parameter.kind in _MANY or not _is_default(value, parameter.default):
+            raise SignatureError(
+                f"{signature.name}: argument `{name}` has no spec in the input_signature, so it must be left at its "
+                f"default; add a spec for it, or take it out of the arguments{source_line.here()}"
+            )
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    plain = type(value) is type(default) and isinstance(value, (bool, int, float, complex, str, bytes))
+    return value is default or (plain and repr(value) == repr(default))
+
+
+def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
+    """The leaves of one argument, cast to the leaves of `specs`; below a spec, a list is a tensor."""
+    if isinstance(specs, TensorSpec):
+        return [_fit(name, value, specs, path)]
+    wanted = nest.flatten(specs)[1]
+    try:
+        leaves = nest.flatten_like(wanted, value, path)
+    except ArgumentError as error:
+        raise SignatureError(f"{name}: argument {error.bare}, by the input_signature") from None
+    paths, declared = nest.paths(wanted, path), nest.leaves_of(specs)
+    return [_fit(name, *leaf) for leaf in zip(leaves, declared, paths, strict=True)]
+
+
+def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
+    """One leaf as a tensor that `spec` accepts. Python numbers and lists are cast within their kind."""
+    if isinstance(x, TensorSpec):
+        fitted: Any = x
+    elif isinstance(x, Tensor):
+        fitted = x
+    else:
+        try:
+            fitted = as_tensor(x) if hasattr(x, "dtype") else constant(x, spec.dtype)
+        except (DTypeError, ArgumentError) as error:
+            wanted = f"argument `{path}` must be {spec!r} by the input_signature"
+            raise SignatureError(f"{name}: {wanted}, got {type(x).__name__}: {error}") from None
+    found = fitted if isinstance(fitted, TensorSpec) else fitted.spec
+    if not spec.accepts(found):
+        raise SignatureError(
+            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {found!r}{source_line.here()}"
+        )
+    return fitted

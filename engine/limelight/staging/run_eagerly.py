@@ -1,0 +1,81 @@
+"""Running a staged function's Python code on every call: for the debugger, and for `print`."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, Final
+
+from limelight.core import dispatch
+from limelight.core.tensor import as_tensor
+from limelight.core.variable import on_create
+from limelight.settings import Scoped
+from limelight.staging import structured_outputs
+from limelight.staging.signature import Call, Signature
+from limelight.staging.state_creation import Creation
+from limelight.staging.trace_body import apart
+
+_MARKER: Final = "functions run eagerly"
+"""Stands in `dispatch.active`, so that calls of staged functions leave the shortest path and look here."""
+
+_switch: Final = Scoped("run_functions_eagerly", False)
+_lock: Final = threading.Lock()
+
+
+def everywhere() -> bool:
+    """Whether all staged functions run eagerly."""
+    return _MARKER in dispatch.scopes
+
+
+def _follow() -> None:
+    """Puts the marker where calls look, or takes it away, as the setting says."""
+    with _lock:
+        on = _switch.get()
+        if on != everywhere():
+            for places in (dispatch.scopes, dispatch.active):
+                if on:
+                    places.append(_MARKER)
+                else:
+                    places.remove(_MARKER)
+
+
+class run_functions_eagerly:  # noqa: N801  # used as a function
+    """Makes every staged function run its Python code on each call, in the whole process, or stops that.
+
+    `print`, `pdb` and breakpoints then work in the body, on real values. Nothing is traced or taken from the cache;
+    arguments are still cast as an `input_signature` says, results still become tensors, and variables may still be
+    created on a function's first call only. As a `with` block it ends with the block. A single function is switched
+    by `ll.function(run_eagerly=True)`, or `f.run_eagerly = True`.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def twice(x):
+    ...     print("x is", x.item())
+    ...     return x + x
+    >>> with ll.config.run_functions_eagerly():
+    ...     twice(ll.constant(2.0)).item()
+    x is 2.0
+    4.0
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._mine = _switch.set_globally(bool(enabled))
+        _follow()
+
+    def __enter__(self) -> run_functions_eagerly:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _switch.take_back(self._mine)
+        _follow()
+
+
+def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:
+    """The result of the Python function for `call`, under the contracts of a staged one."""
+    parts = zip(call.leaves, call.key.parts, strict=True)
+    leaves = [as_tensor(leaf) if part[0] == "tensor" else leaf for leaf, part in parts]
+    args, kwargs = signature.unbind(leaves, call.key.structure)
+    with on_create.override(creation.note):
+        result = function(*args, **kwargs)
+    tensors, shape = structured_outputs.split(result, signature.name)
+    return shape.rebuild(apart(tensors, leaves))

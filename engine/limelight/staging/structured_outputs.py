@@ -1,0 +1,76 @@
+"""What a traced function returns: checked, flattened, and put back together on each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from limelight.core import nest
+from limelight.core.nest import Structure
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import DTypeError, SignatureError
+from limelight.user_code import source_line
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Outputs(NamedTuple):
+    """The structure of a function's result: which leaves are tensors, and the values of the others."""
+
+    structure: Structure
+    static: tuple[Any, ...]  # for each leaf: _TENSOR, or None
+    bare: bool  # whether the result is one tensor and nothing else
+
+    def paths(self, root: str) -> list[str]:
+        """How the user's code reaches each tensor from the result, `root`: 'output["loss"]'."""
+        found = zip(nest.paths(self.structure, root), self.static, strict=True)
+        return [path for path, leaf in found if leaf is _TENSOR]
+
+    def words(self, tensors: Sequence[Any]) -> str:
+        """The result as Python writes it, with words for `tensors`."""
+        feed = iter(tensors)
+        return nest.words(self.structure, [str(next(feed)) if leaf is _TENSOR else "None" for leaf in self.static])
+
+    def rebuild(self, tensors: Sequence[Any]) -> Any:
+        if self.bare:
+            return tensors[0]
+        feed = iter(tensors)
+        return nest.unflatten(self.structure, [next(feed) if leaf is _TENSOR else leaf for leaf in self.static])
+
+
+class _Marker:
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+_TENSOR = _Marker()
+
+
+def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outputs]:
+    """The tensors in `result` and the recipe for the whole. Raises SignatureError for what a graph cannot return."""
+    leaves, structure = nest.flatten(result)
+    paths = nest.paths(structure, path)
+    tensors: list[Any] = []
+    static: list[Any] = []
+    for leaf, where in zip(leaves, paths, strict=True):
+        if leaf is None:
+            static.append(None)
+        else:
+            tensors.append(_as_output(leaf, name, where))
+            static.append(_TENSOR)
+    return tensors, Outputs(structure, tuple(static), structure is nest.LEAF and static[0] is _TENSOR)
+
+
+def _as_output(leaf: Any, name: str, path: str) -> Any:
+    if isinstance(leaf, Tensor):
+        return leaf
+    if isinstance(leaf, _NUMBERS) or (hasattr(leaf, "__as_tensor__") and not isinstance(leaf, type)):
+        try:
+            return as_tensor(leaf)
+        except DTypeError as error:  # a number that no dtype holds
+            raise DTypeError(f"{name}: `{path}`: {error.bare}") from None
+    raise SignatureError(
+        f"{name} returns a {type(leaf).__name__} at `{path}`; a staged function returns tensors, numbers, None "
+        f"and nests of these{source_line.here()}. Make it a tensor with ll.constant(...), "
+        "or return it from plain Python"
+    )

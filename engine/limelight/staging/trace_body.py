@@ -1,0 +1,133 @@
+"""Tracing the functions given to control flow: branches and loop bodies, over one list of captures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from limelight.core import dispatch, dtypes, shapes
+from limelight.core.op import get
+from limelight.core.spec import Spec, TensorSpec, known
+from limelight.core.tensor import Tensor
+from limelight.errors import ArgumentError, ControlFlowError
+from limelight.graph.ir import Graph, Value
+from limelight.staging.call_gradient import infer_outputs
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.structured_outputs import Outputs, split
+from limelight.staging.tracer import Tracer
+
+
+class Traced(NamedTuple):
+    """One function, traced but not yet a graph: its captures may have to be aligned with another's."""
+
+    tracer: Tracer
+    tensors: list[Any]
+    outputs: Outputs
+
+    @property
+    def specs(self) -> list[Spec]:
+        return [x.spec for x in self.tensors]
+
+
+def require_callable(op: str, **functions: Any) -> None:
+    """Raises ArgumentError for one of `functions`, given by parameter name, that cannot be called."""
+    for name, fn in functions.items():
+        if not callable(fn):
+            raise ArgumentError(
+                f"{op}: {name} must be a function, got {type(fn).__name__}; write `lambda ...: ...`, so that it runs "
+                "only when its turn comes"
+            )
+
+
+def is_condition(spec: Spec) -> bool:
+    """Whether a value of `spec` can decide: a boolean with one element (as far as sizes are known)."""
+    return isinstance(spec, TensorSpec) and spec.dtype == dtypes.bool_ and spec.size in (1, None)
+
+
+def tracing() -> Tracer | None:
+    """The trace in progress on this thread, if any."""
+    return next((x for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), None)
+
+
+def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
+    """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
+    around = tracing()
+    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+        tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
+        arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
+        tensors, shape = split(fn(*arguments), name)
+        values = [tracer.value_of(x) for x in tensors]  # captures whatever is returned untouched
+        assert len(values) == len(tensors)
+    return Traced(tracer, tensors, shape)
+
+
+def apart(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """`results` in which none is one of `given` itself: a graph returns tensors of their own, too."""
+    known = set(map(id, given))
+    return [dispatch.apply(get("identity"), (x,)) if id(x) in known and isinstance(x, Tensor) else x for x in results]
+
+
+def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:
+    """Graph functions for `branches` that all take the same captures after their arguments, and those captures."""
+    union = {uid: handle for traced in branches for uid, (handle, _) in traced.tracer.captured.items()}
+    return [GraphFunction(_graph(traced, union)) for traced in branches], list(union.values())
+
+
+def _graph(traced: Traced, union: dict[int, Any]) -> Graph:
+    tracer = traced.tracer
+    captured = [tracer.captured[uid][1] if uid in tracer.captured else Value(x.spec) for uid, x in union.items()]
+    names = [*tracer.input_names, *(f"capture{i}" for i in range(len(captured)))]
+    outputs = [tracer.value_of(x) for x in traced.tensors]
+    return Graph(
+        tracer.name, [*tracer.inputs, *captured], tracer.nodes, outputs, input_names=names, n_captures=len(captured)
+    )
+
+
+def agreeing(op: str, branches: Sequence[Traced]) -> None:
+    """Raises ControlFlowError, which names the output, where branches return different structures, dtypes or ranks."""
+    first = branches[0]
+    for other in branches[1:]:
+        a, b = first.tracer.name, other.tracer.name
+        if first.outputs != other.outputs:
+            raise ControlFlowError(
+                f"{op}: the branches return different structures: {_structured(first, other)}, "
+                f"{_structured(other, first)}; return the same keys, and as many values, from each"
+            )
+        for path, x, y in zip(first.outputs.paths("output"), first.specs, other.specs, strict=True):
+            if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and (x.dtype != y.dtype or x.rank != y.rank):
+                which = "the output" if first.outputs.bare else f"`{path}`"
+                raise ControlFlowError(
+                    f"{op}: {which} is {x} from {a} and {y} from {b}; dtypes and ranks must agree, write "
+                    f"{_repair(x, y)} in {b}"
+                )
+
+
+def _structured(traced: Traced, other: Traced) -> str:
+    """What a branch returns; which leaves are None only where nothing else tells it from the other."""
+    name, outputs = traced.tracer.name, traced.outputs
+    if outputs.structure != other.outputs.structure:
+        return f"{name} {outputs.structure}"
+    return f"{name} {outputs.structure} with {list(outputs.static)}"
+
+
+def _repair(wanted: TensorSpec, given: TensorSpec) -> str:
+    text = "..."
+    if wanted.rank != given.rank:
+        if not shapes.is_static(wanted.shape) or given.rank > wanted.rank:
+            return "ll.astype or ll.reshape"
+        text = f"{'ll.reshape' if wanted.size == given.size else 'll.broadcast_to'}(..., {shapes.show(wanted.shape)})"
+    return text if wanted.dtype == given.dtype else f"ll.astype({text}, ll.{wanted.dtype.name})"
+
+
+def merge(a: Spec, b: Spec) -> Spec:
+    """The spec of a value that comes from either of two branches."""
+    if isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and a.shape != b.shape:
+        return known(shapes.generalise(a.shape, b.shape) or a.shape, a.dtype)
+    return a
+
+
+def merged(branches: Sequence[Any], captures: Sequence[Spec]) -> tuple[Spec, ...]:
+    """The specs of what any one of several graph functions returns."""
+    columns = zip(*[infer_outputs(branch.graph, captures) for branch in branches], strict=True)
+    return tuple([functools.reduce(merge, column) for column in columns])

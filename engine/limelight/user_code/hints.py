@@ -1,0 +1,167 @@
+"""Names from other libraries, and what they are called here: for errors that say what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from limelight.errors import mark_user_error
+
+FUNCTIONS: Final[Mapping[str, str]] = {
+    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "array": "constant",
+    "as_tensor": "asarray", "cast": "astype", "cat": "concat", "clamp": "clip", "clip_by_value": "clip",
+    "concatenate": "concat", "conjugate": "conj", "convert_to_tensor": "constant", "div": "divide", "eq": "equal",
+    "fabs": "abs", "from_numpy": "constant", "fmod": "remainder", "ge": "greater_equal", "gt": "greater",
+    "Function": "function", "compile": "function", "invert": "bitwise_invert", "jit": "function", "le": "less_equal",
+    "lt": "less", "mod": "remainder", "mul": "multiply", "ne": "not_equal", "neg": "negative", "norm": "linalg.norm",
+    "numpy_function": "py_func", "permute": "permute_dims", "power": "pow", "range": "arange", "rand": "random.uniform",
+    "randn": "random.normal", "randint": "random.integers", "reduce_all": "all", "reduce_any": "any",
+    "reduce_logsumexp": "logsumexp", "reduce_max": "max", "reduce_mean": "mean", "reduce_min": "min",
+    "reduce_prod": "prod", "reduce_std": "std", "reduce_sum": "sum", "rint": "round", "sub": "subtract",
+    "true_divide": "divide", "unbind": "unstack", "unique": "unique_values", "unsqueeze": "expand_dims",
+    "vmap": "vectorize",
+    "no_grad": "stop_gradient", "detach": "stop_gradient", "lax_scan": "scan", "checkpoint": "recompute_grad",
+    "einsum_path": "einsum", "manual_seed": "random.seed", "set_seed": "random.seed", "Sequential": "nn.Sequential",
+    "Linear": "nn.Dense", "Parameter": "Variable", "array_split": "split", "hstack": "concat", "vstack": "concat",
+    "topk": "top_k", "shape": "shape_of", "svd": "linalg.svd", "inv": "linalg.inv", "inverse": "linalg.inv",
+    "cross_entropy": "nn.softmax_cross_entropy", "mse_loss": "nn.mean_squared_error", "index_select": "take",
+    "ndarray": "Tensor", "double": "float64", "long": "int64", "half": "float16",
+}  # fmt: skip
+"""Functions of PyTorch, NumPy, TensorFlow and JAX, by what comes after `ll.`."""
+
+ADVICE: Final[Mapping[str, str]] = {
+    "save": "variables are NumPy arrays to others: "
+    "np.savez(path, **{name: v.numpy() for name, v in module.named_variables()})",
+    "load": "variables are assigned: saved = np.load(path), then "
+    "`for name, v in module.named_variables(): v.assign(saved[name])`",
+    "print": "print(x) shows tensors; with the graph of a staged function runs ll.py_func(print, [x], [])",
+    "tensor": "write ll.constant(value), or ll.asarray(value)",
+    "TensorArray": "ll.scan stacks what its function returns as y; in other loops write xs = xs.at[i].set(value)",
+}
+"""What has no counterpart by one name, and how to do without."""
+
+METHODS: Final[Mapping[str, str]] = {
+    "backward": "gradients are asked of a tape: `with ll.GradientTape() as tape: ...`, then tape.gradient(loss, x); or "
+    "ll.grad(f)(x)",
+    "grad": "gradients are results, not attributes: g = tape.gradient(loss, x), or ll.grad(f)(x)",
+    "requires_grad": "a tape watches variables by itself, and tensors when told to: tape.watch(x)",
+    "requires_grad_": "a tape watches variables by itself, and tensors when told to: tape.watch(x)",
+    "detach": "write ll.stop_gradient(x)",
+    "clone": "tensors are immutable: use x itself",
+    "copy": "tensors are immutable: use x itself",
+    "view": "write x.reshape(shape)",
+    "flatten": "write x.reshape(-1)",
+    "permute": "write x.transpose((1, 0)), with the axes as a tuple",
+    "unsqueeze": "write x.expand_dims(axis)",
+    "cuda": "write x.gpu()",
+    "float": "write x.astype(ll.float32)",
+    "double": "write x.astype(ll.float64)",
+    "long": "write x.astype(ll.int64)",
+    "int": "write x.astype(ll.int32)",
+    "assign": "tensors are immutable; what changes is a variable: v = ll.Variable(x), v.assign(value)",
+    "assign_add": "tensors are immutable; what changes is a variable: v = ll.Variable(x), v.assign_add(value)",
+    "add_": "tensors are immutable: write x = x + y",
+    "mul_": "tensors are immutable: write x = x * y",
+    "fill": "tensors are immutable: write ll.full_like(x, value)",
+    "norm": "write ll.linalg.norm(x)",
+    "matmul": "write x @ y",
+    "dot": "write x @ y, or ll.dot(x, y)",
+    "numel": "write x.size",
+    "dim": "write x.ndim",
+    "expand": "write x.broadcast_to(shape)",
+    "masked_fill": "write ll.where(mask, value, x)",
+}
+"""Methods and attributes of other libraries' tensors."""
+
+MODULES: Final[Mapping[str, str]] = {
+    "parameters": "write module.trainable_variables, which is a list",
+    "named_parameters": "write module.named_variables()",
+    "state_dict": "write dict(module.named_variables())",
+    "load_state_dict": "write `for name, v in module.named_variables(): v.assign(saved[name])`",
+    "zero_grad": "gradients are results here, and nothing needs to be reset",
+    "forward": "write module(x); subclasses define call(self, x)",
+    "weights": "write module.variables",
+    "trainable_weights": "write module.trainable_variables",
+    "train": "modules have no mode: write model(x, training=True), where a layer asks for it",
+    "eval": "modules have no mode: a call means training=False unless it says otherwise",
+}
+"""Methods and attributes of other libraries' modules."""
+
+OPTIMIZERS: Final[Mapping[str, str]] = {
+    **MODULES,
+    "apply_gradients": "write optimizer.apply(gradients, variables): two lists, not one of pairs",
+    "minimize": "write `with ll.GradientTape() as tape: loss = ...`, then "
+    "optimizer.apply(tape.gradient(loss, variables), variables)",
+    "update": "write optimizer.apply(gradients, variables), which changes the variables",
+    "param_groups": "write optimizer.learning_rate; other settings are attributes, too",
+}
+"""The same of optimisers."""
+
+
+def suggested(name: str, public: Iterable[str]) -> str:
+    """What to write instead of `ll.name`, as the end of a message; nothing where nothing is near. No modules."""
+    if name in ADVICE:
+        return f": {ADVICE[name]}"
+    known = sorted(public)
+    found = FUNCTIONS.get(name)
+    if found is None:
+        below = [other for other in known if other.endswith(f".{name}")]
+        near = below or _near(name, known, 0.75) or _within(name, known)
+        found = near[0] if near else None
+    return f"; write ll.{found}" if found else ""
+
+
+def lacking(part: str, public: Iterable[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of the public module `part`, as "nn", with names that are `public`."""
+
+    def missing(name: str) -> Any:
+        hint = "" if name.startswith("__") else suggested(name, [f"{part}.{known}" for known in public])
+        raise _marked(AttributeError(f"module 'limelight.{part}' has no attribute {name!r}{hint}", name=name))
+
+    return missing
+
+
+def _marked(error: AttributeError) -> AttributeError:
+    """As the user's mistake, who need not see where in the library it was found."""
+    mark_user_error(error)
+    return error
+
+
+def _near(name: str, known: Iterable[str], likeness: float) -> list[str]:
+    import difflib  # noqa: PLC0415  # only a mistake needs it: importing limelight is to be quick
+
+    return difflib.get_close_matches(name, list(known), 1, likeness)
+
+
+def _within(name: str, known: Iterable[str]) -> list[str]:
+    """Names of submodules that are nearly so: a misspelt `ll.nn.softmax` without its `nn`."""
+    last = {other.rpartition(".")[2]: other for other in known}
+    return [last[other] for other in _near(name, last, 0.8)]
+
+
+class Elsewhere:
+    """Stands where users of other libraries look for a method of a tensor, and says what to write.
+
+    No `__getattr__`: with that, Python looks up every attribute of a tensor the slow way.
+    """
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name = name
+        self.hint = hint
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        if tensor is None:
+            return self
+        words = f"a tensor has no attribute {self.name!r}: {self.hint}"
+        raise _marked(AttributeError(words, name=self.name, obj=tensor))
+
+
+def missing_of_module(self: Any, name: str, hints: Mapping[str, str] = MODULES) -> Any:
+    """The same for a module, whose properties may fail with an AttributeError of their own: it is raised again."""
+    own = getattr(type(self), name, None)
+    if own is not None and hasattr(own, "__get__"):
+        return own.__get__(self, type(self))
+    hint = hints.get(name)
+    words = f"{type(self).__name__!r} object has no attribute {name!r}" + (f": {hint}" if hint else "")
+    raise _marked(AttributeError(words, name=name, obj=self))

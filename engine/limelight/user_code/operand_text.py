@@ -1,0 +1,64 @@
+"""The operands of an op as the user wrote them, for messages."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from limelight.user_code import source_line
+
+_LONGEST: Final = 40
+_OPERATORS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift",
+    ast.RShift: "bitwise_right_shift",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+}
+
+
+def operands(op: str) -> tuple[str, str] | None:
+    """The two operands of the operator or call that the user's line is at, if it is one of `op`, and they are short."""
+    text = source_line.user_segment()
+    found = _parts(_parsed(text)) if text is not None else None
+    if found is None or found[0] != op:
+        return None
+    left, right = map(ast.unparse, found[1:])
+    return (left, right) if max(len(left), len(right)) <= _LONGEST else None
+
+
+def _parts(node: ast.AST | None) -> tuple[str | None, ast.expr, ast.expr] | None:
+    """The name of an op with two operands, and these."""
+    if isinstance(node, ast.BinOp):
+        return _OPERATORS.get(type(node.op)), node.left, node.right
+    if isinstance(node, ast.AugAssign):
+        return _OPERATORS.get(type(node.op)), node.target, node.value
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _OPERATORS.get(type(node.ops[0])), node.left, node.comparators[0]
+    if isinstance(node, ast.Call) and len(node.args) == 2 and isinstance(node.func, ast.Attribute):
+        return node.func.attr, node.args[0], node.args[1]
+    return None
+
+
+def _parsed(text: str) -> ast.AST | None:
+    for form in (f"({text}\n)", text):  # an expression may span lines, a statement not
+        try:
+            node = ast.parse(form).body[0]
+        except (SyntaxError, ValueError, IndexError):
+            continue
+        return node.value if isinstance(node, ast.Expr) else node
+    return None

@@ -1,0 +1,346 @@
+"""Where in the user's code are we?
+
+A position is found by walking the Python stack past every frame that belongs to limelight itself. In a notebook the
+file name of a code object means nothing to a reader, so the notebook extension installs a namer that turns it into
+the label of a cell ("In[3]").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import linecache
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, Final, NamedTuple
+
+from limelight import errors
+
+CellNamer = Callable[[str], str | None]
+
+_ENGINE_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+GENERATED_PREFIX = "<limelight "
+"""Code that limelight writes (plans, wrapped cells) is compiled under file names that begin so."""
+
+library_files: dict[str, bool] = {}
+"""Whether a file is the library's, as far as asked. By name: hashing a code object costs more than the walk."""
+_hidden_roots: list[str] = [_ENGINE_ROOT, contextlib.__file__]  # what `with` blocks of ours pass through is ours too
+_floors: set[str] = set()
+_cell_namer: CellNamer | None = None
+
+
+class Source(NamedTuple):
+    """A line of the user's code.
+
+    `file` is the code object's file name, `line` counts from 1, `function` is the enclosing function's name.
+    """
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def label(self) -> str:
+        """What a reader calls the file: "In[3]" for a notebook cell, else the file's last name."""
+        named = _cell_namer(self.file) if _cell_namer is not None else None
+        return named if named is not None else os.path.basename(self.file)
+
+    @property
+    def text(self) -> str:
+        """The line of code, stripped; empty where the source cannot be had."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.label} line {self.line}"
+
+
+class GradientSource(Source):
+    """The same, for what a gradient does: `of` is the op whose rule it is."""
+
+    of: str = ""
+
+
+class ScopedSource(GradientSource):
+    """The same, with the name scope in which an op ran."""
+
+    scope: str = ""
+
+
+def set_cell_namer(namer: CellNamer | None) -> CellNamer | None:
+    """Installs `namer`, which maps a code object's file name to a cell's label or None; returns the previous one."""
+    global _cell_namer
+    previous, _cell_namer = _cell_namer, namer
+    return previous
+
+
+def hide(folder: str) -> None:
+    """Treats the code under `folder` as part of the library: its frames are not the user's."""
+    _hidden_roots.append(os.path.join(os.path.abspath(folder), ""))
+    library_files.clear()
+
+
+def end_stacks_at(file: str) -> None:
+    """Ends the user's stack at frames of `file`: what called them (a shell, an event loop) is not the program."""
+    _floors.add(file)
+
+
+def is_library(code: CodeType) -> bool:
+    """Whether `code` belongs to limelight rather than to the user; what `dataclasses` wrote is no line of anybody's."""
+    return is_library_file(code.co_filename) or (
+        code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__")
+    )
+
+
+def is_library_file(name: str) -> bool:
+    """The same for the name of its file."""
+    known = library_files.get(name)
+    if known is None:
+        known = name.startswith(GENERATED_PREFIX) or name.startswith(tuple(_hidden_roots))
+        if len(library_files) > 10_000:  # file names made in a loop must not be kept for ever
+            library_files.clear()
+        library_files[name] = known
+    return known
+
+
+def is_engine(code: CodeType) -> bool:
+    """Whether `code` is limelight's own, rather than something else that is hidden."""
+    return code.co_filename.startswith((_ENGINE_ROOT, GENERATED_PREFIX))
+
+
+@functools.lru_cache(maxsize=4096)
+def is_installed(file: str) -> bool:
+    """Whether code in `file` belongs to Python itself or to an installed package."""
+    return file.startswith((*_installed(), "<frozen"))
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+class Position(NamedTuple):
+    """A line of the user's code before anyone has looked it up: cheap enough to take for each recorded op."""
+
+    code: CodeType | Source
+    instruction: int
+
+    def resolve(self) -> Source:
+        if isinstance(self.code, Source):
+            return self.code
+        lines = [line for _, _, line in self.code.co_lines() if line is not None]
+        for start, end, line in self.code.co_lines():
+            if start <= self.instruction < end and line is not None:
+                return Source(self.code.co_filename, line, self.code.co_name)
+        return Source(self.code.co_filename, lines[0] if lines else 1, self.code.co_name)
+
+
+def position(frame: FrameType | None, known: CodeType | None = None) -> tuple[CodeType, int] | tuple[None, int]:
+    """The innermost frame of the user's at or outside `frame`, as the fields of a `Position`; (None, 0) without one.
+
+    `known` is code that has been found to be the user's: recognising it saves looking it up.
+    """
+    while frame is not None:
+        code = frame.f_code
+        if code is known:
+            return (code, frame.f_lasti)
+        library = library_files.get(code.co_filename)
+        if library is None:
+            library = is_library(code)
+        if not library:
+            return (code, frame.f_lasti)
+        frame = frame.f_back
+    return (None, 0)
+
+
+class _Pretence(threading.local):
+    stack: tuple[Source, ...] | None = None
+
+
+_pretence = _Pretence()
+
+
+def of_gradient(line: Source, op: str) -> Source:
+    """`line`, of an op, for the gradient of that op."""
+    made = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
+    if isinstance(made, ScopedSource) and isinstance(line, ScopedSource):
+        made.scope = line.scope
+    made.of = op
+    return made
+
+
+@contextmanager
+def pretend(stack: tuple[Source, ...]) -> Iterator[None]:
+    """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line."""
+    outer = _pretence.stack
+    try:
+        _pretence.stack = stack
+        yield
+    finally:
+        _pretence.stack = outer
+
+
+def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:
+    """`position`, or the line that is pretended: for ops that do not run on the hot path."""
+    if _pretence.stack:
+        return (_pretence.stack[0], 0)
+    return position(frame)
+
+
+def user_stack(limit: int = 8) -> tuple[Source, ...]:
+    """The user's frames, innermost first, at most `limit` of them."""
+    if _pretence.stack is not None:
+        return _pretence.stack
+    return _frames(sys._getframe(1), limit)[0]
+
+
+_NO_FRAME: Final = object()
+
+
+class Walker:
+    """`user_stack` for whoever asks at every op: what called the function at hand is looked up once.
+
+    While a frame runs, its callers stand still, so the same outer frame at the same instruction has the same stack
+    (unless a generator is among them, which another caller may resume). `forget` lets go of that frame.
+    """
+
+    __slots__ = ("_at", "_callers", "_lines", "_outer", "_stacks")
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[CodeType, dict[int, Source]]] = {}  # by code's identity, then by instruction
+        self.forget()
+
+    def forget(self) -> None:
+        """Keeps no frame alive."""
+        self._outer: object = _NO_FRAME
+        self._at = -1
+        self._callers: tuple[Source, ...] = ()
+        self._stacks: dict[Source, tuple[Source, ...]] = {}
+
+    def stack(self) -> tuple[Source, ...]:
+        """What `user_stack()` would answer here."""
+        if _pretence.stack is not None:
+            return _pretence.stack
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            library = library_files.get(code.co_filename)
+            if library is None:
+                library = is_library(code)
+            if not library:
+                break
+            frame = frame.f_back
+        if frame is None or code.co_filename in _floors:
+            return ()
+        outer = frame.f_back
+        if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
+            self._find_callers(outer)
+        line = self._line(frame, code)
+        found = self._stacks.get(line)
+        if found is None:
+            found = self._stacks[line] = (line, *self._callers)
+        return found
+
+    def _line(self, frame: FrameType, code: CodeType) -> Source:
+        known = self._lines.get(id(code))
+        if known is None:
+            known = self._lines[id(code)] = (code, {})
+        at = frame.f_lasti
+        found = known[1].get(at)
+        if found is None:
+            found = known[1][at] = Source(code.co_filename, frame.f_lineno, code.co_name)
+        return found
+
+    def _find_callers(self, outer: FrameType | None) -> None:
+        self._callers, still = _frames(outer, 7)
+        self._stacks = {}
+        self._outer = outer if still else _NO_FRAME
+        self._at = outer.f_lasti if outer is not None else -1
+
+
+def _frames(frame: FrameType | None, limit: int) -> tuple[tuple[Source, ...], bool]:
+    """The user's frames from `frame` on, at most `limit`; and whether none of those passed can be resumed elsewhere."""
+    found: list[Source] = []
+    still = True
+    while frame is not None and len(found) < limit:
+        code = frame.f_code
+        if code.co_filename in _floors:
+            break
+        still = still and not code.co_flags & _RESUMABLE
+        if not is_library(code):
+            found.append(Source(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return tuple(found), still
+
+
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+_UNASKED: Final = 3
+"""References to the dictionary of a frame's local names that nobody else holds: ours, the frame's, and the count's."""
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The local names of `frame`, in a dictionary of its own.
+
+    Before Python 3.13 a function's frame keeps the dictionary that it makes of them, and so what is in it, until the
+    function ends; or for ever, where that holds an error whose traceback holds the frame. So it is emptied.
+    """
+    names = frame.f_locals
+    found = dict(names)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(names) is dict and sys.getrefcount(names) <= _UNASKED:
+        names.clear()
+    return found
+
+
+def user_line() -> Source | None:
+    """The innermost frame of the user's, or None when there is none (a library thread)."""
+    stack = user_stack(limit=1)
+    return stack[0] if stack else None
+
+
+def segment(code: CodeType, instruction: int) -> str | None:
+    """The source of the expression or statement that an instruction of `code` belongs to."""
+    position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    if position is None or None in position:
+        return None
+    first, last, begin, end = position
+    assert first is not None
+    assert last is not None
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    if not all(lines):
+        return None
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][begin:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def user_segment() -> str | None:
+    """What the innermost frame of the user's evaluates; None where it is not that which brought us here."""
+    code, instruction = position(sys._getframe(1))
+    return None if code is None or _pretence.stack is not None else segment(code, instruction)
+
+
+def at(source: Source | None) -> str:
+    """`source` as a suffix for a message: " (In[3] line 4: y = x @ w)", or nothing."""
+    if source is None:
+        return ""
+    text = source.text
+    if len(text) > 80:
+        text = text[:77] + "..."
+    return f" ({source}: {text})" if text else f" ({source})"
+
+
+def here() -> str:
+    """The user's line that is being executed, as a suffix for a message."""
+    return at(user_line())
+
+
+errors.locate_by(here)

@@ -1,0 +1,162 @@
+"""Tracebacks without the library's own frames, and the one switch that shows them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from types import CodeType, TracebackType
+from typing import Any, Final, TypeVar
+
+from limelight.errors import LimelightError, is_user_error
+from limelight.settings import Scoped
+from limelight.user_code import error_notes, source_line
+
+_shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
+_displays: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+"""Who hides frames when it prints a traceback, so that nothing need be cut off here: a notebook."""
+_MOST_CAUSES: Final = 20
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+_acting: Final[set[CodeType]] = set()
+
+
+def shown() -> bool:
+    """Whether tracebacks have the frames of limelight."""
+    return _shown.get()
+
+
+def left_to(display: Any, on: bool = True) -> None:
+    """Says that `display` hides frames by itself (or no longer): then tracebacks are left whole for it."""
+    (_displays.add if on else _displays.discard)(display)
+
+
+class show_library_frames:  # noqa: N801  # used as a function
+    """Makes tracebacks show the frames of limelight as well, in the whole process, or hides them again.
+
+    They are hidden by default in what staged functions raise, and in what a script ends with: between the call and the
+    user's line that it is about there is nothing to see, unless limelight itself is at fault, which is shown whole in
+    any case. As a `with` block it ends with the block. In a notebook it does what `%xmode --show` does, for limelight
+    alone.
+
+    >>> import limelight as ll
+    >>> import traceback
+    >>> @ll.function
+    ... def f(x):
+    ...     return x @ x
+    >>> def depth():
+    ...     try:
+    ...         f(ll.ones((2, 3)))
+    ...     except ll.errors.ShapeError as error:
+    ...         return len(traceback.extract_tb(error.__traceback__))
+    >>> hidden = depth()
+    >>> with ll.config.show_library_frames():
+    ...     depth() >= hidden
+    True
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._mine = _shown.set_globally(bool(enabled))
+
+    def __repr__(self) -> str:
+        return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
+
+    def __enter__(self) -> show_library_frames:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _shown.take_back(self._mine)
+
+
+def trim(error: BaseException) -> None:
+    """Cuts the library's frames out of the traceback of `error` and of what caused it, unless they are wanted.
+
+    A cause that was raised in the library alone is not shown then; it stays `__context__`.
+
+    To be called where an exception leaves the library, before a bare `raise`, which adds no frame.
+    """
+    if shown() or _displays or is_at_fault(error):
+        return
+    current: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if current is None:
+            return
+        cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        current.__traceback__ = without(current.__traceback__, _is_library)
+        if cause is not None and without(cause.__traceback__, _is_library) is None:  # its words are in the message
+            current.__context__, current.__cause__, current.__suppress_context__ = cause, None, True
+            return
+        current = cause
+
+
+def in_place_of_python(function: _Fn) -> _Fn:
+    """Marks a function of ours that does what a line of the user's says: what Python raises in it is his mistake."""
+    _acting.add(function.__code__)
+    return function
+
+
+def is_at_fault(error: BaseException) -> bool:
+    """Whether limelight failed by accident: its innermost frame raised something else than a LimelightError.
+
+    What limelight raises for the user's mistake as Python would, an AttributeError or a TypeError, is marked as his.
+    """
+    tb = error.__traceback__
+    if tb is None or isinstance(error, (LimelightError, KeyboardInterrupt)) or is_user_error(error):
+        return False
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return _is_library(tb) and tb.tb_frame.f_code not in _acting
+
+
+def hide_at_exit() -> None:
+    """Trims what ends a script or a thread before it is printed, by `sys.excepthook` and `threading.excepthook`.
+
+    Whoever printed it before does so still. Other errors are none of our business.
+    """
+    report, report_thread = sys.excepthook, threading.excepthook
+
+    def at_exit(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        error_notes.note_keyword(error)
+        if _passed_through(tb):
+            trim(error)
+            sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins
+        report(kind, error, tb)
+
+    def at_end_of_thread(given: threading.ExceptHookArgs) -> None:
+        if given.exc_value is not None and _passed_through(given.exc_traceback):
+            trim(given.exc_value)
+            parts = (given.exc_type, given.exc_value, given.exc_value.__traceback__, given.thread)
+            given = threading.ExceptHookArgs(parts)
+        report_thread(given)
+
+    sys.excepthook, threading.excepthook = at_exit, at_end_of_thread
+
+
+def _passed_through(tb: TracebackType | None) -> bool:
+    while tb is not None:
+        if source_line.is_engine(tb.tb_frame.f_code):
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def without(tb: TracebackType | None, hidden: Callable[[TracebackType], bool]) -> TracebackType | None:
+    """`tb` without the frames that are `hidden`; None when none is left."""
+    kept = []
+    while tb is not None:
+        if not hidden(tb):
+            kept.append(tb)
+        tb = tb.tb_next
+    return chained(kept)
+
+
+def chained(kept: Iterable[TracebackType]) -> TracebackType | None:
+    """One traceback of several frames, outermost first."""
+    chain: TracebackType | None = None
+    for link in reversed(list(kept)):
+        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
+    return chain
+
+
+def _is_library(tb: TracebackType) -> bool:
+    return source_line.is_library(tb.tb_frame.f_code)

@@ -1,0 +1,130 @@
+"""The body of a notebook cell, converted (`converted_cell`); and what autograph=True costs."""
+
+import ast
+import linecache
+import subprocess
+import sys
+
+import pytest
+
+import limelight as ll
+from limelight.autograph import converted_cell
+from limelight.errors import ControlFlowError
+
+NAME = "<cell of a test>"
+
+
+def cell(text, **inputs):
+    """Runs a cell in a trace; the namespace afterwards, values of tensors included, and its result."""
+    linecache.cache[NAME] = (len(text), None, text.splitlines(True), NAME)
+    run = converted_cell(ast.parse(text), NAME)
+    found = {}
+
+    def body(**given):
+        namespace = dict(given)
+        result = run(namespace)
+        found.update(namespace)
+        names = [k for k, v in namespace.items() if isinstance(v, ll.Tensor | int | float) and k not in given]
+        return result, {name: namespace[name] for name in names}
+
+    f = ll.function(body)
+    result, assigned = f(**{k: ll.constant(v) for k, v in inputs.items()})
+    values = {k: v.tolist() for k, v in assigned.items()}
+    return None if result is None else result.tolist(), values, found, f
+
+
+def test_names_are_those_of_the_notebook():
+    result, values, found, _ = cell("if x > 0:\n    y = x\nelse:\n    y = -x\ny + 1\n", x=-2.0)
+    assert (result, values) == (3.0, {"y": 2.0})
+    assert sorted(k for k in found if k != "__builtins__") == ["x", "y"]
+
+
+LOOP = """
+import math
+
+def double(a):
+    if a > 2:
+        a = a * SCALE
+    return a
+
+total = 0
+for i in range(n):
+    if i == 1:
+        continue
+    total += double(i)
+    if total > 25:
+        break
+SCALE_USED = math.floor(1.5)
+"""
+
+
+def test_functions_of_a_cell_are_plain_and_converted_when_called():
+    text = "SCALE = 2\n" + LOOP
+    result, values, found, _ = cell(text, n=9)
+    assert result is None
+    assert values["total"] == 2 * 3 + 2 * 4 + 2 * 5 + 2
+    assert values["SCALE_USED"] == 1
+    assert found["double"](3) == 6  # outside, as it was written
+    assert not hasattr(found["double"], "__limelight_autograph__")
+
+
+def test_names_that_may_have_no_value_are_gone_afterwards():
+    _, values, found, _ = cell("k = 0\nwhile k < n:\n    k += 1\n    last = k\n", n=3)
+    assert values == {"k": 3}
+    assert "last" not in found
+
+
+def test_names_that_helpers_read_are_theirs_too():
+    helper = "def helper():\n    return limit * 2\n"
+    result, _, _, _ = cell(helper + "limit = x\nif x > 1:\n    limit = x - 1\nhelper()", x=5.0)
+    assert result == 8.0
+
+
+def test_lines_are_those_of_the_cell():
+    _, _, _, f = cell("z = x * 2\nif z > 1:\n    z = z + 1\n", x=3.0)
+    lines = {node.op.name: node.stack[0].line for node in f.trace_cache[0].graph.nodes}
+    assert (lines["multiply"], lines["greater"], lines["cond"]) == (1, 2, 2)
+    branch = next(iter(f.trace_cache[0].graph.functions())).graph
+    assert {node.stack[0].line for node in branch.nodes} == {3}
+    with pytest.raises(ControlFlowError, match=r"`w` may have no value here \(<cell of a test> line 3: w"):
+        cell("if x > 0:\n    w = 1\nw", x=1.0)
+
+
+def test_what_cannot_be_converted_runs_as_it_is():
+    text = "match 3:\n    case 3:\n        y = x + 1\ny * 2"
+    assert cell(text, x=2.0)[0] == 6.0
+    with pytest.raises(ControlFlowError, match="could not be converted: it has a `match` statement"):
+        cell("match 3:\n    case 3:\n        y = x if x > 0 else -x", x=2.0)
+
+
+def test_the_library_is_imported_when_a_function_is_converted():
+    program = (
+        "import sys, limelight as ll\n"
+        "f = ll.function(abs, autograph=True)\n"
+        "assert 'malt' not in sys.modules\n"
+        "import statistics\n"
+        "@ll.function(autograph=True)\n"
+        "def g(x):\n"
+        "    return x\n"
+        "assert 'malt' not in sys.modules\n"
+        "g(ll.constant(1.0))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_code_is_converted_once(monkeypatch):
+    from limelight.autograph import converted_functions
+
+    made = []
+    make = converted_functions._make
+    monkeypatch.setattr(converted_functions, "_make", lambda f: made.append(f.__name__) or make(f))
+
+    def of(limit):
+        def f(x):
+            return x if x > limit else -x
+
+        return f
+
+    for limit in (1.0, 2.0, 3.0):
+        assert ll.function(of(limit), autograph=True)(ll.constant(1.5)).item() == (1.5 if limit < 1.5 else -1.5)
+    assert made == ["f"]

@@ -1,0 +1,395 @@
+"""Exceptions and interrupts in the middle of everything, and what they must not leave behind."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import gc
+import linecache
+import random
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import limelight as ll
+from limelight.core import dispatch
+from limelight.core.eager import entry
+from limelight.core.op import Op
+from limelight.errors import (
+    ArgumentError,
+    LeakedTensorError,
+    RunError,
+    TapeError,
+)
+
+Clean = Any  # the fixture of conftest.py
+
+pytestmark = pytest.mark.usefixtures("retraces_are_meant")
+
+one = ll.constant(1.0)
+scalar = ll.TensorSpec((), "float32")
+
+
+# --- Tapes
+
+
+def test_tapes_used_out_of_order(clean: Clean) -> None:
+    with clean():
+        tape = ll.GradientTape()
+        with tape:
+            tape.watch(one)
+            y = one * one
+            with pytest.raises(TapeError, match="recording already"), tape:
+                pass
+        tape.gradient(y, one)
+        with pytest.raises(TapeError, match="persistent=True") as caught:
+            tape.gradient(y, one)
+        assert "test_interrupts.py line" in str(caught.value)
+        with pytest.raises(ArgumentError, match="unconnected_gradients must be"):
+            tape.gradient(y, one, unconnected_gradients="maybe")
+
+
+@pytest.mark.parametrize("ending", ["close", "delete", "finish", "throw"])
+@pytest.mark.parametrize("staged", [False, True], ids=["eager", "staged"])
+def test_a_generator_suspended_in_a_tape_block(ending: str, staged: bool, clean: Clean) -> None:
+    def recording(x: Any) -> Iterator[Any]:
+        with ll.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            yield tape, x * x
+        yield None
+
+    def run(x: Any) -> Any:
+        generator = recording(x)
+        tape, y = next(generator)
+        z = y * x  # recorded: the block is open, if suspended
+        if ending == "close":
+            generator.close()
+        elif ending == "finish":
+            next(generator)
+        elif ending == "throw":
+            with contextlib.suppress(KeyError):
+                generator.throw(KeyError("thrown in"))
+        del generator
+        assert not tape.active
+        after = z * x  # not recorded
+        return tape.gradient(z, x), ll.constant(0.0) if tape.gradient(after, x) is None else after
+
+    with clean():
+        found = (ll.function(run) if staged else run)(ll.constant(2.0))
+    assert [t.item() for t in found] == [12.0, 0.0]
+
+
+def test_a_tape_entered_in_a_trace_by_a_generator_that_outlives_it(clean: Clean) -> None:
+    kept: list[Any] = []
+
+    def recording(x: Any) -> Iterator[Any]:
+        with ll.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+            yield y
+            yield tape.gradient(y, x)
+
+    @ll.function
+    def f(x: Any) -> Any:
+        kept.append(recording(x))
+        return next(kept[0])
+
+    with clean():
+        assert f(ll.constant(3.0)).item() == 9.0
+        assert (one + one).item() == 2.0
+        with pytest.raises(LeakedTensorError):
+            next(kept[0])
+    with clean():
+        f.clear_cache()
+        kept.clear()
+        f(ll.constant(3.0))
+        kept.pop().close()
+
+
+# --- Exceptions and interrupts, in the middle of everything
+
+
+def _raiser(error: BaseException) -> Callable[..., Any]:
+    def fail(*args: Any) -> Any:
+        raise error
+
+    return fail
+
+
+ERRORS = [KeyboardInterrupt(), ZeroDivisionError("z"), SystemExit(1), StopIteration(), GeneratorExit(), MemoryError()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+def test_exceptions_in_the_middle_of_a_trace(error: BaseException, clean: Clean) -> None:
+    fail = [True]
+
+    def body(a: Any) -> Any:
+        with ll.device("cpu:0"), ll.GradientTape() as tape:
+            tape.watch(a)
+            b = ll.cond(a > 0, lambda: a * 2, lambda: a)
+            if fail[0]:
+                raise error
+        return tape.gradient(b, a)
+
+    f = ll.function(body)
+    outer = ll.function(lambda a: ll.while_loop(lambda i: i < 2, f, (a,))[0])
+    for run in (f, outer, f):
+        with clean(f, outer), pytest.raises(type(error)) as caught:
+            run(one)
+        assert caught.value is error
+    fail[0] = False
+    assert f(one).item() == 2.0
+    assert outer(one).item() == 2.0
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("where", ["forward", "backward", "second order"])
+def test_exceptions_in_the_middle_of_a_run(error: BaseException, where: str, clean: Clean) -> None:
+    fail = [False]
+
+    def kernel(xp: Any, x: Any) -> Any:
+        if fail[0]:
+            raise error
+        return x * 1
+
+    broken = entry(Op("broken", inputs="x", infer=lambda x: x, kernel=kernel, vjp={"x": lambda g: broken(g) * 1}))
+    f = ll.function(lambda a: broken(a) * a)
+
+    def use(g: Callable[..., Any], where: str = "nowhere") -> Any:
+        with ll.GradientTape() as outer:
+            outer.watch(one)
+            with ll.GradientTape() as tape:
+                tape.watch(one)
+                fail[0] = where == "forward"
+                y = g(one)
+            fail[0] = where == "backward"
+            dy = tape.gradient(y, one)
+        fail[0] = where == "second order"
+        return outer.gradient(dy, one)
+
+    assert use(f).item() == 2.0
+    for g in (f, f.python_function):
+        expected = RunError if isinstance(error, Exception) else type(error)
+        with clean(f), pytest.raises(expected) as caught:
+            use(g, where)
+        assert caught.value is error or caught.value.__cause__ is error
+        fail[0] = False
+        assert use(g).item() == 2.0
+    assert f.trace_count == 1
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+def test_exceptions_in_a_gradient_rule(error: BaseException, clean: Clean) -> None:
+    fail = [True]
+
+    def rule(g: Any) -> Any:
+        if fail[0]:
+            raise error
+        return g * 3
+
+    ruled = entry(Op("ruled", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * 3, vjp={"x": rule}))
+
+    def slope(g: Callable[..., Any]) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch(one)
+            y = g(one)
+        return tape.gradient(y, one)
+
+    for g in (ruled, ll.function(ruled), ll.function(lambda a: slope(ruled) * a)):
+        fail[0] = True
+        with clean(), pytest.raises(type(error)) as caught:
+            slope(g)
+        assert caught.value is error
+        fail[0] = False
+        assert slope(g).item() == 3.0
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+def test_exceptions_in_a_py_func(error: BaseException, clean: Clean) -> None:
+    calls = [0]
+
+    def sometimes(t: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 3:
+            raise error
+        return t * 2
+
+    f = ll.function(lambda a: ll.while_loop(lambda i: i < 100, lambda i: ll.py_func(sometimes, [i], scalar), (a,))[0])
+
+    def slope() -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch(one)
+            y = f(one)
+        return tape.gradient(y, one)
+
+    with clean(), pytest.raises(type(error)) as caught:
+        slope()
+    assert caught.value is error
+    assert slope().item() == 128.0
+    assert f.trace_count == 1
+
+
+@pytest.mark.parametrize("what", ["eager", "staged", "tape", "loop", "python"])
+def test_a_real_interrupt_in_the_middle_of_work(what: str, clean: Clean) -> None:
+    """Control-C, as a shell sends it: at whatever instruction the engine is just executing."""
+    a = ll.ones((200,))
+    step = ll.function(lambda t: ll.tanh(t * 2) + t)
+    loop = ll.function(lambda t: ll.while_loop(lambda i, u: i < 10**9, lambda i, u: (i + 1, ll.tanh(u)), (0, t))[1])
+    step(a)
+    loop.get_concrete_function(a)
+
+    def work() -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if what == "eager":
+                ll.tanh(a * 2) + a
+            elif what == "staged":
+                step(a)
+            elif what == "loop":
+                loop(a)
+            elif what == "python":
+                ll.function(lambda t: ll.tanh(t * 2))(a)
+            else:
+                with ll.GradientTape() as tape:
+                    tape.watch(a)
+                    y = ll.sum(step(a))
+                tape.gradient(y, a)
+
+    with clean(step, loop), pytest.raises(KeyboardInterrupt):
+        timer = threading.Timer(0.2, _thread.interrupt_main)
+        timer.start()
+        try:
+            work()
+        finally:
+            timer.cancel()
+    assert step(a).shape == (200,)
+
+
+def test_broken_listeners_break_nothing(clean: Clean) -> None:
+    with clean():
+        subscription = ll.events.listen(_raiser(ValueError("a broken view")), ll.events.OpRan, ll.events.Traced)
+        with pytest.warns(RuntimeWarning, match="a broken view"):
+            assert ll.function(lambda a: a + 1)(one).item() == 2.0
+        assert (one + one).item() == 2.0
+        subscription.close()
+    gc.collect()
+    assert dispatch.active == []
+
+
+# --- Interrupts at every line of the engine
+
+
+FOLDER = str(Path(ll.__file__).parent)
+_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.over = True|_pretence\.stack = outer")
+"""Lines at which tracing stops although no signal can arrive there: between a block's end and its clean-up."""
+if sys.version_info >= (3, 12):  # comprehensions are inlined, and what tracing raises in one passes `with` blocks by
+    _UNGUARDED = re.compile(rf"{_UNGUARDED.pattern}|.+ for .+ in ")
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a line of the engine's; but Python itself swallows what is raised where a weak reference dies."""
+    return frame.f_code.co_filename.startswith(FOLDER) and frame.f_code.co_name != "_forget"
+
+
+def interrupted(work: Callable[[], Any], at: int) -> int:
+    """Runs `work` and raises KeyboardInterrupt at the given line that the engine executes; how many lines it was."""
+    lines = 0
+
+    def local(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal lines
+        if event == "line" and not _UNGUARDED.match(
+            linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        ):
+            lines += 1
+            if lines == at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, arg: local if _is_ours(frame) else None)
+    try:
+        work()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def _differentiate() -> None:
+    x = ll.constant([1.0, 2.0])
+    with ll.GradientTape() as tape, tape.stop_recording():
+        tape.watch(x)
+    with ll.device("cpu:0"), ll.GradientTape(persistent=True) as outer, ll.GradientTape() as tape:
+        outer.watch(x)
+        tape.watch(x)
+        y = ll.sum(ll.tanh(x * 2))
+        tape.gradient(y, x)
+
+
+def _stage() -> None:
+    made: list[Any] = []
+
+    @ll.function
+    def f(a: Any) -> Any:
+        if not made:
+            made.append(ll.Variable([1.0, 2.0]))
+        with ll.device("cpu:0"), ll.init_scope():
+            ll.ones((2,))
+        return ll.cond(ll.sum(a) > 0, lambda: made[0].assign_add(a), lambda: a)
+
+    f(ll.ones((2,)))
+
+
+def _loop() -> None:
+    body = lambda i, a: (i + 1, a * 2.0)  # noqa: E731
+    ll.function(lambda a: ll.while_loop(lambda i, a: i < 2, body, (0, a)))(ll.ones((2,)))
+
+
+def _staged_gradient() -> None:
+    f = ll.function(lambda a: a * a)
+    x = ll.ones((2,))
+    with ll.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    tape.gradient(y, x)
+
+
+def _py_func() -> None:
+    x = ll.ones((2,))
+    ll.function(lambda a: ll.py_func(lambda t: t * 2, [a], ll.TensorSpec((2,))))(x)
+
+
+def _forward() -> None:
+    x = ll.ones((2,))
+    with ll.ForwardAccumulator(x, x) as outer, ll.ForwardAccumulator(x, x) as inner:
+        y = ll.function(lambda a: a * a)(x) + ll.logsumexp(x)
+    outer.jvp(inner.jvp(y))
+
+
+def _vectorized() -> None:
+    ll.hessian(lambda a: ll.sum(a * a * a))(ll.ones((2,)))
+
+
+@pytest.mark.parametrize("work", [_differentiate, _stage, _loop, _staged_gradient, _py_func, _forward, _vectorized])
+def test_an_interrupt_at_any_line_leaves_nothing_behind(
+    work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
+) -> None:
+    work()
+    lines = interrupted(work, -1)
+    assert lines > 300
+    points = random.Random(0).sample(range(1, lines + 1), min(lines, 400))
+    with clean():
+        before = state()
+        for at in sorted(points):
+            interrupted(work, at)
+            assert state() == before, f"after an interrupt at line event {at} of {lines}"
+    work()

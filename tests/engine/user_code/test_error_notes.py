@@ -1,0 +1,81 @@
+"""Python's own errors, where limelight knows the reason: a note on them says what to write."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.user_code import error_notes
+
+x = ll.ones((2, 3))
+loose: Any = ll  # the mistakes are no news to type checkers
+SIZES: list[Callable[[Any], Any]] = [
+    lambda t: t.shape[0] * 2,
+    lambda t: 7 // t.shape[0],
+    lambda t: list(range(t.shape[0])),
+    lambda t: t.shape[0] > 2,
+    lambda t: int(t.shape[0]),
+    lambda t: math.sqrt(t.shape[0]),
+    lambda t: np.prod(t.shape),
+    lambda t: t.size + 1,
+    lambda t: ll.cond(ll.sum(t) > 0, lambda: ll.zeros(t.shape[0] + 1), lambda: ll.zeros(1)),
+]
+
+
+def notes(error: BaseException) -> list[str]:
+    return getattr(error, "__notes__", [])
+
+
+@pytest.mark.parametrize("call", SIZES)
+@pytest.mark.parametrize("autograph", [False, True])
+def test_a_size_that_is_unknown_while_tracing(call: Callable[[Any], Any], autograph: bool) -> None:
+    with pytest.raises(TypeError) as caught:
+        loose.function(call, input_signature=[ll.TensorSpec((None, 4), "float32")], autograph=autograph)(
+            ll.ones((2, 4))
+        )
+    assert len([note for note in notes(caught.value) if "write ll.shape_of(x)[0], or x.sizes()[0]" in note]) == 1
+
+
+def test_other_nones_and_known_sizes_have_no_such_note() -> None:
+    nothing: Any = None
+    unknown = [ll.TensorSpec((None, 4), "float32")]
+    for call, specs in ((lambda t: nothing * 2, None), (lambda t: nothing[0], unknown), (lambda t: nothing(), unknown)):
+        with pytest.raises(TypeError) as caught:
+            loose.function(call, input_signature=specs)(ll.ones((2, 4)))
+        assert not notes(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: loose.sum(x, dim=0), "axis"),
+        (lambda: loose.nn.softmax(x, dim=0), "axis"),
+        (lambda: loose.permute_dims(x, dims=(1, 0)), "axes"),
+        (lambda: x.sum(axis=0, keepdim=True), "keepdims"),  # type: ignore[call-arg]  # the mistake
+    ],
+)
+def test_keywords_of_other_libraries(call: Callable[[], Any], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    sys.excepthook(TypeError, caught.value, caught.value.__traceback__)
+    assert f"called {name}: write {name}=..." in capsys.readouterr().err
+
+
+def test_functions_of_other_libraries_and_unknown_keywords_are_left_alone() -> None:
+    def own(axis: int = 0) -> int:
+        return axis
+
+    mine: Any = own
+    numpy: Any = np
+    calls: list[Any] = [lambda: mine(dim=0), lambda: numpy.sum([1], dim=0), lambda: loose.sum(x, whatever=1)]
+    for call in calls:
+        with pytest.raises(TypeError) as caught:
+            call()
+        error_notes.note_keyword(caught.value)
+        assert not notes(caught.value)

@@ -1,0 +1,96 @@
+"""A walker finds the same stack as a walk of its own, op after op."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import limelight as ll
+from limelight.staging.tracer import Tracer
+from limelight.user_code import source_line
+
+
+@pytest.fixture
+def both():
+    """Asks a walker and walks, on one line, and compares; returns what was found."""
+    walker = source_line.Walker()
+
+    def ask():
+        found, walked = walker.stack(), source_line.user_stack()
+        assert found[1:] == walked[1:]
+        assert found[0].line == walked[0].line
+        return [line.line for line in found]
+
+    return ask
+
+
+def inner(ask):
+    return ask()
+
+
+def middle(ask):
+    first = inner(ask)
+    return first, inner(ask)
+
+
+def test_lines_and_callers_change(both):
+    def outer():
+        found = [middle(both)]
+        found.append(middle(both))
+        return [*found, middle(both)]
+
+    found = [outer(), outer()]
+    assert found[0] == found[1]
+    assert found[0][0][0][2] + 1 == found[0][0][1][2]  # the two lines of `middle`
+    assert found[0][0][0][3] + 1 == found[0][1][0][3]  # two lines of `outer`
+
+
+def test_a_loop_that_calls_again_from_the_same_instruction(both):
+    assert len({tuple(map(tuple, middle(both))) for _ in range(3)}) == 1
+
+
+def test_the_same_caller_moves_on(both):
+    first = both()
+    second = both()
+    assert first[1] + 1 == second[1]
+
+
+def steps(ask):
+    while True:
+        yield ask()
+
+
+def test_a_generator_that_is_resumed_from_elsewhere(both):
+    running = steps(both)
+    first = next(running)
+    second = next(running)
+    assert first[1] == second[1]
+    assert first[2] + 1 == second[2]
+
+
+def test_recursion(both):
+    def down(n):
+        return [both(), *(down(n - 1) if n else [])]
+
+    assert {len(found) for found in down(12)} == {8}  # at most so many are kept
+
+
+def test_a_trace_keeps_no_frame_alive_once_it_is_over():
+    class Big:
+        pass
+
+    def body(tracer):
+        ll.exp(tracer.add_input(ll.TensorSpec((2,))))
+
+    def traced():
+        big = Big()
+        with Tracer("f") as tracer:
+            body(tracer)
+        return tracer, weakref.ref(big)
+
+    tracer, big = traced()
+    gc.collect()
+    assert [line.function for line in tracer.nodes[0].stack[:2]] == ["body", "traced"]
+    assert big() is None
