@@ -32,9 +32,22 @@ Sizes = Sequence[int] | None
 
 
 def fft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The discrete Fourier transform along `axis`: Σⱼ xⱼ exp(-2πi jk/n) for each k; floating or complex.
+    """The discrete Fourier transform along `axis`: Σⱼ xⱼ exp(-2πi jk/n) for each k (Cooley and Tukey 1965).
 
-    `n`: crop the axis, or fill it with zeros, to that size first. Raises ShapeError for an axis without points.
+    Args:
+        x: floating or complex.
+        n: the size to which the axis is cropped, or filled with zeros, first; by default its own.
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `n`.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.fft(ll.constant([1.0, 0.0, 0.0, 0.0])).tolist()
@@ -44,7 +57,22 @@ def fft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "
 
 
 def ifft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The inverse of `fft` along `axis`: Σₖ xₖ exp(2πi jk/n) / n for each j; floating or complex.
+    """The inverse discrete Fourier transform along `axis`: Σₖ xₖ exp(2πi jk/n) / n for each j.
+
+    Args:
+        x: floating or complex.
+        n: the size to which the axis is cropped, or filled with zeros, first; by default its own.
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `n`.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.ifft(ll.constant([2.0, 2.0])).tolist()
@@ -54,9 +82,22 @@ def ifft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 
 def fftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "backward") -> Tensor:
-    """The transform over several axes; all of them, or the last `len(s)`, where `axes` is None. Floating or complex.
+    """The discrete Fourier transform over several axes.
 
-    `s`: sizes to crop the axes, or fill them with zeros, to.
+    Args:
+        x: floating or complex.
+        s: the sizes to which the axes are cropped, or filled with zeros, first; by default their own.
+        axes: the axes; by default all, or the last `len(s)`.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `s`.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.fftn(ll.ones((2, 2))).tolist()
@@ -66,7 +107,22 @@ def fftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "b
 
 
 def ifftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "backward") -> Tensor:
-    """The inverse of `fftn`.
+    """The inverse discrete Fourier transform over several axes.
+
+    Args:
+        x: floating or complex.
+        s: the sizes to which the axes are cropped, or filled with zeros, first; by default their own.
+        axes: the axes; by default all, or the last `len(s)`.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `s`.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.ifftn(ll.fft.fftn(ll.ones((2, 2)))).tolist()
@@ -76,7 +132,22 @@ def ifftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "
 
 
 def fft2(x: TensorLike, /, *, s: Sizes = None, axes: Axes = (-2, -1), norm: str = "backward") -> Tensor:
-    """`fftn` over the last two axes: the spectrum of each image in a batch.
+    """The discrete Fourier transform over two axes: the spectrum of each image in a batch.
+
+    Args:
+        x: floating or complex.
+        s: the sizes to which the axes are cropped, or filled with zeros, first; by default their own.
+        axes: the axes; the last two by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `s`.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.fft2(ll.ones((5, 4, 4))).shape
@@ -86,7 +157,22 @@ def fft2(x: TensorLike, /, *, s: Sizes = None, axes: Axes = (-2, -1), norm: str 
 
 
 def ifft2(x: TensorLike, /, *, s: Sizes = None, axes: Axes = (-2, -1), norm: str = "backward") -> Tensor:
-    """The inverse of `fft2`.
+    """The inverse discrete Fourier transform over two axes.
+
+    Args:
+        x: floating or complex.
+        s: the sizes to which the axes are cropped, or filled with zeros, first; by default their own.
+        axes: the axes; the last two by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for `s`.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.ifft2(ll.ones((5, 4, 4))).dtype.name
@@ -128,9 +214,24 @@ def _where(name: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[tuple[int, ...],
 
 
 def rfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The first n // 2 + 1 values of `fft` of a real tensor; the others are their conjugates. Floating.
+    """The discrete Fourier transform of a real tensor along `axis`: the first n // 2 + 1 values of `fft`.
 
-    `n`: crop the axis, or fill it with zeros, to that size first.
+    The others are their conjugates.
+
+    Args:
+        x: floating.
+        n: the size to which the axis is cropped, or filled with zeros, first; by default its own.
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for the n // 2 + 1 frequencies.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating.
 
     >>> import limelight as ll
     >>> ll.fft.rfft(ll.ones(4)).tolist()
@@ -140,9 +241,24 @@ def rfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 
 def irfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The inverse of `rfft`: n real points, 2 (m - 1) of m frequencies unless `n` says so. Floating or complex.
+    """The inverse of `rfft`, of n real points.
 
     The imaginary parts of frequency 0 and, for even n, n/2 do not count.
+
+    Args:
+        x: floating or complex, with m frequencies along the axis.
+        n: how many points; by default 2 (m - 1).
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Floating, in the shape of `x` but for the n points.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.irfft(ll.fft.rfft(ll.constant([1.0, 2.0, 3.0])), n=3).shape
@@ -152,7 +268,22 @@ def irfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str =
 
 
 def rfftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "backward") -> Tensor:
-    """`fftn` of a real tensor, of which the last of `axes` keeps half, as `rfft` does. Floating.
+    """The discrete Fourier transform of a real tensor over several axes, the last of which keeps half, as in `rfft`.
+
+    Args:
+        x: floating.
+        s: the sizes to which the axes are cropped, or filled with zeros, first; by default their own.
+        axes: the axes; by default all, or the last `len(s)`.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for the frequencies.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating.
 
     >>> import limelight as ll
     >>> ll.fft.rfftn(ll.ones((2, 4))).shape
@@ -167,7 +298,22 @@ def rfftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "
 
 
 def irfftn(x: TensorLike, /, *, s: Sizes = None, axes: Axes = None, norm: str = "backward") -> Tensor:
-    """The inverse of `rfftn`; the last size is 2 (m - 1) of m frequencies unless `s` says so. Floating or complex.
+    """The inverse of `rfftn`.
+
+    Args:
+        x: floating or complex, with m frequencies along the last of the axes.
+        s: the sizes of the result along the axes; by default their own, and 2 (m - 1) for the last.
+        axes: the axes; by default all, or the last `len(s)`.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Floating, in the shape of `x` but for the points.
+
+    Raises:
+        ArgumentError: an axis does not exist or is named twice, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.irfftn(ll.fft.rfftn(ll.ones((2, 4)))).shape
@@ -189,7 +335,22 @@ def _check_axes(name: str, axes: tuple[int, ...]) -> None:
 
 
 def hfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The real spectrum of a signal with Hermitian symmetry, given by its first half. Floating or complex.
+    """The real spectrum of a signal with Hermitian symmetry, given by its first half.
+
+    Args:
+        x: floating or complex, the first m points.
+        n: how many frequencies; by default 2 (m - 1).
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Floating, in the shape of `x` but for the n frequencies.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.fft.hfft(ll.constant([1.0, 0.0, 0.0])).tolist()
@@ -199,7 +360,22 @@ def hfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 
 def ihfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
-    """The inverse of `hfft`: the first n // 2 + 1 values of the inverse transform of a real spectrum. Floating.
+    """The inverse of `hfft`: the first n // 2 + 1 values of the inverse transform of a real spectrum.
+
+    Args:
+        x: floating.
+        n: the size to which the axis is cropped, or filled with zeros, first; by default its own.
+        axis: the axis; the last by default.
+        norm: where sums are divided by the number of points n: "backward" (the default) in the inverse, "forward" in
+            the transform, "ortho" in both, by √n.
+
+    Returns:
+        Complex, in the shape of `x` but for the n // 2 + 1 points.
+
+    Raises:
+        ArgumentError: an axis does not exist, a size is below 1, or there is no such `norm`.
+        ShapeError: an axis has no points.
+        DTypeError: `x` is not floating.
 
     >>> import limelight as ll
     >>> ll.fft.ihfft(ll.ones(4)).tolist()
@@ -214,7 +390,18 @@ def ihfft(x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str =
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
     """The frequencies of `fft`, in cycles per unit of the sample spacing `d`: 0, 1, ..., -2, -1 over n d.
 
-    Raises ArgumentError for n below 1, DTypeError for a `dtype` that is not floating (default float32).
+    Args:
+        n: how many points, at least 1.
+        d: the spacing of the samples, not 0; 1.
+        dtype: floating; float32.
+        device: where the result is; by default where the scope around says.
+
+    Returns:
+        A vector (n,).
+
+    Raises:
+        ArgumentError: `n` is no int from 1 on, or `d` is 0.
+        DTypeError: the `dtype` is not floating.
 
     >>> import limelight as ll
     >>> ll.fft.fftfreq(4).tolist()
@@ -226,7 +413,20 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-    """The frequencies of `rfft`: 0, 1, ..., n // 2 over n d.
+    """The frequencies of `rfft`, in cycles per unit of the sample spacing `d`: 0, 1, ..., n // 2 over n d.
+
+    Args:
+        n: how many points, at least 1.
+        d: the spacing of the samples, not 0; 1.
+        dtype: floating; float32.
+        device: where the result is; by default where the scope around says.
+
+    Returns:
+        A vector (n // 2 + 1,).
+
+    Raises:
+        ArgumentError: `n` is no int from 1 on, or `d` is 0.
+        DTypeError: the `dtype` is not floating.
 
     >>> import limelight as ll
     >>> ll.fft.rfftfreq(4).tolist()

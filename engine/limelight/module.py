@@ -16,7 +16,7 @@ _DEEPEST: Final = 4
 
 
 class Module:
-    """Base class of models and layers: a Python object whose attributes are its state.
+    """Base class of models and layers: a Python object whose attributes are its state (paper section 4.3).
 
     Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
     edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
@@ -36,7 +36,11 @@ class Module:
     __limelight_leaf__ = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; to be defined by subclasses."""
+        """The forward computation; to be defined by subclasses.
+
+        Raises:
+            TypeError: the subclass does not define it.
+        """
         raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -56,12 +60,27 @@ class Module:
             super().__setattr__(name, value)
 
     def edges(self) -> Iterator[tuple[str, Any]]:
-        """The named edges to this module's direct children: (attribute path, variable or module)."""
+        """The direct children.
+
+        Yields:
+            Pairs (path, child): the attribute's name, with the place in a list or the key in a dictionary behind a
+            slash, and the variable or module.
+        """
         for name, value in vars(self).items():
             yield from _children(name, value)
 
     def named_variables(self) -> Iterator[tuple[str, Variable]]:
-        """All variables below this module with their paths, each once, in the order of their attributes."""
+        """All variables below this module, each once, in the order of their attributes.
+
+        Yields:
+            Pairs (path, variable): the paths of `edges`, joined by slashes.
+
+        >>> import limelight as ll
+        >>> model = ll.nn.Sequential(ll.nn.Dense(2))
+        >>> y = model(ll.ones((1, 3)))
+        >>> [(path, v.shape) for path, v in model.named_variables()]
+        [('layers/0/kernel', (3, 2)), ('layers/0/bias', (2,))]
+        """
         seen: set[int] = set()
         pending: list[tuple[str, Any]] = list(reversed(list(self.edges())))
         while pending:

@@ -38,16 +38,22 @@ def _forget(tangents: weakref.ref[Tangents], uid: int, _: Any) -> None:
 
 
 class ForwardAccumulator(dispatch.BlockInterpreter):
-    """Computes Jacobian-vector products along with its block: how results move when `primals` move by `tangents`.
+    """A forward-mode accumulator: Jacobian-vector products along with its block (Baydin et al. 2018, section 3.1).
 
-    `primals`: a tensor, a variable, or a nest of them; `tangents`: the same structure, shapes and dtypes (None does not
-    move). One pass costs two to three times the block itself, however many results there are, and keeps nothing for
-    later: a tangent goes with its tensor. Accumulators nest, for higher orders, and each has its own tangents; tapes
-    may be inside (forward-over-reverse, for products with a Hessian) or outside. `stop_recording()` of a tape pauses
-    that tape alone, not an accumulator. Every read of a variable that is a primal moves, also after an assignment.
+    One pass costs two to three times the block itself, however many results there are, and keeps nothing for later: a
+    tangent goes with its tensor. Accumulators nest, for higher orders, and each has its own tangents; tapes may be
+    inside (forward-over-reverse, for products with a Hessian) or outside. `stop_recording()` of a tape pauses that tape
+    alone, not an accumulator. Every read of a variable that is a primal has its tangent, also after an assignment.
 
-    Raises ArgumentError for a primal that is given twice or is no tensor, DTypeError or ShapeError for a primal that
-    cannot move or a tangent that does not fit, TapeError when it is entered while active.
+    Args:
+        primals: a tensor, a variable, or a nest of them: what the block computes from.
+        tangents: their directions, in the same structure, shapes and dtypes; None for one of zeros.
+
+    Raises:
+        ArgumentError: a primal is given twice or is no tensor or variable, or the structures differ.
+        DTypeError: a primal is not floating or complex, or a tangent has another dtype.
+        ShapeError: a tangent has another shape than its primal.
+        TapeError: the block is entered while the accumulator is active already.
 
     >>> import limelight as ll
     >>> x = ll.constant(3.0)
@@ -102,10 +108,25 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         return departure([self._left] if self._left else [])
 
     def jvp(self, target: Any, unconnected_gradients: str = "none") -> Any:
-        """The tangents of `target`, a tensor, a variable or a nest, in its structure.
+        """The tangents of `target`: products of its Jacobian with the tangents of the primals.
 
-        Where no primal leads to a target it is None, or zeros with `unconnected_gradients="zero"`; so it is for what
-        was computed before or after the block. Raises ArgumentError for targets that are no tensors.
+        Args:
+            target: a tensor, a variable, or a nest of them, computed in the block.
+            unconnected_gradients: what a target gets that depends on no primal, or was computed before or after the
+                block: "none" (None, the default) or "zero" (zeros).
+
+        Returns:
+            The tangents, in the structure of `target`, each in its shape and dtype.
+
+        Raises:
+            ArgumentError: a target is no tensor or variable, or there is no such option.
+
+        >>> import limelight as ll
+        >>> x = ll.constant([3.0, 4.0])
+        >>> with ll.ForwardAccumulator(x, ll.constant([1.0, 0.0])) as forward:
+        ...     y = [x * x, ll.ones(2)]
+        >>> [t if t is None else t.tolist() for t in forward.jvp(y)]
+        [[6.0, 0.0], None]
         """
         if unconnected_gradients not in ("none", "zero"):
             raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')

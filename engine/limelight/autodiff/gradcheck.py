@@ -79,18 +79,31 @@ def gradcheck(
     limit: int = 50,
     raises: bool = True,
 ) -> GradCheck:
-    """Compares the derivatives of `fn(*args)` with central differences, in reverse and forward mode, to `order` 1 or 2.
+    """Compares derivatives with central differences, in reverse and forward mode.
 
-    `args` may be nests. Floating and complex tensors, arrays and variables among them are taken as tensors of 64 bits a
-    part (float64, complex128) and differentiated; anything else is passed on as it is. The result may be a nest, too.
-    Of an argument with more than `limit` elements so many are picked, the same ones every time. Points where `fn` is
-    not smooth (within `2 * step`) give false alarms, and so do functions that read one triangle of a Hermitian matrix
-    (`ll.linalg.cholesky`, `eigh`): give `lambda a: f((a + a.mT) / 2)`, or `a.mT.conj()` for a complex one. To check
-    staged code, give `ll.function(fn)`.
+    Points where `fn` is not smooth (within `2 * step`) give false alarms, and so do functions that read one triangle of
+    a Hermitian matrix (`ll.linalg.cholesky`, `eigh`): give `lambda a: f((a + a.mT) / 2)`, or `a.mT.conj()` for a
+    complex one. To check staged code, give `ll.function(fn)`.
 
-    Returns a report; raises GradientCheckError (an AssertionError) that names the op, the argument, the worst element
-    and both values, unless `raises=False`. Raises ArgumentError where there is nothing to differentiate, for results
-    that differ from call to call, and for an order other than 1 or 2.
+    Args:
+        fn: a function of `args` that returns a tensor or a nest of tensors.
+        *args: nests. Floating and complex tensors, arrays and variables among them are taken as tensors of 64 bits a
+            part (float64, complex128) and differentiated; anything else is passed on as it is.
+        order: up to which order, 1 or 2; 2.
+        forward: whether forward mode is checked as well. True.
+        step: half the distance of the two points of a difference; 1e-4.
+        rtol: how far a derivative may be off, in parts of it; 1e-5.
+        atol: how far it may be off besides; 1e-7.
+        limit: of an argument with more elements than this so many are picked, the same ones every time; 50.
+        raises: whether a derivative that is off is an error. True.
+
+    Returns:
+        A report: `ok`, and the `ops` that ran.
+
+    Raises:
+        GradientCheckError: a derivative is off (an AssertionError); it names the op, the argument, the worst element
+            and both values.
+        ArgumentError: there is nothing to differentiate, results differ from call to call, or `order` is not 1 or 2.
 
     >>> import limelight as ll
     >>> report = ll.gradcheck(lambda x, y: ll.sum(ll.tanh(x) @ y), ll.ones((2, 3)), ll.ones((3,)))

@@ -49,11 +49,19 @@ _alive: Final[set[weakref.ref[GradientTape]]] = set()
 
 
 class GradientTape(Jacobians, dispatch.Interpreter):
-    """Records the ops of its block that depend on something watched, to differentiate them afterwards.
+    """A gradient tape: records the ops of its block for reverse-mode differentiation (Baydin et al. 2018, section 3.2).
 
-    Trainable variables are watched when read (unless `watch_accessed_variables=False`); tensors by `watch`. A tape
-    answers `gradient` once, and then lets go of everything it saved, unless it is `persistent`. Tapes nest: an outer
-    tape records what an inner one computes, which gives higher orders.
+    Ops that depend on something watched are recorded: trainable variables are watched when read, tensors by `watch`. A
+    tape answers one question (`gradient`, `jacobian`, `batch_jacobian`), and then lets go of everything it saved,
+    unless it is `persistent`. Tapes nest: an outer tape records what an inner one computes, which gives higher orders.
+
+    Args:
+        persistent: whether the tape may be asked more than once; it then keeps what it saved until it is deleted.
+            False.
+        watch_accessed_variables: whether trainable variables are watched when they are read. True.
+
+    Raises:
+        TapeError: the block is entered while the tape is recording already.
 
     >>> import limelight as ll
     >>> x = ll.constant(3.0)
@@ -106,7 +114,18 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Leaves the ops of its block unrecorded by this tape; other tapes go on."""
+        """A context manager that leaves the ops of its block unrecorded by this tape; other tapes go on.
+
+        >>> import limelight as ll
+        >>> x = ll.constant(3.0)
+        >>> with ll.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     with tape.stop_recording():
+        ...         factor = x * 2.0
+        ...     y = x * factor
+        >>> tape.gradient(y, x).item()  # `factor` is a constant to the tape
+        6.0
+        """
         before, self._recording = self._recording, False
         try:
             yield
@@ -114,7 +133,17 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._recording = before
 
     def reset(self) -> None:
-        """Forgets everything recorded and watched so far."""
+        """Discards everything recorded and watched so far; what follows in the block is recorded as by a new tape.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable(3.0)
+        >>> with ll.GradientTape() as tape:
+        ...     y = v * v
+        ...     tape.reset()
+        ...     z = 2.0 * v
+        >>> tape.gradient([y, z], v).item()
+        2.0
+        """
         self._handed_over()
         self._watched.clear()
         self._roots.clear()
@@ -125,9 +154,23 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._used = False
 
     def watch(self, tensors: Any) -> None:
-        """Makes the ops that follow record what depends on `tensors`: a tensor, a variable, or a nest of them.
+        """Watches tensors: the ops that follow are recorded where they depend on them.
 
-        Raises ArgumentError for anything else. Watching integers or booleans warns: they have no gradient.
+        Watching integers or booleans warns: they have no gradient.
+
+        Args:
+            tensors: a tensor, a variable, or a nest of them.
+
+        Raises:
+            ArgumentError: something else is given.
+
+        >>> import limelight as ll
+        >>> x, y = ll.constant(3.0), ll.constant(4.0)
+        >>> with ll.GradientTape() as tape:
+        ...     tape.watch([x, y])
+        ...     z = x * y
+        >>> [g.item() for g in tape.gradient(z, [x, y])]
+        [4.0, 3.0]
         """
         for x in nest.leaves_of(tensors):
             if type(x) is not Tensor and not isinstance(x, (Tensor, Resource)):
@@ -295,15 +338,37 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: str = "none"
     ) -> Any:
-        """The gradient of the sum of `target` with respect to `sources`, in the structure of `sources`.
+        """The gradient of the sum of `target` with respect to `sources`: a vector-Jacobian product.
 
-        `output_gradients`, in the structure of `target`, are weights instead of ones (None means ones). Where a source
-        does not influence the target the result is None, or zeros with `unconnected_gradients="zero"`. Complex
-        gradients follow the conjugate convention: the steepest ascent of the real part.
+        Complex gradients follow the conjugate convention: the direction of steepest ascent of the real part. An op
+        without a gradient ends a path, as a constant does; `ll.explain.why_none` says where.
 
-        Raises TapeError on the second call of a tape that is not persistent, GradientError when an op on the way has
-        no rule, ShapeError or DTypeError when an output gradient does not fit its target, ArgumentError for numbers,
-        arrays and other values that no tape knows. A source that is None or a string gets None.
+        Args:
+            target: a tensor, a variable, or a nest of them.
+            sources: tensors or variables, or a nest of them; None and strings, which may stand among them, get None.
+            output_gradients: weights of the elements of `target`, in its structure, shapes and dtypes; None, as a whole
+                or for a leaf, is ones.
+            unconnected_gradients: what a source without influence gets: "none" (None, the default) or "zero" (zeros).
+
+        Returns:
+            The gradients, in the structure of `sources`, each in its shape and dtype; of a table that is looked up in
+            by `ll.nn.embedding`, an `ll.SparseGradient`.
+
+        Raises:
+            TapeError: a tape that is not persistent is asked a second time.
+            ArgumentError: a target or source is no tensor or variable (but a number, say), or an option is not as
+                above.
+            ShapeError: an output gradient has another shape than its target.
+            DTypeError: an output gradient has another dtype than its target.
+            GradientError: an op defined by `ll.defop` lacks a rule for one input, or a rule returns what does not fit.
+
+        >>> import limelight as ll
+        >>> x = ll.constant([1.0, 2.0])
+        >>> with ll.GradientTape(persistent=True) as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.gradient(y, x).tolist(), tape.gradient(y, x, ll.constant([1.0, 10.0])).tolist()
+        ([2.0, 4.0], [2.0, 40.0])
         """
         if unconnected_gradients not in ("none", "zero"):
             raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')

@@ -34,15 +34,28 @@ class Jacobians:
         parallel_iterations: int | None = None,
         vectorized: bool = True,
     ) -> Any:
-        """The derivative of every element of `target` by every element of the sources, in the structure of `sources`.
+        """The Jacobian: the derivative of every element of `target` by every element of the sources.
 
-        Shape: the target's, then the source's; the target's structure outside where it is a nest. Row by row it is
-        what `gradient` gives for one element (of complex tensors, by its convention). Vectorised, all elements are
-        pulled back at once (see `ll.vectorize`), or `parallel_iterations` at a time, which bounds memory and changes no
-        value. `vectorized=False` asks once for each element, and so needs a persistent tape. Sources without influence
-        get None, or zeros with `unconnected_gradients="zero"`. Gradients that name rows are made dense.
+        Row by row it is what `gradient` gives for one element (of complex tensors, by its convention). All rows are
+        pulled back at once, by `ll.vectorize`, in blocks, or one by one. Sparse gradients are made dense.
 
-        Raises what `gradient` raises, TapeError for the sequential strategy on a tape that is not persistent.
+        Args:
+            target: a tensor, or a nest of them.
+            sources: tensors or variables, or a nest of them.
+            unconnected_gradients: what a source without influence gets: "none" (None, the default) or "zero" (zeros).
+            parallel_iterations: how many elements of the target are pulled back at a time, which bounds memory and
+                changes no value; by default all.
+            vectorized: whether rows are pulled back together; False asks once for each element, and needs a persistent
+                tape.
+
+        Returns:
+            Tensors of shape (*target.shape, *source.shape), in the structure of `sources`, and around that the
+            structure of `target` where it is a nest.
+
+        Raises:
+            TapeError: the tape has answered already, or is to answer row by row and is not persistent.
+            ArgumentError: a target, source or option is not as above.
+            ShapeError: a trace that does not know the target's size is to pull back row by row or in blocks.
 
         >>> import limelight as ll
         >>> x = ll.constant([1.0, 2.0])
@@ -76,10 +89,24 @@ class Jacobians:
         parallel_iterations: int | None = None,
         vectorized: bool = True,
     ) -> Any:
-        """One Jacobian for each example, where row `i` of `target` depends on row `i` of `source` alone.
+        """The Jacobian of each example, where row `i` of `target` depends on row `i` of `source` alone.
 
-        Shapes (b, *out) and (b, *in) give (b, *out, *in), at the cost of as many rows as one example's target has.
-        Options as for `jacobian`. Raises ShapeError for fewer than two axes, or first axes of different sizes.
+        Costs as many vector-Jacobian products as one example's target has elements.
+
+        Args:
+            target: a tensor (batch, *out).
+            source: a tensor or variable (batch, *in).
+            unconnected_gradients: what a source without influence gets: "none" (None, the default) or "zero" (zeros).
+            parallel_iterations: how many elements of an example's target are pulled back at a time; by default all.
+            vectorized: whether rows are pulled back together; False needs a persistent tape.
+
+        Returns:
+            A tensor (batch, *out, *in).
+
+        Raises:
+            ShapeError: `target` or `source` has fewer than two axes, or their first axes differ in size.
+            TapeError: the tape has answered already, or is to answer row by row and is not persistent.
+            ArgumentError: a target, source or option is not as above.
 
         >>> import limelight as ll
         >>> x = ll.constant([[1.0, 2.0], [3.0, 4.0]])

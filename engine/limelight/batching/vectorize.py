@@ -24,12 +24,7 @@ _NUMBERS: Final = (bool, int, float, complex)
 def vectorize(
     fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, chunk_size: int | None = None
 ) -> Vectorized:
-    """A function that applies `fn`, which is written for one example, to all examples at once, without a loop.
-
-    `in_axes`: along which axis of the arguments the examples lie: an int, None for what all share, or a list with one
-    of these (or a nest of them) for each argument; tensors in keyword arguments lie along axis 0. Strings, None and
-    other objects that are no numbers are handed on. `out_axes`: the same for the results; None for one that is the same
-    for all examples. `chunk_size`: how many examples to take at once, which bounds memory and changes no value.
+    """A vectorising map: applies `fn`, which is written for one example, to all examples at once, without a loop.
 
     Inside, tensors have the shape of one example. Ops go by batching rules; one without is run example by example, as
     the result's `looped` tells. Random ops draw independent numbers for each example; other effects that depend on no
@@ -38,8 +33,22 @@ def vectorize(
     its own: a branch may still raise for an example of the other one, and where it is infinite for one, a gradient
     taken outside of `vectorize` is NaN (one taken inside is not). Guard its operands, as with `ll.where`.
 
-    Raises ArgumentError or ShapeError for axes that do not fit the arguments or differ in size, ArgumentError for an
-    assignment that is different for each example, SymbolicValueError where Python code asks for one example's value.
+    Args:
+        fn: a function of one example.
+        in_axes: the axis of the arguments along which the examples lie: an int (0 by default), None for what all share,
+            or a list with one of these, or a nest of them, for each argument. Tensors in keyword arguments lie along
+            axis 0. Strings, None and other objects that are no numbers are handed on.
+        out_axes: the same for the results; None for one that is the same for all examples.
+        chunk_size: how many examples are taken at once, which bounds memory and changes no value; by default all.
+
+    Returns:
+        A function with the arguments of `fn`, whose results have an axis of examples more.
+
+    Raises:
+        ArgumentError: `fn` cannot be called, axes do not fit the arguments or results, there is no argument with
+            examples, or a value that is different for each example is assigned to a variable.
+        ShapeError: a tensor has no such axis, or the numbers of examples differ.
+        SymbolicValueError: Python code asks for one example's value, as `if` and `float` do.
 
     >>> import limelight as ll
     >>> rows, v = ll.constant([[1.0, 2.0], [3.0, 4.0]]), ll.constant([1.0, 10.0])

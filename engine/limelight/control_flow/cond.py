@@ -18,15 +18,25 @@ from limelight.staging.tracer import SymbolicTensor
 
 
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """`true_fn()` if `pred` else `false_fn()`, also where `pred` is known only when a graph runs.
+    """A conditional by value: `true_fn()` if `pred` else `false_fn()` (paper section 4.1).
 
-    `pred`: a boolean with one element. Only the chosen branch runs, effects and errors included; while tracing both are
-    traced, and must return the same structure with the same dtypes (ControlFlowError names the output that differs).
-    Differentiable, to any order; while tracing, what only one branch uses has a gradient of zeros where the other one
-    is taken, since None is told before anybody knows which. So where something before the `cond` has an infinite slope,
-    as `sqrt` at 0, the gradient is NaN (0 times infinity) although the branch taken does without it, and run eagerly it
-    is right: keep such an operand away from there with `ll.where`, or compute it in the branch. Raises ArgumentError
-    for a branch that cannot be called.
+    Only the chosen branch runs, effects and errors included; while tracing both are traced. Differentiable, to any
+    order. While tracing, what only one branch uses has a gradient of zeros where the other one is taken, since None is
+    told before anybody knows which. So where something before the `cond` has an infinite slope, as `sqrt` at 0, the
+    gradient is NaN (0 times infinity) although the branch taken does without it, and run eagerly it is right: keep such
+    an operand away from there with `ll.where`, or compute it in the branch.
+
+    Args:
+        pred: a boolean with one element, which may be known only when a graph runs.
+        true_fn: a function without arguments that returns a tensor or a nest of tensors.
+        false_fn: the same; while tracing it must return the same structure, dtypes and ranks.
+
+    Returns:
+        What the chosen branch returns. While tracing, sizes in which the branches differ are unknown.
+
+    Raises:
+        ControlFlowError: `pred` is not one boolean, or the branches' outputs differ, of which the first is named.
+        ArgumentError: a branch cannot be called.
 
     >>> import limelight as ll
     >>> @ll.function

@@ -34,25 +34,30 @@ from limelight.staging.trace_body import tracing
 
 
 def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function of its own gradient: `fn` returns `(y, grad)`, and `grad` takes the place of the ops' rules.
-
-    `grad(dy)` gets the gradient of `y` (one argument for each item where `y` is a tuple or list; zeros for an output
-    that is not used) and returns a gradient for each argument of `fn`, in its structure; None for one that has none.
-    Arguments that hold no tensors may be left out altogether. Arguments given by keyword count in the order of the
-    parameters.
-
-    Trainable variables that `fn` reads, but for those among its arguments, get gradients too: `grad` must take a
-    keyword argument `variables`, a list, and return `(gradients of the arguments, gradients of the variables)`. Other
-    tensors that `fn` closes over have none.
+    """A decorator that gives a function its own gradient: `fn` returns `(y, grad)`, and `grad` replaces the ops' rules.
 
     Under a tape the ops of `fn` are not recorded. `grad` is differentiated in its turn, so second order follows from
     the ops in it (an outer tape does record the ops of `fn`, whose results `grad` may use). To say what that is as
-    well, let `grad` call another function with a custom gradient.
+    well, let `grad` call another function with a custom gradient. Works eagerly, staged, in branches and loops, and in
+    forward mode, by transposing `grad`. While tracing, `grad` is traced along with `fn`.
 
-    Works eagerly, staged, in branches and loops, and in forward mode, by transposing `grad`. While tracing, `grad` is
-    traced along with `fn`. Raises SignatureError (a TypeError) when `fn` does not return a pair or `grad` takes no
-    `variables`, ArgumentError for a tensor given to a keyword-only parameter, and when the gradient is computed
-    GradientError for a wrong number of gradients, ShapeError or DTypeError for one that does not fit its source.
+    Args:
+        fn: returns `(y, grad)`. `grad(dy)` gets the gradient of `y` (one argument for each item where `y` is a tuple or
+            list; zeros for an output that is not used) and returns a gradient for each argument of `fn`, in its
+            structure; None for one that has none. Arguments that hold no tensors may be left out; keywords count in the
+            order of the parameters. Trainable variables that `fn` reads, but for those among its arguments, get
+            gradients too: `grad` must then take a keyword argument `variables`, a list, and return `(gradients of the
+            arguments, gradients of the variables)`. Other tensors that `fn` closes over have none.
+
+    Returns:
+        A function with the arguments of `fn` that returns `y`.
+
+    Raises:
+        ArgumentError: `fn` cannot be called, or gets a tensor for a keyword-only parameter.
+        SignatureError: `fn` does not return a pair, or `grad` takes no `variables` where it must.
+        GradientError: `grad` returns a wrong number of gradients (when the gradient is computed, as the next two).
+        ShapeError: a gradient has another shape than its source.
+        DTypeError: or another dtype.
 
     >>> import limelight as ll
     >>> @ll.custom_gradient

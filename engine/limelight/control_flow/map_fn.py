@@ -11,13 +11,23 @@ from limelight.staging.trace_body import require_callable
 
 
 def map_fn(fn: Callable[[Any], Any], xs: Any) -> Any:
-    """`fn` of each row of `xs`, one after another, and the results stacked.
+    """A sequential map: `fn` of each row of `xs`, one after another, and the results stacked (paper section 4.1).
 
-    `xs`: a tensor (steps, ...) or a nest of tensors with the same first axis, whose size may be unknown while tracing.
-    `fn` gets a row (or a nest of rows) and returns a tensor or a nest of tensors, the same for each row but for values;
-    each gets a first axis (steps, ...). Staged, it is one `scan` node; run eagerly, a Python loop. Differentiable to
-    any order. `ll.vectorize(fn)(xs)` computes the same in wide ops: faster, but in more memory, and both branches of a
-    `cond` are run. Raises ControlFlowError where `xs` has no rows, ArgumentError where `fn` cannot be called.
+    Staged, it is one `scan` node; run eagerly, a Python loop. Differentiable to any order. `ll.vectorize(fn)(xs)`
+    computes the same in wide ops: faster, but in more memory, and both branches of a `cond` are run.
+
+    Args:
+        fn: a function of a row, or a nest of rows, that returns a tensor or a nest of tensors, whose structure, dtypes
+            and shapes are the same for each row.
+        xs: a tensor (steps, ...) or a nest of tensors with the same first axis, whose size may be unknown while
+            tracing.
+
+    Returns:
+        The results, each with a first axis: (steps, ...).
+
+    Raises:
+        ControlFlowError: `xs` has no first axis.
+        ArgumentError: `fn` cannot be called.
 
     >>> import limelight as ll
     >>> ll.map_fn(lambda x: ll.cond(x > 0, lambda: x, lambda: -2 * x), ll.constant([1, -1, 3])).tolist()

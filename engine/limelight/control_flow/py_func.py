@@ -101,19 +101,28 @@ class PythonCall:
 
 
 def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) -> Any:
-    """Calls the Python function `fn` on `inputs`, eagerly each time, even from inside a graph (paper section 4.7).
+    """Calls a Python function on tensors with values, also from inside a graph, eagerly each time (paper section 4.7).
 
-    `fn` sees tensors with values, may use NumPy, pdb, data-dependent recursion. `output_specs`: a `ll.TensorSpec` or
-    dtype for each result (a list), for a single result just one, or None for no result; they are checked. The result
-    is differentiable, to second order by running `fn` once more, on variables and generators as they were. Exceptions
-    of `fn` reach the caller unchanged.
+    `fn` may use NumPy, pdb and data-dependent recursion. The result is differentiable, to second order by running `fn`
+    once more, on variables and generators as they were. Called eagerly, all that `fn` computes with has gradients. In a
+    graph only `inputs` have: for a variable `v` that `fn` uses, pass `v.read_value()` in `inputs`. What `fn` computes
+    with NumPy has none; in a graph these are zeros. A RuntimeWarning says so where a gradient is lost in either way.
+    Exceptions of `fn` reach the caller unchanged.
 
-    Called eagerly, all that `fn` computes with has gradients. In a graph only `inputs` have: for a variable `v` that
-    `fn` uses, pass `v.read_value()` in `inputs`. What `fn` computes with NumPy has none; in a graph these are zeros. A
-    RuntimeWarning says so where a gradient is lost in either way.
+    Args:
+        fn: a function of tensors that returns a tensor, array or number, or a tuple or list of them.
+        inputs: a list or tuple of tensors, the arguments of `fn`.
+        output_specs: for a single result its `ll.TensorSpec`, or its dtype if it is a scalar; a list with one for each
+            of several results; None for no result. Results are checked against them.
 
-    Raises DTypeError, ShapeError or SignatureError when a result breaks its promise, ArgumentError for a `fn` that
-    cannot be called and for `inputs` that are no list.
+    Returns:
+        The result as a tensor, a list's worth of them, or None, as `output_specs` says.
+
+    Raises:
+        DTypeError: a result has another dtype than promised.
+        ShapeError: a result has another shape than promised.
+        SignatureError: there are more or fewer results than promised, or one is None or a variable.
+        ArgumentError: `fn` cannot be called, is a generator or coroutine function, or `inputs` are no list or tuple.
 
     >>> import limelight as ll
     >>> @ll.function

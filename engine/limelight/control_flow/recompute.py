@@ -28,16 +28,27 @@ from limelight.user_code import source_line
 
 
 def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn`, but a tape keeps only its arguments: the backward pass runs `fn` again for what else it needs.
+    """Gradient checkpointing: a tape keeps only the arguments of `fn`, and the backward pass runs `fn` again.
 
-    Gradients are the same, to any order, for arguments, trainable variables that `fn` reads, and tensors that it closes
-    over. Variables are read as they were, whatever has been assigned to them since, and random draws are replayed.
-    A variable to which `fn` itself assigns is set back to what it was while `fn` runs again, and is then what it was
-    just before: assignments happen once. Input and output happen a second time, so a RuntimeWarning names the line of a
-    py_func or other output that `fn` makes; what such code reads by itself in a graph is read as it is then. What plain
-    Python does (printing, appending to a list) also happens twice; run eagerly it sees names that have been bound anew
-    since, and what `ll.init_scope` blocks read, as they are then. Raises ArgumentError when `fn` cannot be called,
-    GradientError where running it again leads to other ops, for which a variable's old value cannot be given.
+    Chen et al. 2016, "Training deep nets with sublinear memory cost". Gradients are the same, to any order, for
+    arguments, trainable variables that `fn` reads, and tensors that it closes over. Variables are read as they were,
+    whatever has been assigned to them since, and random draws are replayed. A variable to which `fn` itself assigns is
+    set back to what it was while `fn` runs again, and is then what it was just before: assignments happen once. Input
+    and output happen a second time, so a RuntimeWarning names the line of a py_func or other output that `fn` makes;
+    what such code reads by itself in a graph is read as it is then. What plain Python does (printing, appending to a
+    list) also happens twice; run eagerly it sees names that have been bound anew since, and what `ll.init_scope` blocks
+    read, as they are then.
+
+    Args:
+        fn: a function of tensors or nests of them.
+
+    Returns:
+        A function with the arguments and results of `fn`.
+
+    Raises:
+        ArgumentError: `fn` cannot be called.
+        GradientError: running `fn` again leads to other ops, for which a variable's old value cannot be given (when the
+            gradient is computed).
 
     >>> import limelight as ll
     >>> block = ll.recompute_grad(lambda x: ll.tanh(ll.tanh(ll.tanh(x))))

@@ -24,18 +24,29 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Calls `carry, y = fn(carry, x)` for each row `x` of `xs`; returns the last carry and the `y`s, stacked.
-
-    `init`: the first carry, a tensor or a nest of tensors; `fn` must keep its structure, dtypes and shapes
-    (ControlFlowError names the part otherwise). `xs`: a tensor (steps, ...) or a nest of tensors whose first axes have
-    one size, which may be unknown while tracing; without them `length` says how many steps there are, an integer or an
-    integer tensor, and `x` is None. `y`: a nest of tensors, which gets a first axis (steps, ...); parts may be None.
-    With `reverse` it begins with the last row; the `y`s stand where their rows do.
+    """A scan: a loop over the first axis of `xs` with a carry, `carry, y = fn(carry, x)` (paper section 4.1).
 
     Staged, it is one node, whose body is traced once; run eagerly, a Python loop. Differentiable to any order: of each
     step what its gradient needs is stacked, and what does not change from step to step is kept once
-    (`GradientTape.saved_bytes`); with `ll.recompute_grad` around `fn` only the carries are. Raises ControlFlowError for
-    rows of different numbers, ArgumentError where `fn` cannot be called.
+    (`GradientTape.saved_bytes`); with `ll.recompute_grad` around `fn` only the carries are.
+
+    Args:
+        fn: a function of the carry and a row that returns the next carry, with the same structure, dtypes and shapes,
+            and `y`: a tensor or a nest of tensors, whose parts may be None.
+        init: the first carry, a tensor or a nest of tensors.
+        xs: a tensor (steps, ...) or a nest of tensors whose first axes have one size, which may be unknown while
+            tracing. Without it the rows `x` are None.
+        length: without `xs`, the number of steps, an integer or an integer scalar.
+        reverse: whether to begin with the last row; the `y`s stand where their rows do. False.
+
+    Returns:
+        `(carry, ys)`: the last carry, and the `y`s stacked, each with a first axis: (steps, ...).
+
+    Raises:
+        ControlFlowError: there is not one number of steps, or `fn` does not return a pair or does not keep the carry,
+            whose part is named.
+        ShapeError: `length` is negative or no integer.
+        ArgumentError: `fn` cannot be called.
 
     >>> import limelight as ll
     >>> total, sums = ll.scan(lambda s, x: (s + x, s + x), ll.constant(0.0), ll.constant([1.0, 2.0, 3.0]))

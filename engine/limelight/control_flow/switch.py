@@ -18,12 +18,24 @@ from limelight.staging.tracer import SymbolicTensor
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
-    """`branches[index]()`, also where `index` is known only when a graph runs.
+    """A choice by value among several functions: `branches[index]()` (paper section 4.1).
 
-    `index`: one integer, from 0 to the number of branches - 1; any other raises ControlFlowError when it is known, so
-    for a default clip it first (`ll.clip`). Only the chosen branch runs, effects and errors included; while tracing all
-    are traced, and must return the same structure with the same dtypes (ControlFlowError names the output that
-    differs). Differentiable, to any order. Raises ArgumentError for branches that cannot be called, or none.
+    Only the chosen branch runs, effects and errors included; while tracing all are traced. Differentiable, to any
+    order.
+
+    Args:
+        index: one integer from 0 to the number of branches - 1, which may be known only when a graph runs. For a
+            default branch clip it first, with `ll.clip`.
+        branches: a list of functions without arguments that return tensors or nests of tensors; while tracing all must
+            return the same structure, dtypes and ranks.
+
+    Returns:
+        What the chosen branch returns.
+
+    Raises:
+        ControlFlowError: `index` is not one integer or is out of range (told once it is known), or the branches'
+            outputs differ, of which the first is named.
+        ArgumentError: there is no branch, or one cannot be called.
 
     >>> import limelight as ll
     >>> @ll.function

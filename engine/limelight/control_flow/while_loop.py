@@ -29,22 +29,31 @@ def while_loop(
     shape_invariants: Any = None,
     back_prop: bool = True,
 ) -> Any:
-    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)`; returns the last `loop_vars`.
+    """A loop by value: repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` (paper section 4.1).
 
-    `loop_vars`: a tuple or list of tensors (or nests of them). While tracing, `cond` and `body` are traced once each.
-    The body must keep every loop variable's dtype and shape (ControlFlowError names the variable otherwise);
-    `shape_invariants`, shapes for the leaves in a list or in the structure of `loop_vars`, with None for sizes that
-    change, relaxes that. `maximum_iterations`: a number or an integer tensor; once it is reached, `cond` is not asked
-    any more (a negative one that is known only when a graph runs counts as 0).
-
-    Differentiable: what the backward pass needs of each iteration is stacked (rows of other shapes are filled up to the
-    largest), what does not change is kept once, and `GradientTape.saved_bytes` says how much that is. Less is kept with
-    `ll.recompute_grad` around the body, which computes it again. With `back_prop=False` nothing is kept, and no
-    gradient leads through the loop. What only a loop with more iterations would use has, while tracing, a gradient of
+    While tracing, `cond` and `body` are traced once each, and the loop is one node. Differentiable: what the backward
+    pass needs of each iteration is stacked (rows of other shapes are padded to the largest), what does not change is
+    kept once, and `GradientTape.saved_bytes` says how much that is. Less is kept with `ll.recompute_grad` around the
+    body, which computes it again. What only a loop with more iterations would use has, while tracing, a gradient of
     zeros.
 
-    Raises ArgumentError for functions that cannot be called and for a `maximum_iterations` that is not a number from 0
-    on.
+    Args:
+        cond: a function of the loop variables that returns one boolean.
+        body: a function of the loop variables that returns their next values, with the same structure and dtypes.
+        loop_vars: a tuple or list of tensors, or of nests of them.
+        maximum_iterations: a number from 0 on or an integer scalar; once it is reached, `cond` is not asked any more (a
+            negative one that is known only when a graph runs counts as 0). By default no limit.
+        shape_invariants: shapes for the leaves of `loop_vars`, in a list or in their structure, with None for sizes
+            that change. By default each variable keeps the shape that it has on entry.
+        back_prop: whether gradients lead through the loop; if not, nothing is kept for them. True.
+
+    Returns:
+        The last `loop_vars`, in the same structure.
+
+    Raises:
+        ControlFlowError: `loop_vars` are no tuple or list, `cond` does not return one boolean, or a variable, which is
+            named, does not keep its structure, dtype or shape, or does not fit its shape invariant.
+        ArgumentError: `cond` or `body` cannot be called, or `maximum_iterations` is not as above.
 
     >>> import limelight as ll
     >>> i, total = ll.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (ll.constant(0), ll.constant(0)))

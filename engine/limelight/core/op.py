@@ -209,18 +209,31 @@ _homes: Final[dict[str, str]] = {}  # the modules that define them
 def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | None = None, **fields: Any) -> Op:
     """Declares an op and registers it: then it runs, is differentiated, staged and shown like any other.
 
-    - `inputs`: names of the tensor inputs, "x y", or "*xs" for any number. They share a dtype of a kind in `accepts`
-      (see `KINDS`); "i:integer" is an input apart. `attrs`: names of the static parameters, which are hashable.
-    - `infer(*specs, *attrs)`: the TensorSpec of the result, where sizes may be None. Raises ShapeError or DTypeError.
-    - `kernel(xp, *arrays, *attrs)`: the result, by an array library `xp`; or the name of a function of it.
-    - `vjp`: for each input a rule for its gradient, in tensor operators, which says by the names of its parameters what
-      it needs: `g` (the gradient of the result), inputs, `out`, `x_shape`, `x_dtype`, parameters of the op. `vjp=None`
-      needs a reason in `why_no_gradient`. `maths`: the rules as formulas. More in docs/defining_ops.md.
-
     Whenever an op of yours runs, its result is checked against `infer` (ShapeError, DTypeError), and what its rules
-    give against the inputs (GradientError). Returns the op, which can be called: `op(x, y, attr=...)`. Defining it
-    again in the same module (reloaded, or a cell that is run again) replaces it. Raises ArgumentError for a name that
-    another module has taken, a rule that names something the op does not have, and fields that are not of these forms.
+    give against the inputs (GradientError). Defining it again in the same module (reloaded, or a cell that is run
+    again) replaces it. More in docs/defining_ops.md.
+
+    Args:
+        name: its name, which no other module has taken.
+        why_no_gradient: why there are no rules, where `vjp` is None.
+        vjp: for each input a rule for its gradient, in tensor operators, which says by the names of its parameters what
+            it needs: `g` (the gradient of the result), inputs, `out`, `x_shape`, `x_dtype`, parameters of the op.
+        **fields: by name those that follow, of which `attrs`, `accepts` and `maths` may be left out, and further ones.
+        inputs: names of the tensor inputs, "x y", or "*xs" for any number. They share a dtype of a kind in `accepts`
+            (see `KINDS`); "i:integer" is an input apart.
+        attrs: names of the static parameters, which are hashable.
+        infer: `infer(*specs, *attrs)` is the TensorSpec of the result, where sizes may be None; it raises ShapeError or
+            DTypeError.
+        kernel: `kernel(xp, *arrays, *attrs)` is the result, by an array library `xp`; or the name of a function of it.
+        maths: the rules as formulas.
+
+    Returns:
+        The op, which can be called: `op(x, y, attr=...)`.
+
+    Raises:
+        ArgumentError: another module has taken the name, a rule names something that the op does not have, there is
+            neither `vjp` nor a reason, or a field is missing or not of these forms.
+        TypeError: there is no such field.
 
     >>> import limelight as ll
     >>> cubed = ll.defop(

@@ -14,6 +14,15 @@ from limelight.errors import ShapeError
 class TensorSpec:
     """The shape and dtype of a tensor; sizes that are unknown until run time are None.
 
+    Args:
+        shape: the sizes, a number or several, None for one that is unknown; () for a scalar.
+        dtype: the dtype; float32.
+        name: what a signature calls the argument; by default the parameter's name.
+
+    Raises:
+        ShapeError: the shape is None, or a size is negative or no integer.
+        DTypeError: there is no such dtype.
+
     >>> TensorSpec([None, 784], "float32", name="images")
     TensorSpec((None, 784), float32, name='images')
     >>> str(TensorSpec((3,), "int32"))

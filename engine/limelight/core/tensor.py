@@ -28,9 +28,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Tensor:
     """An immutable, multi-dimensional, typed array that lives on a device.
 
-    Made by `ll.constant`, by ops, and by reading variables; never by calling the class. Operators, indexing and the
-    methods of the Python Array API work as on NumPy arrays; `==` compares element by element, so tensors are not
-    hashable: use `t.ref()` as a key.
+    Made by `ll.constant`, by ops, and by reading variables; calling the class raises ArgumentError. Operators, indexing
+    and the methods of the Python Array API work as on NumPy arrays; `==` compares element by element, so tensors are
+    not hashable: use `t.ref()` as a key.
 
     >>> import limelight as ll
     >>> x = ll.constant([[1.0, 2.0]])

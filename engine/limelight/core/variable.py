@@ -147,11 +147,22 @@ lift: Final[Scoped[Callable[[Any], Any] | None]] = Scoped("lift", None)
 
 
 class Variable(Resource):
-    """A mutable value that gradient tapes watch automatically when it is read.
+    """A mutable tensor that gradient tapes watch automatically when it is read (paper section 4.3).
 
-    `initial_value`: a number, array or tensor, or a function without arguments that returns one. Reads are snapshots:
-    later assignments do not change them. The storage belongs to this object and dies with it, even if a graph
-    mentions the variable. Raises DTypeError or ShapeError when an assigned value does not fit.
+    Reads are snapshots: later assignments do not change them. The storage belongs to this object and is freed with it,
+    even if a graph mentions the variable. A variable is used in ops as its value is.
+
+    Args:
+        initial_value: a number, array or tensor, or a function without arguments that returns one.
+        dtype: its dtype; by default that of the initial value.
+        name: its name in messages, views and graphs, to which the scopes of `ll.name_scope` are prefixed; "variable" by
+            default, and then that of the attribute of the module which it becomes.
+        trainable: whether tapes watch it when it is read, and modules list it in `trainable_variables`. True.
+        shape: its shape, with None for sizes that may change; by default that of the initial value, which must fit it.
+
+    Raises:
+        ShapeError: the initial value, or an assigned one, does not fit the shape.
+        DTypeError: there is no such dtype, or the initial value, or an assigned one, does not fit it.
 
     >>> import limelight as ll
     >>> v = ll.Variable(3.0, name="v")
@@ -201,22 +212,57 @@ class Variable(Resource):
         return self.read_value().numpy()
 
     def assign(self, value: TensorLike) -> Tensor:
-        """Replaces the value; returns it. Same dtype and shape needed."""
+        """Replaces the value.
+
+        Args:
+            value: a tensor, array or number of the variable's dtype and shape.
+
+        Returns:
+            The new value, a tensor.
+
+        Raises:
+            ShapeError: the value has another shape.
+            DTypeError: the value has another dtype.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([1.0, 2.0])
+        >>> v.assign([3.0, 4.0]).tolist()
+        [3.0, 4.0]
+        """
         return self._write(assign_op, value)
 
     def assign_add(self, delta: TensorLike) -> Tensor:
-        """Adds `delta`, which broadcasts to the variable's shape; returns the new value."""
+        """Adds `delta`, which broadcasts to the shape; returns the new value. Errors are those of `assign`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).assign_add(1.0).tolist()
+        [2.0, 3.0]
+        """
         return self._write(assign_add_op, delta)
 
     def assign_sub(self, delta: TensorLike) -> Tensor:
-        """Subtracts `delta`, which broadcasts to the variable's shape; returns the new value."""
+        """Subtracts `delta`, which broadcasts to the shape; returns the new value. Errors are those of `assign`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).assign_sub(1.0).tolist()
+        [0.0, 1.0]
+        """
         return self._write(assign_sub_op, delta)
 
     def scatter_update(self, indices: TensorLike, values: TensorLike) -> Tensor:
-        """Sets the rows at `indices`, integers of any shape, to `values`; returns the new value.
+        """Sets the rows at `indices` to `values`. Which one of several values for a row wins is not said.
 
-        `values` broadcast to shape (*indices.shape, *v.shape[1:]). Which one of several values for a row wins is not
-        said. Raises ShapeError or DTypeError for values that do not fit, RunError for an index out of bounds.
+        Args:
+            indices: integers of any shape; negative ones count from the end.
+            values: of the variable's dtype; they broadcast to (*indices.shape, *v.shape[1:]).
+
+        Returns:
+            The new value of the whole variable, a tensor.
+
+        Raises:
+            ShapeError: `values` do not broadcast to that shape.
+            DTypeError: `values` have another dtype, or `indices` are no integers.
+            OutOfBoundsError: there is no such row.
 
         >>> import limelight as ll
         >>> v = ll.Variable([1.0, 2.0, 3.0])
@@ -226,11 +272,21 @@ class Variable(Resource):
         return self._write(assign_scatter, values, indices)
 
     def scatter_add(self, indices: TensorLike, values: TensorLike) -> Tensor:
-        """Adds `values` to the rows at `indices`, repeatedly for an index that repeats; else as `scatter_update`."""
+        """Adds `values` to the rows at `indices`, repeatedly for an index that repeats; otherwise as `scatter_update`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_add([0, 0], [10.0, 100.0]).tolist()
+        [111.0, 2.0]
+        """
         return self._write(assign_scatter_add, values, indices)
 
     def scatter_sub(self, indices: TensorLike, values: TensorLike) -> Tensor:
-        """Subtracts `values` from the rows at `indices`; else as `scatter_add`."""
+        """Subtracts `values` from the rows at `indices`; otherwise as `scatter_add`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_sub([1], [10.0]).tolist()
+        [1.0, -8.0]
+        """
         return self._write(assign_scatter_sub, values, indices)
 
     def __setitem__(self, key: Any, value: TensorLike) -> None:

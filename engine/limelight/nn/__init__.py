@@ -23,10 +23,20 @@ if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:
-    """`x` with each element set to 0 with probability `rate` and the others scaled by 1 / (1 - rate); floating.
+    """Dropout: each element set to 0 with probability `rate` and the others scaled by 1 / (1 - rate).
 
-    The gradient uses the same mask. A staged function draws a new one on every call. Raises ArgumentError unless
-    0 <= rate < 1.
+    The gradient uses the same mask (Srivastava et al. 2014). A staged function draws a new one on every call.
+
+    Args:
+        x: any shape, floating.
+        rate: a probability, 0 <= rate < 1.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Raises:
+        ArgumentError: the rate is out of this range.
+        DTypeError: `x` is not floating.
 
     >>> import limelight as ll
     >>> ll.nn.dropout(ll.ones(3), 0.0).tolist()

@@ -18,6 +18,15 @@ class Adam(Optimizer):
 
     v -= rate m̂ / (√ŝ + epsilon), with m̂ = m / (1 - beta1^t) and ŝ = s / (1 - beta2^t).
 
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.001.
+        beta1: how much of the average m of the gradient is kept in a step; 0 <= beta1 < 1; 0.9.
+        beta2: how much of the average s of its square is kept; 0 <= beta2 < 1; 0.999.
+        epsilon: added to √ŝ, at least 0; 1e-8.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
+
     >>> import limelight as ll
     >>> v, optimizer = ll.Variable([1.0, 1.0]), ll.optim.Adam(0.5)
     >>> optimizer.apply([ll.constant([5.0, -0.01])], [v])  # the first step has the size of the rate
@@ -53,6 +62,16 @@ class AdamW(Adam):
 
     Every variable that is handed to `apply` decays; keep those that should not (biases, scales) for another optimiser.
 
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.001.
+        beta1: how much of the average of the gradient is kept in a step; 0 <= beta1 < 1; 0.9.
+        beta2: how much of the average of its square is kept; 0 <= beta2 < 1; 0.999.
+        epsilon: added to the root of that average, at least 0; 1e-8.
+        weight_decay: the part of a variable that it loses in a step, times the learning rate; at least 0; 0.01.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
+
     >>> import limelight as ll
     >>> v = ll.Variable(1.0)
     >>> ll.optim.AdamW(0.1, weight_decay=0.5).apply([ll.constant(0.0)], [v])
@@ -79,6 +98,14 @@ class AdamW(Adam):
 class RMSProp(Optimizer):
     """RMSProp (Tieleman and Hinton 2012): v -= rate g / (√s + epsilon), s the moving average of g².
 
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.001.
+        decay: how much of the average s is kept in a step; 0 <= decay < 1; 0.9.
+        epsilon: added to √s, at least 0; 1e-8.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
+
     >>> import limelight as ll
     >>> v = ll.Variable(1.0)
     >>> ll.optim.RMSProp(0.1, decay=0.75).apply([ll.constant(2.0)], [v])
@@ -102,6 +129,13 @@ class RMSProp(Optimizer):
 
 class Adagrad(Optimizer):
     """Adagrad (Duchi, Hazan and Singer 2011): v -= rate g / (√s + epsilon), s the sum of all g² so far.
+
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.01.
+        epsilon: added to √s, at least 0; 1e-10.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
 
     >>> import limelight as ll
     >>> v = ll.Variable(1.0)

@@ -17,7 +17,17 @@ Gradients: TypeAlias = Sequence[Gradient | None]
 
 
 def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
-    """Each element cut to [-limit, limit].
+    """Gradient clipping by value: each element cut to [-limit, limit].
+
+    Args:
+        gradients: a list of tensors or sparse gradients; None stays None, NaN stays NaN.
+        limit: a number above 0.
+
+    Returns:
+        The list of clipped gradients, in their shapes and dtypes.
+
+    Raises:
+        ArgumentError: `gradients` is no list, or the limit is not above 0.
 
     >>> import limelight as ll
     >>> [g.tolist() for g in ll.optim.clip_by_value([ll.constant([3.0, -0.5])], 1.0)]
@@ -28,7 +38,17 @@ def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
 
 
 def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
-    """Each gradient scaled down, where need be, to a Euclidean norm of `limit`.
+    """Gradient clipping by norm: each gradient scaled down, where need be, to a Euclidean norm of `limit`.
+
+    Args:
+        gradients: a list of tensors or sparse gradients; None stays None, NaN stays NaN.
+        limit: a number above 0.
+
+    Returns:
+        The list of clipped gradients, in their shapes and dtypes.
+
+    Raises:
+        ArgumentError: `gradients` is no list, or the limit is not above 0.
 
     >>> import limelight as ll
     >>> [g.tolist() for g in ll.optim.clip_by_norm([ll.constant([3.0, 4.0]), ll.constant(0.5)], 2.5)]
@@ -39,7 +59,19 @@ def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
 
 
 def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
-    """All gradients scaled down by one factor, where need be, so that `global_norm` is `limit` (Pascanu et al. 2013).
+    """Gradient clipping by global norm (Pascanu et al. 2013): all gradients scaled down by one factor.
+
+    The factor is such that `global_norm` is `limit`; gradients whose norm is not larger stay as they are.
+
+    Args:
+        gradients: a list of tensors or sparse gradients; None stays None.
+        limit: a number above 0.
+
+    Returns:
+        The list of clipped gradients, in their shapes and dtypes.
+
+    Raises:
+        ArgumentError: `gradients` is no list, all are None, or the limit is not above 0.
 
     >>> import limelight as ll
     >>> clipped = ll.optim.clip_by_global_norm([ll.constant([3.0]), None, ll.constant(4.0)], 2.5)
@@ -52,9 +84,16 @@ def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | N
 
 
 def global_norm(gradients: Gradients) -> Tensor:
-    """The Euclidean norm of all elements of all gradients, a scalar, at least in float32.
+    """The Euclidean norm of all elements of all gradients.
 
-    Raises ArgumentError when there is no gradient at all.
+    Args:
+        gradients: a list of tensors or sparse gradients; None is left out.
+
+    Returns:
+        A scalar, at least in float32.
+
+    Raises:
+        ArgumentError: `gradients` is no list, or all are None.
 
     >>> import limelight as ll
     >>> ll.optim.global_norm([ll.constant([3.0]), None, ll.constant(4.0)]).item()

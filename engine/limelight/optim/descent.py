@@ -9,7 +9,13 @@ from limelight.optim.settings import fraction
 
 
 class SGD(Optimizer):
-    """Gradient descent: v -= rate g.
+    """Stochastic gradient descent (Robbins and Monro 1951): v -= rate g.
+
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.01.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
 
     >>> import limelight as ll
     >>> v = ll.Variable([1.0, 2.0])
@@ -26,10 +32,16 @@ class SGD(Optimizer):
 
 
 class Momentum(Optimizer):
-    """Gradient descent with momentum: m = momentum m + g, v -= rate m (Polyak 1964).
+    """Gradient descent with momentum (Polyak 1964): m = momentum m + g, v -= rate m.
 
-    With `nesterov`, v -= rate (g + momentum m): the gradient counts as taken one step ahead (Sutskever et al. 2013).
-    Raises ArgumentError unless 0 <= momentum < 1.
+    Args:
+        learning_rate: a number from 0 on, a Variable or a schedule, see `Optimizer`; 0.01.
+        momentum: how much of the momentum is kept in a step; 0 <= momentum < 1; 0.9.
+        nesterov: whether v -= rate (g + momentum m): the gradient counts as taken one step ahead (Sutskever et al.
+            2013). False.
+
+    Raises:
+        ArgumentError: a setting is out of its range.
 
     >>> import limelight as ll
     >>> v, optimizer = ll.Variable(1.0), ll.optim.Momentum(0.1, momentum=0.5)

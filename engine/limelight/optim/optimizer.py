@@ -38,10 +38,6 @@ class _Counter(Variable):
 class Optimizer(Module):
     """Base class of optimisers: changes variables by their gradients.
 
-    `learning_rate`: a number, a Variable, or a schedule: a function from the number of updates done so far (a float64
-    scalar) to the rate. Numbers are kept in a variable, so that `optimizer.learning_rate = 0.01` takes effect in staged
-    steps too, without a new trace; all other settings are constants of a trace.
-
     A subclass says in `slot_names` what it keeps for each variable, and defines `change`. Slots are variables of the
     same shape that begin at zero; they are created when a variable is first updated (or by `build`), are not trainable,
     and are found, like the counter `step`, by `named_variables`. Variables of 16 bits have float32 slots, and their
@@ -49,6 +45,15 @@ class Optimizer(Module):
 
     A sparse gradient (see `ll.nn.embedding`) changes the rows that it names, and the same rows of the slots: the others
     stay as they are, moving averages and weight decay included ("lazy" updates).
+
+    Args:
+        learning_rate: a number from 0 on, a Variable, or a schedule: a function from the number of updates done so far
+            (a float64 scalar) to the rate. Numbers are kept in a variable, so that `optimizer.learning_rate = 0.01`
+            takes effect in staged steps too, without a new trace; all other settings are constants of a trace.
+
+    Raises:
+        ArgumentError: a setting is out of its range, or an attribute is set that looks like one misspelt.
+        CallError: there is no such setting.
 
     >>> import limelight as ll
     >>> class SignDescent(ll.optim.Optimizer):
@@ -86,17 +91,31 @@ class Optimizer(Module):
         super().__setattr__(name, value)
 
     def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        """What to subtract from `variable`, after bringing its `slots` up to date; to be defined by subclasses.
+        """What to subtract from the variable; brings its slots up to date. To be defined by subclasses.
 
-        `rate` has the dtype of `gradient` and of the slots; `t` is the number of this update, from 1, in float64. Where
-        the gradient is sparse, `gradient` are its rows, and `variable` and `slots` stand for the same rows: read them
-        with `read_value()`, write to slots with `assign`, and treat all elements alike.
+        Args:
+            gradient: the gradient, or the rows of a sparse one; float32 for variables of 16 bits, else of the
+                variable's dtype.
+            variable: the variable, or its rows: read them with `read_value()`.
+            slots: the slots by name, or the same rows of them: write with `assign`, and treat all elements alike.
+            rate: the learning rate, a scalar of the dtype of `gradient`.
+            t: the number of this update, from 1, a float64 scalar.
+
+        Returns:
+            A tensor of the shape and dtype of `gradient`.
+
+        Raises:
+            TypeError: the subclass does not define it.
         """
         raise TypeError(f"{type(self).__name__} does not define change(self, gradient, variable, slots, rate, t)")
 
     @property
     def learning_rate(self) -> Variable | Schedule:
-        """The variable that holds the rate, or the schedule."""
+        """The variable that holds the rate, or the schedule. Setting it to a number assigns to the variable.
+
+        Raises:
+            ArgumentError: it is set, and follows a schedule.
+        """
         found: Variable | Schedule = vars(self)["learning_rate"]
         return found
 
@@ -112,9 +131,18 @@ class Optimizer(Module):
     def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable]) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
-        A variable whose gradient is None stays as it is, with one warning. Raises, before anything has changed,
-        ArgumentError if all are None or a variable occurs twice, and ShapeError or DTypeError where a gradient does not
-        fit its variable.
+        A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything
+        changes.
+
+        Args:
+            gradients: a list of tensors or sparse gradients, floating, each in the shape of its variable; or None.
+            variables: a list of as many variables.
+
+        Raises:
+            ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice or, in a staged
+                function, is an argument of it.
+            ShapeError: a gradient does not have the shape of its variable, or the learning rate is not a scalar.
+            DTypeError: a gradient or a variable is not floating.
 
         >>> import limelight as ll
         >>> v, descent = ll.Variable(3.0), ll.optim.SGD(0.1)
@@ -140,7 +168,14 @@ class Optimizer(Module):
             self.slots_of(variable)
 
     def slots_of(self, variable: Variable) -> dict[str, Variable]:
-        """What is kept for `variable`, by name."""
+        """The slots of one variable, by name; they are created if need be.
+
+        Args:
+            variable: a variable that the optimiser updates.
+
+        Returns:
+            A dictionary of variables, zeros at first, in the shape of `variable`.
+        """
         if not self.slot_names:
             return {}
         position = self._positions.get(variable.ref())

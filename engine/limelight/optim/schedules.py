@@ -28,7 +28,10 @@ __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
 
 @dataclass(frozen=True)
 class Constant:
-    """Always `rate`.
+    """A constant schedule: always `rate`.
+
+    Args:
+        rate: the learning rate.
 
     >>> import limelight as ll
     >>> ll.optim.schedules.Constant(0.5)(10).item()
@@ -43,7 +46,15 @@ class Constant:
 
 @dataclass(frozen=True)
 class Step:
-    """`rate`, multiplied by `factor` after each `every` updates.
+    """Step decay: `rate`, multiplied by `factor` after each `every` updates.
+
+    Args:
+        rate: the learning rate at first.
+        every: a number of updates above 0.
+        factor: what the rate is multiplied by; 0.1.
+
+    Raises:
+        ArgumentError: `every` is not above 0.
 
     >>> import limelight as ll
     >>> [ll.optim.schedules.Step(0.5, every=10, factor=0.5)(t).item() for t in (0, 9, 10, 20)]
@@ -63,7 +74,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Exponential:
-    """`rate` x `factor`^(step / `every`): multiplied by `factor` over each `every` updates, a little each time.
+    """Exponential decay: `rate` x `factor`^(step / `every`), a little in each update.
+
+    Args:
+        rate: the learning rate at first.
+        factor: what the rate is multiplied by over each `every` updates, above 0.
+        every: a number of updates above 0; 1.
+
+    Raises:
+        ArgumentError: `factor` or `every` is not above 0.
 
     >>> import limelight as ll
     >>> [round(ll.optim.schedules.Exponential(1.0, factor=0.25, every=2)(t).item(), 6) for t in (0, 1, 2)]
@@ -84,7 +103,16 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """From `rate` to `final` over `steps` updates: final + (rate - final)(1 - step / steps)^power; then `final`.
+    """Polynomial decay: final + (rate - final)(1 - step / steps)^power over `steps` updates; then `final`.
+
+    Args:
+        rate: the learning rate at first.
+        steps: the number of updates over which it decays, above 0.
+        power: the exponent, above 0; 1, which is linear decay.
+        final: the learning rate in the end; 0.
+
+    Raises:
+        ArgumentError: `steps` or `power` is not above 0.
 
     >>> import limelight as ll
     >>> [ll.optim.schedules.Polynomial(1.0, steps=4)(t).item() for t in (0, 1, 4, 9)]
@@ -107,10 +135,19 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class Cosine:
-    """Up to `rate` in a line over the first `warmup` updates, then down to `final` along half a cosine until `steps`.
+    """Cosine decay with linear warm-up (Loshchilov and Hutter 2017, without restarts).
 
-    The first update has rate / warmup, the one numbered `warmup` the full rate (Loshchilov and Hutter 2017, without
-    restarts). Raises ArgumentError unless 0 <= warmup < steps.
+    Up to `rate` in a line over the first `warmup` updates, then down to `final` along half a cosine until `steps`. The
+    first update has rate / warmup, the one numbered `warmup` the full rate.
+
+    Args:
+        rate: the largest learning rate.
+        steps: the number of the update from which it is `final`.
+        warmup: the number of updates over which it rises; 0 <= warmup < steps; 0.
+        final: the learning rate in the end; 0.
+
+    Raises:
+        ArgumentError: `warmup` is out of its range.
 
     >>> import limelight as ll
     >>> schedule = ll.optim.schedules.Cosine(1.0, steps=6, warmup=2)

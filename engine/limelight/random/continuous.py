@@ -37,10 +37,21 @@ class Continuous(Stream):
         *,
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """Normally distributed numbers. `mean` and `stddev` may be tensors, to which gradients flow.
+        """Normally distributed numbers; gradients flow to `mean` and `stddev`.
 
-        `shape`: sizes, or an integer vector (see `shape_of`); by default that of the parameters. `dtype`: floating, by
-        default that of the parameters, else float32. Raises ShapeError where parameters do not broadcast to `shape`.
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            mean: their mean, a number or tensor; 0.
+            stddev: their standard deviation, a number or tensor; 1.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: `stddev` is a negative number.
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.normal((2, 3)).shape
@@ -52,7 +63,20 @@ class Continuous(Stream):
     def uniform(
         self, shape: ShapeLike = None, low: TensorLike = 0.0, high: TensorLike = 1.0, *, dtype: DTypeLike | None = None
     ) -> Tensor:
-        """Numbers spread evenly over [low, high). The bounds may be tensors, to which gradients flow.
+        """Uniformly distributed numbers in [low, high); gradients flow to the bounds.
+
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            low: the lower bound, a number or tensor; 0.
+            high: the upper bound, a number or tensor; 1.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> bool((ll.random.uniform((100,), 2.0, 3.0) >= 2.0).all())
@@ -86,7 +110,23 @@ class Continuous(Stream):
         *,
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """Numbers whose distance from `mean` is exponential of mean `scale`; gradients flow to both.
+        """Numbers of the Laplace distribution; gradients flow to `mean` and `scale`.
+
+        Their distance from `mean` is exponential of mean `scale`.
+
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            mean: their mean, a number or tensor; 0.
+            scale: the mean distance, a number or tensor; 1.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: `scale` is a negative number.
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.laplace((2,), ll.constant([0.0, 5.0])).shape
@@ -103,7 +143,23 @@ class Continuous(Stream):
         *,
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """Extreme values: mode - scale log(exponential); gradients flow to both. Added to logits they draw classes.
+        """Numbers of the Gumbel distribution, mode - scale log(exponential); gradients flow to `mode` and `scale`.
+
+        Extreme values; added to logits they draw classes.
+
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            mode: the likeliest value, a number or tensor; 0.
+            scale: the spread, a number or tensor; 1.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: `scale` is a negative number.
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.gumbel((2, 3)).shape
@@ -120,9 +176,23 @@ class Continuous(Stream):
         *,
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """Numbers with tails so heavy that they have no mean; half lie within `scale` of `median`.
+        """Numbers of the Cauchy distribution; gradients flow to `median` and `scale`.
 
-        Gradients flow to both.
+        Its tails are so heavy that it has no mean; half of the numbers lie within `scale` of `median`.
+
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            median: a number or tensor; 0.
+            scale: the spread, a number or tensor; 1.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: `scale` is a negative number.
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.cauchy((2, 3)).shape
@@ -161,10 +231,24 @@ class Continuous(Stream):
         *,
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """Normally distributed numbers of which only those from `low` to `high` count (by default within 2 `stddev`).
+        """Numbers of the truncated normal distribution; gradients flow to all four parameters.
 
-        Drawn by their quantile function, so that any interval is quick and accurate, and gradients flow to all four
-        parameters. Bounds may be infinite. NaN where high < low.
+        Drawn by their quantile function, so that any interval is quick and accurate.
+
+        Args:
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            mean: the mean before truncation, a number or tensor; 0.
+            stddev: the standard deviation before truncation, a number or tensor; 1.
+            low: the least number that counts, which may be infinite; by default mean - 2 stddev.
+            high: the largest one; by default mean + 2 stddev.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype. NaN where high < low.
+
+        Raises:
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> bool((ll.abs(ll.random.truncated_normal((100,))) <= 2.0).all())
@@ -191,8 +275,19 @@ class Continuous(Stream):
     ) -> Tensor:
         """Gamma variates of mean `concentration` * `scale`; gradients flow to both (to the first implicitly).
 
-        Raises ArgumentError for a negative number; NaN where a tensor is negative. `shape` is by default that of
-        the parameters.
+        Args:
+            concentration: a number or tensor, at least 0.
+            scale: a number or tensor, at least 0; 1.
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            A tensor of that shape and dtype. NaN where a parameter is a tensor and negative.
+
+        Raises:
+            ArgumentError: a parameter is a negative number.
+            ShapeError: parameters do not broadcast to `shape`.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.gamma(ll.constant([0.5, 2.0])).shape
@@ -211,9 +306,22 @@ class Continuous(Stream):
         return fitted("gamma", drawn, drawn if plain(scale) and scale == 1 else drawn * scale)
 
     def beta(self, a: TensorLike, b: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike | None = None) -> Tensor:
-        """Numbers in [0, 1] with density in proportion to x^(a-1) (1-x)^(b-1); gradients flow to both concentrations.
+        """Beta variates, of density in proportion to x^(a-1) (1-x)^(b-1); gradients flow to both concentrations.
 
         By the logarithms of two gamma variates, which do not underflow where concentrations are small.
+
+        Args:
+            a: the first concentration, a number or tensor, at least 0.
+            b: the second concentration, a number or tensor, at least 0.
+            shape: sizes, or an integer vector (see `shape_of`); by default that of the parameters.
+            dtype: floating; by default that of the parameters, else float32.
+
+        Returns:
+            Numbers in [0, 1], of that shape and dtype.
+
+        Raises:
+            ArgumentError: a parameter is a negative number.
+            DTypeError: the `dtype` is not floating.
 
         >>> import limelight as ll
         >>> ll.random.beta(0.5, 2.0, (3,)).shape

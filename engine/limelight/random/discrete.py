@@ -34,9 +34,20 @@ class Discrete(Stream):
     def integers(
         self, low: int, high: int | None = None, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32
     ) -> Tensor:
-        """Integers in [low, high), or in [0, low) when only one bound is given, all equally likely.
+        """Integers in [low, high), all equally likely.
 
-        Raises ArgumentError for an empty range, or one that `dtype` cannot hold.
+        Args:
+            low: the least integer, or, when only one bound is given, `high`, and the least is 0.
+            high: the bound that is not reached.
+            shape: sizes, or an integer vector (see `shape_of`); by default a scalar.
+            dtype: an integer dtype; int32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: a bound is no int, or the range is empty or more than `dtype` can hold.
+            DTypeError: the `dtype` is not one of integers.
 
         >>> import limelight as ll
         >>> bool((ll.random.integers(6, shape=(100,)) < 6).all())
@@ -99,10 +110,23 @@ class Discrete(Stream):
         return concat(sizes_of)
 
     def multinomial(self, n: int, p: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
-        """How often each class comes up in `n` draws; the last axis of `p` holds the classes' probabilities.
+        """Multinomial counts: how often each class comes up in `n` draws.
 
-        `shape`: that of the whole, by default that of `p`, which is scaled to a sum of 1. Not differentiable: use the
-        score function. Raises ArgumentError for negative probabilities.
+        Not differentiable: use the score function.
+
+        Args:
+            n: the number of draws, at least 0.
+            p: (..., classes), floating: the probabilities, which are scaled to a sum of 1.
+            shape: that of the whole, (..., classes); by default that of `p`.
+            dtype: an integer dtype; int32.
+
+        Returns:
+            A tensor of that shape and dtype.
+
+        Raises:
+            ArgumentError: a probability or `n` is negative, or all of a row are 0.
+            ShapeError: `p` does not broadcast to `shape`.
+            DTypeError: `p` is not floating, or the `dtype` not one of integers.
 
         >>> import limelight as ll
         >>> ll.random.multinomial(10, ll.constant([0.2, 0.8])).sum().item()
@@ -118,6 +142,8 @@ class Discrete(Stream):
 
     def permutation(self, x: int | TensorLike, /) -> Tensor:
         """The integers 0 to `x` - 1 in random order, int32; or the slices of a tensor `x` along its first axis.
+
+        Raises ArgumentError for a negative number, DTypeError for a scalar that is no integer.
 
         >>> import limelight as ll
         >>> sorted(ll.random.permutation(4).tolist())
@@ -144,11 +170,22 @@ class Discrete(Stream):
     def choice(
         self, x: int | TensorLike, shape: ShapeLike = (), *, replace: bool = True, p: TensorLike | None = None
     ) -> Tensor:
-        """Integers from 0 to `x` - 1, or slices of a tensor `x` along its first axis: equally likely, or as `p` says.
+        """Random choices: integers from 0 to `x` - 1, or slices of a tensor `x` along its first axis.
 
-        `shape`: that of the choices. With `replace=False` none is chosen twice. `p`: a probability for each, of which a
-        sum other than 1 is divided out. Not differentiable in `p`. Raises ArgumentError where there is nothing to
-        choose from, or not enough, ShapeError for a `p` of another size.
+        Not differentiable in `p`.
+
+        Args:
+            x: a positive int, or a tensor with a first axis.
+            shape: that of the choices; () by default, which is one.
+            replace: whether one may be chosen again. True.
+            p: a probability for each, of which a sum other than 1 is divided out; by default all are equally likely.
+
+        Returns:
+            int32, or slices of `x`: (*shape, *x.shape[1:]).
+
+        Raises:
+            ArgumentError: there is nothing to choose from, or not enough.
+            ShapeError: `p` has another size.
 
         >>> import limelight as ll
         >>> ll.random.choice(ll.constant([10.0, 20.0]), (3,), p=[0.0, 1.0]).tolist()

@@ -70,6 +70,7 @@ class Stream(Resource):
 
         Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. Made
         in a staged function they are state: that is for its first call only, as with variables.
+        Raises ArgumentError for a negative number.
 
         >>> import limelight as ll
         >>> a, b = ll.random.Generator(1).split()

@@ -39,24 +39,40 @@ def function(
     cache_size: int | None = None,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Stages a Python function: its ops are traced into a dataflow graph, which runs instead (paper section 4.6).
+    """Stages a Python function: its ops are traced into dataflow graphs, which run in its place (paper section 4.6).
 
-    Use as a decorator. Each new signature of arguments (tensors by dtype and shape, plain Python values by type and
-    value, other objects by identity, or by what their method `__limelight_key__` returns) is traced once; Python side
-    effects happen then and only then.
+    A decorator. One graph is made for each signature of arguments. A call looks its signature up in the trace cache:
+    tensors count by dtype, shape and device, plain Python values by type and value, other objects by identity, or by
+    what their method `__limelight_key__` returns. On a miss the Python code runs once and its ops are traced; Python
+    side effects happen then and only then. Without `autograph` a tensor in an `if` is an error that says what to write.
 
-    `input_signature`: a list of `ll.TensorSpec`, one for each argument; exactly one graph is made, unknown sizes are
-    None. `reduce_retracing`: after a second shape, trace for unknown sizes. `run_eagerly`: run the Python code on every
-    call instead, for `print` and the debugger (`ll.config.run_functions_eagerly` does so for all functions).
-    `cache_size`: keep so many traces, of which the one not called for longest gives way (methods: for each instance).
-    `max_traces`: a call that would trace once more raises TraceBudgetError, with the reason, before anything is traced;
-    `F.clear_cache()` starts the count again. `autograph`: Python's `if`, `while`, `for`, `and`, `or`, `not` and
-    `assert` on tensors are staged as well, from the source of the function and of your functions that it calls; what
-    Python knows while tracing stays as it is: `for i in range(10)` is unrolled, and `range(n)` for a tensor `n` one
-    loop in the graph. Gradients through an `if` are those of `ll.cond`, which see. Without it a tensor in an `if` is an
-    error that says what to write. `jit_compile`: not available yet, so that only None and False are accepted. Raises
-    SignatureError for arguments that cannot be keyed, StateCreationError for variables made on a later call,
-    ControlFlowError for what `autograph` cannot stage, ArgumentError for options that it cannot fulfil.
+    Args:
+        fn: the function or method to stage; left out where options are given: `@ll.function(name="step")`.
+        **options: those that follow, each given by name and each with a default.
+        input_signature: a list of `ll.TensorSpec`, one for each argument, sizes that change None; one trace is made.
+        reduce_retracing: whether a second shape is traced for unknown sizes, which serve further shapes. False.
+        jit_compile: not available yet; None (the default) or False.
+        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors are staged, from the source
+            of `fn` and of your functions that it calls. False. What Python knows while tracing stays as it is: `for i
+            in range(10)` is unrolled, `range(n)` for a tensor `n` is one loop in the graph. Gradients through an `if`
+            are those of `ll.cond`.
+        name: what messages and views call the function; by default that of `fn`.
+        run_eagerly: whether each call runs the Python code, for `print` and the debugger. False. For all functions:
+            `ll.config.run_functions_eagerly`.
+        max_traces: the largest number of traces; by default no bound. `F.clear_cache()` starts the count again.
+        cache_size: how many traces are kept, the one not called for longest giving way; by default all. Of a method:
+            for each instance.
+
+    Returns:
+        The staged function, which is called as `fn` is; without `fn`, a decorator.
+
+    Raises:
+        ArgumentError: an option cannot be fulfilled, or `fn` cannot be called, is a generator or a coroutine function.
+        CallError: there is no such option.
+        SignatureError: an argument cannot be part of a key, or `input_signature` does not fit (at the call or before).
+        StateCreationError: a variable is created on a call other than the first, or anew each time the code runs.
+        ControlFlowError: `autograph` cannot stage what the code does (at the call).
+        TraceBudgetError: a call needs more than `max_traces` traces; told with the reason, before anything is traced.
 
     >>> import limelight as ll
     >>> @ll.function

@@ -66,14 +66,24 @@ class Deferred(Tensor):
 
 
 def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
-    """The value of `fn()`, looked up at each call of the staged function that this line is traced in.
+    """A captured value that is looked up at each call of the staged function in which this line is traced.
 
     A tensor that a function closes over is captured when it is traced; rebinding its name later is not seen. Deferred,
-    it is: `fn` runs at each call, before the graph does, and once for each `deferred`. `spec`: the `ll.TensorSpec` that
-    each value must fit, with None for sizes that change; left out, that of the value now. Gradients flow to the tensor
-    that was looked up. Outside a trace it is the value now. The graph keeps `fn` alive, and so what it closes over.
-    Raises DTypeError or ShapeError, at the call, for a value that does not fit; ArgumentError for a `fn` that cannot be
-    called.
+    it is: `fn` runs at each call, before the graph does, and once for each `deferred`. Gradients flow to the tensor
+    that was looked up. The graph keeps `fn` alive, and so what it closes over.
+
+    Args:
+        fn: a function without arguments that returns a tensor, array or number.
+        spec: the `ll.TensorSpec` that each value must fit, with None for sizes that change; by default that of the
+            value now.
+
+    Returns:
+        A symbolic tensor in a trace; outside a trace, the value now.
+
+    Raises:
+        DTypeError: a value has another dtype than `spec` (at the call).
+        ShapeError: a value has another shape than `spec` (at the call).
+        ArgumentError: `fn` cannot be called, or `spec` is no `ll.TensorSpec`.
 
     >>> import limelight as ll
     >>> scale = ll.constant(2.0)

@@ -41,9 +41,21 @@ _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
 
 
 class Function:
-    """A Python function that runs as dataflow graphs, one for each signature it has been called with.
+    """A staged function: a Python function that runs as dataflow graphs, one for each signature of its calls.
 
-    Made by `ll.function`. Calling it looks the arguments up in the trace cache, traces on a miss, and runs the graph.
+    Made by `ll.function`, which describes the options. A call looks its arguments up in the trace cache, traces on a
+    miss, and runs the graph. As an attribute of a class it is a method: each instance has a trace cache of its own.
+
+    Args:
+        python_function: the function to stage.
+        input_signature: specs of the arguments; None for one trace for each signature.
+        reduce_retracing: whether a second shape is traced for unknown sizes.
+        jit_compile: None or False.
+        autograph: whether control flow on tensors is staged.
+        name: its name in messages and views; None for that of `python_function`.
+        run_eagerly: whether each call runs the Python code.
+        max_traces: the largest number of traces; None for no bound.
+        cache_size: how many traces are kept; None for all.
     """
 
     def __init__(
@@ -154,9 +166,28 @@ class Function:
             events.emit(events.CacheHit(self.name, self.id, entry.index))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The cache entry that a call with such arguments would use, traced now if need be.
+        """The trace that a call with these arguments would use, traced now if need be, and not run.
 
-        Tensors may be given as `ll.TensorSpec`; unknown sizes are None.
+        Args:
+            *args: as in a call; tensors may be given as `ll.TensorSpec`, with None for unknown sizes. None at all where
+                the function has an `input_signature`.
+            **kwargs: the same by name.
+
+        Returns:
+            The entry of the trace cache: a concrete function, which may be called and has a `graph`.
+
+        Raises:
+            SignatureError: an argument cannot be part of a key, or does not fit the `input_signature`.
+            TraceBudgetError: there are `max_traces` traces already.
+            TypeError: the arguments do not fit the Python function.
+
+        >>> import limelight as ll
+        >>> @ll.function
+        ... def double(x):
+        ...     return x + x
+        >>> concrete = double.get_concrete_function(ll.TensorSpec((None, 3), "float32"))
+        >>> concrete(ll.ones((2, 3))).shape, double.trace_count
+        ((2, 3), 1)
         """
         if self._declared is not None and not args and not kwargs:
             args = tuple(self._declared)
@@ -168,9 +199,15 @@ class Function:
             raise
 
     def explain(self, *args: Any, **kwargs: Any) -> Prediction:
-        """Whether this call would hit or miss, and why, or what it would raise; nothing is traced or run.
+        """A prediction of a call: hit or miss and why, or what it would raise; nothing is traced or run.
 
-        Tensors may be given as `ll.TensorSpec`. The answer is true for a hit, and reads as sentences.
+        Args:
+            *args: as in a call; tensors may be given as `ll.TensorSpec`.
+            **kwargs: the same by name.
+
+        Returns:
+            A prediction, true for a hit, which prints as sentences; `miss` is the reason of a miss. What the call would
+            raise is told in words, not raised.
 
         >>> import limelight as ll
         >>> @ll.function
@@ -185,11 +222,28 @@ class Function:
 
     @property
     def trace_cache(self) -> TraceCache:
-        """The entries, in the order in which they were traced."""
+        """The trace cache: a sequence of concrete functions, in the order in which they were traced.
+
+        >>> import limelight as ll
+        >>> double = ll.function(lambda x: x + x)
+        >>> y = double(ll.ones(3)), double(ll.ones(3))
+        >>> len(double.trace_cache), double.trace_cache[0].hits
+        (1, 1)
+        """
         return self._cache
 
     def clear_cache(self) -> None:
-        """Forgets all traces; the next call traces again, and may create variables as the first one did."""
+        """Discards all traces; the next call traces again, and may create variables as the first one did.
+
+        The count against `max_traces` starts again. Of a method: the traces of all its instances.
+
+        >>> import limelight as ll
+        >>> double = ll.function(lambda x: x + x)
+        >>> y = double(ll.ones(3))
+        >>> double.clear_cache()
+        >>> len(double.trace_cache)
+        0
+        """
         count = len(self._cache)
         self._cache.clear()
         self._created_state = False
@@ -199,9 +253,17 @@ class Function:
             bound.clear_cache()
 
     def clone(self, python_function: Callable[..., Any] | None = None) -> Function:
-        """A new function with the options of this one and no traces yet: of the same body, or of `python_function`.
+        """A new staged function with the same options and no traces.
 
-        Raises what `ll.function` raises for a body that the options do not fit.
+        Args:
+            python_function: the function to stage; by default that of this one.
+
+        Returns:
+            The new staged function.
+
+        Raises:
+            ArgumentError: `python_function` cannot be staged, as for `ll.function`.
+            SignatureError: the `input_signature` does not fit it.
 
         >>> import limelight as ll
         >>> @ll.function(reduce_retracing=True)

@@ -11,10 +11,13 @@ from limelight.core.variable import lift, on_create
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Runs its block at once and eagerly, outside every trace and tape around it, once for each trace.
+    """A context manager that runs its block eagerly, outside every trace and tape around it, once for each trace.
 
-    The device scope stays in force. Variables may be created, for each trace its own. Using a symbolic tensor inside
-    raises SymbolicValueError. Staged functions use it to create state; most programs have no need of it.
+    The device scope stays in force. Variables may be created, for each trace its own. Staged functions use it to create
+    state; most programs have no need of it (paper section 4.7).
+
+    Raises:
+        SymbolicValueError: the block uses a symbolic tensor, which has no value yet.
 
     >>> import limelight as ll
     >>> made = []

@@ -30,19 +30,29 @@ def grad(
     variables: Any = None,
     unconnected_gradients: str = "zero",
 ) -> Callable[..., Any]:
-    """A function that computes the gradient of `fn`, whose result must be one real number, by its arguments.
+    """The gradient of a scalar function, as a function of the same arguments (reverse mode).
 
-    `argnums`: which positional argument, or a tuple of several; each may be a nest of tensors, arrays, numbers and
-    variables, and the gradient has its structure (None for what cannot have one: integers, strings). With `variables`,
-    a list, or a module for those that it trains, the result is `(by arguments, by variables)`, or with `argnums=None`
-    by variables alone. With `has_aux`, `fn` returns `(value, aux)`, and the result is `(gradients, aux)`.
+    A derivative by an argument is by that argument alone, also where the function closes over the same tensor. Composes
+    with itself, `vectorize`, `function`, tapes and accumulators.
 
-    A derivative by an argument is by that argument alone, also where the function closes over the same tensor. What has
-    no influence gets zeros, as the derivative of a function is (a tape's default is None, which
-    `unconnected_gradients="none"` gives). Composes with itself, `vectorize`, `function`, tapes and accumulators.
+    Args:
+        fn: a function whose result is one real floating number; with `has_aux`, `(value, aux)`.
+        argnums: the position of the argument to differentiate by, or a tuple of several; 0 by default, None for none.
+            An argument may be a nest of tensors, arrays, numbers and variables.
+        has_aux: whether `fn` returns something besides its value. False.
+        variables: variables to differentiate by as well, in a list, or a module for those that it trains. None.
+        unconnected_gradients: what an argument without influence gets: "zero" (the default, since that is the
+            derivative) or "none" (None, the default of a tape).
 
-    Raises ShapeError or DTypeError for a value that is not one real number, DTypeError for an argument without floating
-    parts, ArgumentError for an argument that is not there.
+    Returns:
+        A function that returns the gradient, in the structure of the argument (a tuple for several `argnums`), None for
+        what cannot have one: integers, strings. With `variables`, `(by arguments, by variables)`, or with
+        `argnums=None` by variables alone. With `has_aux`, `(gradients, aux)`.
+
+    Raises:
+        ShapeError: the value is not one number (at the call, as the next).
+        DTypeError: the value is not real and floating, or an argument has no floating part.
+        ArgumentError: `fn` cannot be called, an argument is not there or named twice, or an option is not as above.
 
     >>> import limelight as ll
     >>> cube = lambda x: x * x * x
@@ -69,9 +79,23 @@ def value_and_grad(
     variables: Any = None,
     unconnected_gradients: str = "zero",
 ) -> Callable[..., Any]:
-    """A function that returns `(fn's result, its gradient)`; parameters and errors are those of `grad`.
+    """The value and the gradient of a scalar function, as a function of the same arguments (reverse mode).
 
-    With `has_aux` the first part is `(value, aux)`, as `fn` returned it.
+    Args:
+        fn: a function whose result is one real floating number; with `has_aux`, `(value, aux)`.
+        argnums: the position of the argument to differentiate by, or a tuple of several; None for none. As for `grad`.
+        has_aux: whether `fn` returns something besides its value. False.
+        variables: variables to differentiate by as well, in a list, or a module for those that it trains. None.
+        unconnected_gradients: what an argument without influence gets: "zero" (the default) or "none" (None).
+
+    Returns:
+        A function that returns `(value, gradient)`, the gradient as `grad` gives it; with `has_aux`, `((value, aux),
+        gradient)`.
+
+    Raises:
+        ShapeError: the value is not one number (at the call, as the next).
+        DTypeError: the value is not real and floating, or an argument has no floating part.
+        ArgumentError: `fn` cannot be called, an argument is not there or named twice, or an option is not as above.
 
     >>> import limelight as ll
     >>> value, g = ll.value_and_grad(lambda x: ll.sum(x * x))(ll.constant([1.0, 2.0]))

@@ -35,17 +35,30 @@ def jacobian(
     vectorized: bool = True,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes the derivative of every element of `fn`'s result by every element of its arguments.
+    """The Jacobian of a function, as a function of the same arguments (reverse or forward mode).
 
-    The result has the structure of `fn`'s result, with the structure of the argument at each leaf (a tuple of them for
-    several `argnums`), in shapes (result's, then argument's); zeros for what has no influence, None for what cannot
-    have a derivative. `mode="reverse"` pulls back each element of the result, which is cheaper where there are fewer of
-    these than elements of the arguments; `mode="forward"` pushes forward each element of the arguments, keeps no
-    intermediates, and is cheaper otherwise. `chunk_size`: how many at a time, which bounds memory; `vectorized=False`:
-    one by one. With `has_aux`, `fn` returns `(value, aux)`, and the result is `(jacobian, aux)`. Rows of complex
-    functions are gradients in the conjugate convention of tapes; forward mode gives derivatives as they are.
+    Rows of complex functions are gradients in the conjugate convention of tapes; forward mode gives derivatives as they
+    are.
 
-    Raises what `grad` raises for arguments, ArgumentError for another mode.
+    Args:
+        fn: a function whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
+        argnums: the position of the argument to differentiate by, 0 by default, or a tuple of several.
+        has_aux: whether `fn` returns something besides its value. False.
+        mode: "reverse" (the default) pulls back each element of the result, which is cheaper where there are fewer of
+            these than elements of the arguments; "forward" pushes forward each element of the arguments, keeps no
+            intermediates, and is cheaper otherwise.
+        vectorized: whether all elements are taken together; False takes them one by one.
+        chunk_size: how many elements at a time, which bounds memory; by default all.
+
+    Returns:
+        A function that returns tensors of shape (*result.shape, *argument.shape), in the structure of the result, and
+        at each of its leaves that of the argument (a tuple for several `argnums`): zeros for what has no influence,
+        None for what cannot have a derivative. With `has_aux`, `(jacobian, aux)`.
+
+    Raises:
+        ArgumentError: `fn` cannot be called, an argument is not there or named twice, or an option is not as above.
+        DTypeError: an argument has no floating part (at the call).
+        ShapeError: forward mode is to go one by one through an argument that is empty or, in a trace, of unknown size.
 
     >>> import limelight as ll
     >>> ll.jacobian(lambda x: ll.stack([x[0] * x[1], ll.sum(x)]))(ll.constant([2.0, 3.0])).tolist()
@@ -138,11 +151,25 @@ def hessian(
     vectorized: bool = True,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes the second derivatives of `fn`, whose result must be one real number.
+    """The Hessian of a scalar function, as a function of the same arguments (forward over reverse mode).
 
-    Forward over reverse: the gradient moves with each element of the arguments, all at once or `chunk_size` at a time.
-    Shape: the argument's, twice; for several `argnums` or nests the structure of the arguments, twice. With `has_aux`,
-    `fn` returns `(value, aux)`, and the result is `(hessian, aux)`. Errors are those of `grad`.
+    The gradient is pushed forward along each element of the arguments.
+
+    Args:
+        fn: a function whose result is one real floating number; with `has_aux`, `(value, aux)`.
+        argnums: the position of the argument to differentiate by, 0 by default, or a tuple of several.
+        has_aux: whether `fn` returns something besides its value. False.
+        vectorized: whether all elements are taken together; False takes them one by one.
+        chunk_size: how many elements at a time, which bounds memory; by default all.
+
+    Returns:
+        A function that returns a tensor of shape (*argument.shape, *argument.shape); for several `argnums` or nests the
+        structure of the arguments, twice. With `has_aux`, `(hessian, aux)`.
+
+    Raises:
+        ShapeError: the value is not one number (at the call, as the next).
+        DTypeError: the value is not real and floating, or an argument has no floating part.
+        ArgumentError: `fn` cannot be called, an argument is not there or named twice, or an option is not as above.
 
     >>> import limelight as ll
     >>> ll.hessian(lambda x: x[0] * x[0] * x[1])(ll.constant([2.0, 3.0])).tolist()

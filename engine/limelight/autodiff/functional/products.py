@@ -22,14 +22,23 @@ from limelight.errors import ArgumentError
 
 
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """`(fn(*primals), its tangent)`: how the result moves when `primals` move by `tangents`, in forward mode.
+    """The value of a function and a Jacobian-vector product, in forward mode.
 
-    `primals`: a tuple or list of arguments, each a nest of tensors, arrays, numbers or variables; `tangents`: the same
-    structure, shapes and dtypes, None for what does not move (integers must not). The tangent has the structure of the
-    result, zeros where nothing moves it, None for integers. With `has_aux`, `fn` returns `(value, aux)`, and the result
-    is `(value, tangent, aux)`.
+    Args:
+        fn: a function of `primals` whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
+        primals: a tuple or list of arguments, each a nest of tensors, arrays, numbers or variables.
+        tangents: the direction, in the same structure, shapes and dtypes; None for a part of zeros. Integers must have
+            None.
+        has_aux: whether `fn` returns something besides its value. False.
 
-    Raises ArgumentError for structures that differ, DTypeError or ShapeError for a tangent that does not fit.
+    Returns:
+        `(value, tangent)`: the tangent has the structure, shapes and dtypes of the value; zeros where it does not
+        depend on the primals, None for integers. With `has_aux`, `(value, tangent, aux)`.
+
+    Raises:
+        ArgumentError: `fn` cannot be called, `primals` or `tangents` are no tuple or list, or their structures differ.
+        DTypeError: a tangent has another dtype than its primal, or belongs to an integer.
+        ShapeError: a tangent has another shape than its primal.
 
     >>> import limelight as ll
     >>> y, t = ll.jvp(lambda x: x * x, (3.0,), (1.0,))
@@ -56,14 +65,23 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """`(fn(*primals), pull)`: `pull(g)` gives the gradients of all arguments for the gradient `g` of the result.
+    """The value of a function and a function that computes vector-Jacobian products, in reverse mode.
 
-    `g` has the structure, shapes and dtypes of the result (None for no gradient); `pull` returns a tuple with the
-    structure of `primals`, zeros for what has no influence, None for what cannot have a gradient. It may be called
-    again, and keeps what it needs until it goes. With `has_aux`, `fn` returns `(value, aux)`, and the result is
-    `(value, pull, aux)`. The gradient with respect to `g` is a Jacobian-vector product.
+    Args:
+        fn: a function of `primals` whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
+        *primals: arguments, each a nest of tensors, arrays, numbers or variables.
+        has_aux: whether `fn` returns something besides its value. False.
 
-    Raises DTypeError for an argument without floating parts, and what `tape.gradient` raises.
+    Returns:
+        `(value, pull)`. `pull(g)`, where `g` has the structure, shapes and dtypes of the value (None for no gradient),
+        returns the gradients of all arguments, a tuple in the structure of `primals`: zeros for what has no influence,
+        None for what cannot have a gradient. It may be called again, and keeps what it needs until it goes; its
+        gradient with respect to `g` is a Jacobian-vector product. With `has_aux`, `(value, pull, aux)`.
+
+    Raises:
+        ArgumentError: `fn` cannot be called.
+        DTypeError: an argument has no floating part; from `pull`, a dtype of `g` does not fit.
+        ShapeError: from `pull`, a shape of `g` does not fit.
 
     >>> import limelight as ll
     >>> y, pull = ll.vjp(lambda x: ll.stack([x, x * x]), 3.0)

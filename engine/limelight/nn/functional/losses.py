@@ -94,11 +94,20 @@ def mean_absolute_error(x: TensorLike, targets: TensorLike, /, reduction: Reduct
 
 
 def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: Reduction = "none") -> Tensor:
-    """d² / 2 where the distance d from the target is below `delta`, else delta * (d - delta / 2) (Huber 1964).
+    """The Huber loss (Huber 1964): d² / 2 where the distance d is below `delta`, else delta * (d - delta / 2).
 
-    Raises ShapeError unless the shapes are equal.
+    Args:
+        x: predictions, floating.
+        targets: in the shape of `x`; integers and booleans count as floating numbers.
+        delta: the distance from which the loss is linear; 1.
+        reduction: "none" (a loss for each element, the default), "mean" or "sum".
 
-    A loss for each, unless `reduction` says "mean" or "sum".
+    Returns:
+        The losses, in the shape of `x`, or their mean or sum.
+
+    Raises:
+        ShapeError: the shapes are not equal.
+        ArgumentError: `delta` is no number, or there is no such reduction.
 
     >>> import limelight as ll
     >>> ll.nn.huber(ll.constant([0.5, 3.0]), ll.constant([0.0, 0.0])).tolist()
@@ -208,12 +217,21 @@ def softmax_cross_entropy(
 
 
 def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, reduction: Reduction = "none") -> Tensor:
-    """The negative of the log-probability of each example's class, as `log_softmax` gives it.
+    """The negative log-likelihood: minus the log-probability of each example's class.
 
-    `labels` are integers, in the shape of `log_probabilities` without `axis`. Raises ShapeError when they have another
-    one, DTypeError when they are no integers.
+    Args:
+        log_probabilities: as `log_softmax` gives them, with the classes along `axis`; floating.
+        labels: class numbers, integers, in the shape of `log_probabilities` without `axis`.
+        axis: that of the classes; the last by default.
+        reduction: "none" (a loss for each example, the default), "mean" or "sum".
 
-    A loss for each, unless `reduction` says "mean" or "sum".
+    Returns:
+        The losses, in the shape of `labels`, or their mean or sum.
+
+    Raises:
+        ShapeError: the labels have another shape.
+        DTypeError: the labels are no integers.
+        ArgumentError: there is no such reduction or axis.
 
     >>> import limelight as ll
     >>> ll.nn.nll(ll.constant([[-0.5, -1.0]]), ll.constant([1])).tolist()
@@ -239,11 +257,22 @@ def _agree(shape: shapes.Shape, other: shapes.Shape) -> bool:
 def kl_divergence(
     log_probabilities: TensorLike, targets: TensorLike, /, axis: int = -1, reduction: Reduction = "none"
 ) -> Tensor:
-    """How far `targets` are from what is predicted: Σ targets * (log(targets) - log_probabilities) along `axis`.
+    """The Kullback-Leibler divergence of predictions from `targets` (Kullback and Leibler 1951).
 
-    `targets` are probabilities; where one is 0 it adds nothing. Raises ShapeError unless the shapes are equal.
+    Σ targets * (log(targets) - log_probabilities) along `axis`.
 
-    A loss for each, unless `reduction` says "mean" or "sum".
+    Args:
+        log_probabilities: the logarithms of what is predicted; floating.
+        targets: probabilities in the same shape; where one is 0 it adds nothing.
+        axis: that over which is summed; the last by default.
+        reduction: "none" (a loss for each example, the default), "mean" or "sum".
+
+    Returns:
+        The losses, in the shape without `axis`, or their mean or sum.
+
+    Raises:
+        ShapeError: the shapes are not equal.
+        ArgumentError: there is no such reduction or axis.
 
     >>> import limelight as ll
     >>> ll.nn.kl_divergence(ll.log(ll.constant([0.5, 0.5])), ll.constant([1.0, 0.0])).item()
@@ -259,9 +288,19 @@ def kl_divergence(
 
 
 def cosine_similarity(x: TensorLike, y: TensorLike, /, axis: int = -1, epsilon: float = 1e-8) -> Tensor:
-    """The cosine of the angle between `x` and `y` along `axis`: 1 where they point the same way; broadcasting.
+    """The cosine of the angle between `x` and `y` along `axis`: 1 where they point the same way.
 
-    Lengths below `epsilon` count as `epsilon`, so that zeros are at no angle to anything.
+    Args:
+        x: floating.
+        y: floating, in a shape that broadcasts with that of `x`.
+        axis: that of the vectors; the last by default.
+        epsilon: lengths below it count as it, so that zeros are at no angle to anything; 1e-8.
+
+    Returns:
+        The cosines, in the broadcast shape without `axis`.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     >>> import limelight as ll
     >>> ll.nn.cosine_similarity(ll.constant([3.0, 0.0]), ll.constant([[5.0, 0.0], [0.0, 2.0]])).tolist()

@@ -38,10 +38,25 @@ def batch_norm(
     offset: TensorLike | None = None,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset, all broadcasting to `x`; floating.
+    """Batch normalisation with given moments: (x - mean) / sqrt(variance + epsilon) * scale + offset.
 
     While training, `mean` and `variance` are the `moments` of the batch over all axes but the last; afterwards, their
-    running averages (Ioffe and Szegedy 2015). Raises ShapeError where a size does not broadcast to that of `x`.
+    running averages (Ioffe and Szegedy 2015).
+
+    Args:
+        x: (..., channels), floating.
+        mean: broadcasts to `x`, as all that follow; usually (channels,).
+        variance: the variance.
+        scale: what the result is multiplied by; by default nothing.
+        offset: what is added to the result; by default nothing.
+        epsilon: added to the variance; 1e-5.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        ShapeError: a size does not broadcast to that of `x`.
+        DTypeError: an operand is not floating.
 
     >>> import limelight as ll
     >>> x = ll.constant([[1.0], [3.0]])
@@ -94,9 +109,21 @@ def layer_norm(
     axis: int | Sequence[int] = -1,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """`x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset` (Ba et al. 2016); floating.
+    """Layer normalisation (Ba et al. 2016): `x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset`.
 
-    `axis` is one axis or several, `scale` and `offset` broadcast to `x`. Raises ShapeError where they do not.
+    Args:
+        x: any shape but that of a scalar, floating.
+        scale: broadcasts to `x`; by default nothing.
+        offset: broadcasts to `x`; by default nothing.
+        axis: one axis or several; the last by default.
+        epsilon: added to the variance; 1e-5.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        ShapeError: `scale` or `offset` does not broadcast to `x`.
+        DTypeError: an operand is not floating.
 
     >>> import limelight as ll
     >>> ll.nn.layer_norm(ll.constant([1.0, 3.0]), epsilon=0.0).tolist()
@@ -110,7 +137,20 @@ def layer_norm(
 def rms_norm(
     x: TensorLike, scale: TensorLike | None = None, axis: int | Sequence[int] = -1, epsilon: float = 1e-6
 ) -> Tensor:
-    """`x` over the root of the mean of its squares along `axis`, times `scale` (Zhang and Sennrich 2019); floating.
+    """RMS normalisation (Zhang and Sennrich 2019): `x` over the root of the mean of its squares along `axis`.
+
+    Args:
+        x: any shape but that of a scalar, floating.
+        scale: what the result is multiplied by; broadcasts to `x`; by default nothing.
+        axis: one axis or several; the last by default.
+        epsilon: added to the mean of the squares; 1e-6.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        ShapeError: `scale` does not broadcast to `x`.
+        DTypeError: an operand is not floating.
 
     >>> import limelight as ll
     >>> ll.nn.rms_norm(ll.constant([3.0, 4.0]), epsilon=0.0).tolist()
@@ -138,7 +178,7 @@ def group_norm(
         offset: (channels,), or None.
         epsilon: added to the variance.
 
-    Raises ShapeError when the groups do not divide the channels.
+    Raises ShapeError when the groups do not divide the channels, ArgumentError when there are not one or more of them.
 
     >>> import limelight as ll
     >>> ll.nn.group_norm(ll.constant([[1.0, 3.0, 0.0, 4.0]]), 2, epsilon=0.0).tolist()

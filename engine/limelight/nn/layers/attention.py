@@ -14,15 +14,20 @@ from limelight.ops.shape.concat import concat, split, stack, unstack
 
 
 class MultiHeadAttention(Layer):
-    """Attention in `heads` subspaces of size `depth` each, side by side (Vaswani et al. 2017).
+    """Multi-head attention: scaled dot-product attention in `heads` subspaces side by side (Vaswani et al. 2017).
 
-    `layer(query, key, value)` takes queries (batch, queries, features), keys (batch, keys, ...) and values of as many
-    keys, and returns (batch, queries, features); without keys the queries attend to themselves, without values the keys
-    are the values. `depth` is features / heads unless given. `mask` broadcasts to (batch, heads, queries, keys) and is
-    true where a query may look; with `causal` a query sees no later keys. See `ll.nn.dot_product_attention`.
+    The four projections are Dense layers: `query`, `key`, `value`, `output`, made on the first call. See
+    `ll.nn.dot_product_attention`.
 
-    The four projections are Dense layers: `query`, `key`, `value`, `output`. Raises ShapeError for inputs of other
-    ranks and where the heads do not divide the features.
+    Args:
+        heads: how many heads.
+        depth: the size of each head's subspace; by default features / heads.
+        use_bias: whether the projections add a bias. True.
+        dtype: the dtype of the weights, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> layer = ll.nn.MultiHeadAttention(heads=2)
@@ -70,6 +75,24 @@ class MultiHeadAttention(Layer):
         mask: TensorLike | None = None,
         causal: bool = False,
     ) -> Tensor:
+        """What the queries see, as weighted means of projected values.
+
+        Args:
+            query: (batch, queries, features), floating.
+            key: (batch, keys, any features); by default the queries, which then attend to themselves.
+            value: (batch, keys, any features); by default the keys.
+            mask: broadcasts to (batch, heads, queries, keys): booleans, true where a query may see a key, or floating
+                numbers that are added to the scores. By default every query sees all keys.
+            causal: whether a query sees no later keys. False.
+
+        Returns:
+            (batch, queries, features), of the common dtype of the inputs and the weights.
+
+        Raises:
+            ShapeError: an input has another rank, sizes do not fit each other or the first call, or the heads do not
+                divide the features and there is no `depth`.
+            DTypeError: an input is not floating, or a mask neither boolean nor floating.
+        """
         query = self.ready(query)
         key = query if key is None else self._sequence("key", key)
         value = key if value is None else self._sequence("value", value)

@@ -91,11 +91,26 @@ class _Convolution(Layer):
 
 
 class Conv(_Convolution):
-    """A convolution: (batch, *space, channels) to (batch, *windows, filters), then bias and activation.
+    """A convolution in one to three spatial dimensions, then bias and activation.
 
-    `window`: its size; one number, or one for each of one to three spatial axes. The kernel has shape
-    (*window, channels / groups, filters). See `ll.nn.conv` for `stride`, `padding` ("same" unless said otherwise),
-    `dilation` and `groups`.
+    The kernel, of shape (*window, channels / groups, filters), and the bias, of shape (filters,), are made on the first
+    call.
+
+    Args:
+        filters: how many channels the result has.
+        window: the size of the kernel; one number, or one for each spatial axis.
+        stride: from one window to the next, as `window`; 1.
+        padding: "same" (the default), "valid", or numbers; see `ll.nn.conv`.
+        dilation: from one place of the window to the next, as `window`; 1.
+        groups: how many parts channels and filters are cut into; 1.
+        activation: a function of a tensor or the name of one in `ll.nn`; by default none.
+        use_bias: whether a bias is added. True.
+        dtype: the dtype of the weights, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above, or the groups do not divide the filters.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Conv(8, 3, stride=2, activation=ll.nn.relu)
@@ -109,15 +124,44 @@ class Conv(_Convolution):
         self.make((features // self.groups, self.filters), self.kernel_initializer)
 
     def call(self, x: TensorLike) -> Any:
+        """The convolution, bias and activation.
+
+        Args:
+            x: (batch, *space, channels), with one to three spatial axes, as the first input; floating.
+
+        Returns:
+            (batch, *windows, filters), of the common dtype of `x` and the weights.
+
+        Raises:
+            ShapeError: `x` has another rank or other channels, the groups do not divide them, or a window does not fit.
+            ArgumentError: a setting does not fit the number of spatial axes.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         return self.finished(conv(x, self.kernel, self.stride, self.padding, self.dilation, self.groups))
 
 
 class ConvTranspose(_Convolution):
-    """The transpose of a convolution: (batch, *windows, channels) to (batch, *space, filters), then bias, activation.
+    """A transposed convolution in one to three spatial dimensions, then bias and activation.
 
     With padding "same" the space is `stride` times as large. The kernel has shape (*window, filters / groups,
-    channels), that of the convolution that is transposed; see `ll.nn.conv_transpose`.
+    channels), that of the convolution that is transposed; see `ll.nn.conv_transpose`. It is made on the first call.
+
+    Args:
+        filters: how many channels the result has.
+        window: the size of the kernel; one number, or one for each spatial axis.
+        stride: from one window to the next, as `window`; 1.
+        padding: "same" (the default), "valid", or numbers: the margins of the convolution, which are cut off.
+        dilation: from one place of the window to the next, as `window`; 1.
+        groups: how many parts channels and filters are cut into; 1.
+        activation: a function of a tensor or the name of one in `ll.nn`; by default none.
+        use_bias: whether a bias is added. True.
+        dtype: the dtype of the weights, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above, or the groups do not divide the filters.
 
     >>> import limelight as ll
     >>> layer = ll.nn.ConvTranspose(3, 4, stride=2)
@@ -131,6 +175,19 @@ class ConvTranspose(_Convolution):
         self.make((self.filters // self.groups, features), self._turned)
 
     def call(self, x: TensorLike) -> Any:
+        """The transposed convolution, bias and activation.
+
+        Args:
+            x: (batch, *windows, channels), with one to three spatial axes, as the first input; floating.
+
+        Returns:
+            (batch, *space, filters), of the common dtype of `x` and the weights.
+
+        Raises:
+            ShapeError: `x` has another rank or other channels, or the groups do not divide them.
+            ArgumentError: a setting does not fit the number of spatial axes.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         return self.finished(conv_transpose(x, self.kernel, self.stride, self.padding, self.dilation, self.groups))
 

@@ -15,10 +15,21 @@ from limelight.nn.layers.settings import Activation, checked_activation, checked
 
 
 class Dense(Layer):
-    """`activation(x @ kernel + bias)`: (..., features) to (..., units).
+    """A fully connected layer: `activation(x @ kernel + bias)`.
 
-    The kernel, of shape (features, units), and the bias, of shape (units,), are made on the first call, when the size
-    of the input is known. Raises ShapeError for later inputs of another size.
+    The kernel, of shape (features, units), and the bias, of shape (units,), are made on the first call, when the number
+    of features is known.
+
+    Args:
+        units: the size of the result's last axis.
+        activation: a function of a tensor or the name of one in `ll.nn`; by default none.
+        use_bias: whether a bias is added. True.
+        dtype: the dtype of the weights, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Dense(2, activation=ll.nn.relu)
@@ -51,6 +62,18 @@ class Dense(Layer):
             self.bias = self.weight("bias", (self.units,), self.bias_initializer)
 
     def call(self, x: TensorLike) -> Any:
+        """The affine map and the activation.
+
+        Args:
+            x: (..., features), floating or complex; the features of the first call are those of all.
+
+        Returns:
+            (..., units), of the common dtype of `x` and the weights.
+
+        Raises:
+            ShapeError: `x` has no axis, or its last size is not that of the first input.
+            DTypeError: `x` is of integers or booleans.
+        """
         y = self.ready(x) @ self.kernel
         if self.bias is not None:
             y = y + self.bias

@@ -10,9 +10,13 @@ from limelight.random import dropout_mask
 
 
 class Dropout(Layer):
-    """While training, sets elements to 0 with probability `rate` and scales the others by 1 / (1 - rate).
+    """Dropout (Srivastava et al. 2014): while training, sets elements to 0 and scales the others by 1 / (1 - rate).
 
-    Otherwise returns its input. Raises ArgumentError unless 0 <= rate < 1 (Srivastava et al. 2014).
+    Args:
+        rate: the probability with which an element is set to 0; 0 <= rate < 1.
+
+    Raises:
+        ArgumentError: the rate is out of this range.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Dropout(0.5)
@@ -28,5 +32,17 @@ class Dropout(Layer):
         self.rate = rate
 
     def call(self, x: TensorLike, training: bool = False) -> Tensor:
+        """The input with a new random mask on each call, which the gradient uses as well.
+
+        Args:
+            x: any shape; floating while training.
+            training: whether elements are dropped; otherwise `x` is returned as it is. False.
+
+        Returns:
+            A tensor of the shape and dtype of `x`.
+
+        Raises:
+            DTypeError: `x` is not floating while training.
+        """
         x = as_tensor(x)
         return x * dropout_mask(x, self.rate) if training and self.rate else x

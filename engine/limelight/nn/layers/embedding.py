@@ -12,10 +12,18 @@ from limelight.ops.index.embedding import embedding
 
 
 class Embedding(Layer):
-    """A vector for each of the integers 0 to `count` - 1: integers of shape (...) to vectors (..., units).
+    """An embedding: looks up a learned vector for each of the integers 0 to `count` - 1.
 
-    The gradient of the table is an `ll.SparseGradient`. Raises DTypeError for inputs that are not integers,
-    OutOfBoundsError for one that is negative or not below `count`.
+    The table is `table`, of shape (count, units); its gradient is an `ll.SparseGradient`.
+
+    Args:
+        count: how many integers there are.
+        units: the size of the vectors.
+        dtype: the dtype of the table, floating; float32.
+        table_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`; "normal".
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Embedding(10, 4)
@@ -38,4 +46,16 @@ class Embedding(Layer):
         self.table = self.weight("table", (self.count, self.units), self.table_initializer)
 
     def call(self, x: TensorLike) -> Tensor:
+        """The vectors of integers.
+
+        Args:
+            x: integers of any shape (...).
+
+        Returns:
+            (..., units), of the table's dtype.
+
+        Raises:
+            DTypeError: `x` is not of integers.
+            OutOfBoundsError: an integer is negative or not below `count`.
+        """
         return embedding(self.table, x, negative=False)

@@ -10,7 +10,7 @@ from limelight.nn.layers.layer import Layer
 
 
 class Flatten(Layer):
-    """All axes but the first made one: (batch, ...) to (batch, features). All sizes but the first must be known.
+    """Flattening: all axes but the first made one.
 
     >>> import limelight as ll
     >>> ll.nn.Flatten()(ll.ones((5, 4, 4, 3))).shape
@@ -18,6 +18,17 @@ class Flatten(Layer):
     """
 
     def call(self, x: TensorLike) -> Tensor:
+        """The input as a matrix.
+
+        Args:
+            x: (batch, ...), any dtype; all sizes but the first must be known.
+
+        Returns:
+            (batch, features), the elements of each example in row-major order.
+
+        Raises:
+            ShapeError: `x` has no axis, or a size besides the first is unknown.
+        """
         x = as_tensor(x)
         sizes = [n for n in x.shape[1:] if n is not None]
         if not x.ndim or len(sizes) < x.ndim - 1:

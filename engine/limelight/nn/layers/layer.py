@@ -24,7 +24,8 @@ class Layer(Module):
 
     Layers that act differently while a model is trained take a keyword, `training=False`: an ordinary argument, which a
     staged function therefore keys its traces by. There is no mode to forget to switch. All other layers may be called
-    with it, too: what `call` does not take it is not given.
+    with it, too: what `call` does not take it is not given. A constructor raises CallError, an ArgumentError, for
+    settings that it does not take.
 
     >>> import limelight as ll
     >>> class Scale(ll.nn.Layer):
@@ -62,14 +63,30 @@ class Layer(Module):
             raise
 
     def build(self, features: int) -> None:
-        """Makes the weights for inputs whose last axis has `features` elements; to be defined by subclasses."""
+        """Creates the weights; to be defined by subclasses.
+
+        Args:
+            features: the size of the input's last axis.
+
+        Raises:
+            TypeError: the subclass does not define it.
+            ShapeError: the layer's settings do not fit so many features, as a number of groups that does not divide
+                them.
+        """
         raise TypeError(f"{type(self).__name__} does not define build(self, features)")
 
     def ready(self, x: TensorLike) -> Tensor:
-        """`x` as a tensor that fits the weights, which are made on the first call.
+        """The input as a tensor that fits the weights, which are made on the first call.
 
-        Raises ShapeError for an input of another rank, one whose last size is not that of the first input, and a first
-        input whose last size is unknown.
+        Args:
+            x: the input of a call, of the shape that `form` describes.
+
+        Returns:
+            `x` as a tensor.
+
+        Raises:
+            ShapeError: the input has another rank, its last size is not that of the first input, or that of the first
+                input is unknown.
         """
         x = as_tensor(x)
         if not x.ndim or (self.rank is not None and x.ndim != self.rank):
@@ -88,7 +105,17 @@ class Layer(Module):
         return x
 
     def weight(self, name: str, shape: tuple[int, ...], initializer: Initializer, trainable: bool = True) -> Variable:
-        """A new variable."""
+        """A new variable.
+
+        Args:
+            name: its name.
+            shape: its shape, of known sizes.
+            initializer: a function of a shape and a dtype, called outside of any trace.
+            trainable: whether tapes watch it when it is read. True.
+
+        Returns:
+            The variable, of the layer's dtype.
+        """
         return Variable(lambda: initializer(shape, self.dtype), self.dtype, name, trainable, shape)
 
     def __repr__(self) -> str:

@@ -34,11 +34,21 @@ class _Normalisation(Layer):
 
 
 class BatchNorm(_Normalisation):
-    """Each channel with mean 0 and variance 1 over batch and space (Ioffe and Szegedy 2015): (batch, ..., channels).
+    """Batch normalisation (Ioffe and Szegedy 2015): each channel with mean 0 and variance 1 over batch and space.
 
     While training, mean and variance are those of the batch, and the variables `mean` and `variance`, not trainable,
     move towards them: mean = momentum mean + (1 - momentum) of the batch's. Otherwise these averages are used. The
-    variance is that of the batch itself (divided by n, not n - 1). Raises ShapeError for an empty batch while training.
+    variance is that of the batch itself (divided by n, not n - 1).
+
+    Args:
+        momentum: how much of the averages is kept in a step, from 0 to 1; 0.9.
+        epsilon: added to the variance, at least 0; 1e-5.
+        use_scale: whether the result is multiplied by a learned scale for each channel. True.
+        use_offset: whether a learned offset for each channel is added. True.
+        dtype: the dtype of scale, offset and averages, floating; float32.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> layer = ll.nn.BatchNorm(momentum=0.5)
@@ -72,6 +82,19 @@ class BatchNorm(_Normalisation):
         self.variance = self.weight("variance", (features,), initializers.ones, trainable=False)
 
     def call(self, x: TensorLike, training: bool = False) -> Tensor:
+        """The normalised input; while training, the averages are updated.
+
+        Args:
+            x: (batch, ..., channels), floating.
+            training: whether the moments are those of the batch, or the averages. False.
+
+        Returns:
+            A tensor of the shape and dtype of `x`.
+
+        Raises:
+            ShapeError: `x` does not have the channels of the first call, or, while training, is empty or has no batch.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         assert self.mean is not None
         assert self.variance is not None
@@ -89,7 +112,16 @@ class BatchNorm(_Normalisation):
 
 
 class LayerNorm(_Normalisation):
-    """The last axis of each example with mean 0 and variance 1 (Ba et al. 2016): (..., features).
+    """Layer normalisation (Ba et al. 2016): the last axis of each example with mean 0 and variance 1.
+
+    Args:
+        epsilon: added to the variance, at least 0; 1e-5.
+        use_scale: whether the result is multiplied by a learned scale for each feature. True.
+        use_offset: whether a learned offset for each feature is added. True.
+        dtype: the dtype of scale and offset, floating; float32.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.LayerNorm(epsilon=0.0)(ll.constant([[1.0, 3.0], [0.0, 10.0]])).tolist()
@@ -97,15 +129,32 @@ class LayerNorm(_Normalisation):
     """
 
     def call(self, x: TensorLike) -> Tensor:
+        """The normalised input.
+
+        Args:
+            x: (..., features), floating.
+
+        Returns:
+            A tensor of the shape and dtype of `x`.
+
+        Raises:
+            ShapeError: `x` does not have the features of the first call.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         return layer_norm(x, self.scale, self.offset, axis=-1, epsilon=self.epsilon)
 
 
 class RMSNorm(Layer):
-    """The last axis of each example over the root of the mean of its squares (Zhang and Sennrich 2019).
+    """Root mean square normalisation (Zhang and Sennrich 2019): the last axis over the root of the mean of its squares.
 
-    Inputs and results are (..., features). There is a scale for each feature, unless `use_scale` is false, and no
-    offset. Raises ArgumentError for a negative epsilon.
+    Args:
+        epsilon: added to the mean of the squares, at least 0; 1e-6.
+        use_scale: whether the result is multiplied by a learned scale for each feature; there is no offset. True.
+        dtype: the dtype of the scale, floating; float32.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.RMSNorm(epsilon=0.0)(ll.constant([[3.0, -3.0]])).tolist()
@@ -123,14 +172,34 @@ class RMSNorm(Layer):
             self.scale = self.weight("scale", (features,), initializers.ones)
 
     def call(self, x: TensorLike) -> Tensor:
+        """The normalised input.
+
+        Args:
+            x: (..., features), floating.
+
+        Returns:
+            A tensor of the shape and dtype of `x`.
+
+        Raises:
+            ShapeError: `x` does not have the features of the first call.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         return rms_norm(x, self.scale, axis=-1, epsilon=self.epsilon)
 
 
 class GroupNorm(_Normalisation):
-    """Channels in `groups`, each with mean 0 and variance 1 over its channels and the space (Wu and He 2018).
+    """Group normalisation (Wu and He 2018): each group of channels with mean 0 and variance 1 over channels and space.
 
-    Inputs and results are (batch, ..., channels). Raises ShapeError when the groups do not divide the channels.
+    Args:
+        groups: how many groups the channels are cut into, which it must divide.
+        epsilon: added to the variance, at least 0; 1e-5.
+        use_scale: whether the result is multiplied by a learned scale for each channel. True.
+        use_offset: whether a learned offset for each channel is added. True.
+        dtype: the dtype of scale and offset, floating; float32.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.GroupNorm(2, epsilon=0.0)(ll.constant([[1.0, 3.0, 0.0, 10.0]])).tolist()
@@ -157,5 +226,17 @@ class GroupNorm(_Normalisation):
         super().build(features)
 
     def call(self, x: TensorLike) -> Tensor:
+        """The normalised input.
+
+        Args:
+            x: (batch, ..., channels), floating.
+
+        Returns:
+            A tensor of the shape and dtype of `x`.
+
+        Raises:
+            ShapeError: the groups do not divide the channels, or these are not those of the first call.
+            DTypeError: `x` is not floating.
+        """
         x = self.ready(x)
         return group_norm(x, self.groups, self.scale, self.offset, self.epsilon)

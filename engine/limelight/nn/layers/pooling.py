@@ -24,9 +24,15 @@ class _Pool(Layer):
 
 
 class MaxPool(_Pool):
-    """The largest element in each window: (batch, *space, channels) to (batch, *windows, channels).
+    """Max pooling: the largest element in each window.
 
-    Windows lie side by side unless `stride` says otherwise; see `ll.nn.max_pool`.
+    Args:
+        window: its size; one number, or one for each of one to three spatial axes.
+        stride: from one window to the next, as `window`; by default as large as the window.
+        padding: "valid" (no margins, the default), "same", or numbers less than the window; see `ll.nn.max_pool`.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.MaxPool(2)(ll.ones((5, 28, 28, 3))).shape
@@ -34,13 +40,32 @@ class MaxPool(_Pool):
     """
 
     def call(self, x: TensorLike) -> Tensor:
+        """The largest elements.
+
+        Args:
+            x: (batch, *space, channels), with one to three spatial axes; real.
+
+        Returns:
+            (batch, *windows, channels), of the dtype of `x`.
+
+        Raises:
+            ShapeError: `x` has another rank, or a window does not fit into the space.
+            DTypeError: `x` is not real.
+            ArgumentError: a setting does not fit the number of spatial axes.
+        """
         return max_pool(x, self.window, self.stride, self.padding)
 
 
 class AvgPool(_Pool):
-    """The mean of each window, margins not counted: (batch, *space, channels) to (batch, *windows, channels).
+    """Average pooling: the mean of each window, margins not counted.
 
-    Windows lie side by side unless `stride` says otherwise; see `ll.nn.avg_pool`.
+    Args:
+        window: its size; one number, or one for each of one to three spatial axes.
+        stride: from one window to the next, as `window`; by default as large as the window.
+        padding: "valid" (no margins, the default), "same", or numbers less than the window; see `ll.nn.avg_pool`.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.AvgPool(2)(ll.ones((5, 28, 28, 3))).shape
@@ -48,4 +73,17 @@ class AvgPool(_Pool):
     """
 
     def call(self, x: TensorLike) -> Tensor:
+        """The means.
+
+        Args:
+            x: (batch, *space, channels), with one to three spatial axes; floating.
+
+        Returns:
+            (batch, *windows, channels), of the dtype of `x`.
+
+        Raises:
+            ShapeError: `x` has another rank, or a window does not fit into the space.
+            DTypeError: `x` is not floating.
+            ArgumentError: a setting does not fit the number of spatial axes.
+        """
         return avg_pool(x, self.window, self.stride, self.padding)

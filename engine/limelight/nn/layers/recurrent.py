@@ -22,7 +22,15 @@ _SEQUENCE: Final = "(batch, time, features)"
 
 
 class Cell(Layer):
-    """What LSTMCell and GRUCell share: weights for `gates` gates side by side, and a state that begins at zero."""
+    """Base class of LSTMCell and GRUCell: weights for `gates` gates side by side, and a state that begins at zero.
+
+    Args:
+        units: the size of the state.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias.
+    """
 
     form = "(batch, features)"
     rank = 2
@@ -57,6 +65,20 @@ class Cell(Layer):
         return self.bias_initializer(shape, dtype)
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
+        """The next state.
+
+        Args:
+            x: (batch, features), floating.
+            state: (batch, units), for an LSTM a pair (h, c) of these; by default zeros.
+
+        Returns:
+            The next state, in the form of `state` and the cell's dtype. The output is the state, or its first part h.
+
+        Raises:
+            ShapeError: `x` or the state has another shape.
+            ArgumentError: the state of an LSTM is no pair.
+            DTypeError: `x` is not floating.
+        """
         x = floating(repr(self), self.ready(x)).astype(self.dtype)
         return self.step(self.given(x), self.first_state(x) if state is None else self.checked(state))
 
@@ -73,7 +95,12 @@ class Cell(Layer):
         return _zeros(x, self.units, self.dtype)
 
     def checked(self, state: Any) -> Any:
-        """A state that was handed in. Raises ShapeError where it does not fit."""
+        """A state that was handed in, in the cell's dtype.
+
+        Raises:
+            ShapeError: it does not have the shape (batch, units).
+            ArgumentError: that of an LSTM is no pair.
+        """
         h = as_tensor(state)
         if h.ndim != 2 or h.shape[-1] not in (None, self.units):
             raise ShapeError(f"{self!r}: a state must have shape (batch, {self.units}), got {h.spec}")
@@ -85,12 +112,22 @@ class Cell(Layer):
 
 
 class LSTMCell(Cell):
-    """One step of a long short-term memory: x (batch, features) and the state (h, c) to the next (h, c).
-
-    Both h and c have shape (batch, units). Raises ArgumentError for a state that is no pair.
+    """One step of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates).
 
     The gates stand in the weights in the order input, forget, candidate, output (see `ll.nn.lstm_cell`). The bias of
-    the forget gate begins at 1, so that memory is kept at first (Jozefowicz et al. 2015).
+    the forget gate begins at 1, so that memory is kept at first (Jozefowicz et al. 2015). The weights, of shapes
+    (features, 4 units), (units, 4 units) and (4 units,), are made on the first call.
+
+    Args:
+        units: the size of the output h and of the memory c.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> cell = ll.nn.LSTMCell(4)
@@ -120,9 +157,21 @@ class LSTMCell(Cell):
 
 
 class GRUCell(Cell):
-    """One step of a gated recurrent unit: x (batch, features) and h (batch, units) to the next h (Cho et al. 2014).
+    """One step of a gated recurrent unit (Cho et al. 2014).
 
-    The gates stand in the weights in the order reset, update, candidate (see `ll.nn.gru_cell`).
+    The gates stand in the weights in the order reset, update, candidate (see `ll.nn.gru_cell`). The weights, of shapes
+    (features, 3 units), (units, 3 units) and (3 units,), are made on the first call.
+
+    Args:
+        units: the size of the state h, which is also the output.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> cell = ll.nn.GRUCell(4)
@@ -137,14 +186,21 @@ class GRUCell(Cell):
 
 
 class Recurrent(Layer):
-    """A cell applied along the time axis of sequences (batch, time, features).
-
-    Returns the last output, (batch, units), or with `return_sequences` all of them, (batch, time, units); with
-    `return_state` the pair of that and the last state, which a later call takes as `state`.
+    """Base class of LSTM and GRU: a cell applied along the time axis of sequences (batch, time, features).
 
     Where the number of steps is known they are unrolled: the graph of a staged call has each of them. With
     `unroll=False`, and where it is unknown, they are an `ll.scan`: a small graph for any number of steps, which is
     traced and differentiated in no more time than one step; forward as fast, its gradient takes about twice as long.
+
+    Args:
+        units: the size of the state.
+        return_sequences: whether all outputs are returned, or the last one. False.
+        return_state: whether the last state is returned as well. False.
+        unroll: False for a scan in any case; by default steps are unrolled where their number is known.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: a function of a shape and a dtype, or the name of one in `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias.
     """
 
     form = _SEQUENCE
@@ -181,6 +237,21 @@ class Recurrent(Layer):
         self.cell.features = features
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
+        """The outputs of the cell for sequences.
+
+        Args:
+            x: (batch, time, features), floating.
+            state: the first state, (batch, units), for an LSTM a pair (h, c) of these; by default zeros.
+
+        Returns:
+            The last output, (batch, units), or with `return_sequences` all of them, (batch, time, units), in the
+            layer's dtype; with `return_state` the pair of that and the last state, which a later call takes as `state`.
+
+        Raises:
+            ShapeError: `x` or the state has another shape.
+            ArgumentError: the state of an LSTM is no pair.
+            DTypeError: `x` is not floating.
+        """
         x = floating(repr(self), self.ready(x)).astype(self.dtype)
         state = self.cell.first_state(x.sum(axis=1)) if state is None else self.cell.checked(state)
         if x.shape[1] is None or self.unroll is False:
@@ -208,11 +279,24 @@ class Recurrent(Layer):
 
 
 class LSTM(Recurrent):
-    """A long short-term memory over sequences: (batch, time, features) to (batch, units), the last output.
+    """A long short-term memory over sequences (Hochreiter and Schmidhuber 1997), with the weights of an `LSTMCell`.
 
-    With `return_sequences` all outputs, (batch, time, units); with `return_state` a pair, the second of which is the
-    last (h, c) and may be handed to a later call as `state`. The weights are those of an `LSTMCell`. Steps are unrolled
-    where their number is known; see `unroll` in `Recurrent`.
+    Steps are unrolled where their number is known, and a scan otherwise: in a staged function a small graph for any
+    number of steps, whose gradient takes about twice as long.
+
+    Args:
+        units: the size of the output h and of the memory c.
+        return_sequences: whether all outputs are returned, or the last one. False.
+        return_state: whether the last state (h, c) is returned as well. False.
+        unroll: False for a scan in any case; by default steps are unrolled where their number is known.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias, to which 1 is added for the forget gate.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> layer = ll.nn.LSTM(4, return_sequences=True, return_state=True)
@@ -225,10 +309,24 @@ class LSTM(Recurrent):
 
 
 class GRU(Recurrent):
-    """Gated recurrent units over sequences: (batch, time, features) to (batch, units), the last output.
+    """Gated recurrent units over sequences (Cho et al. 2014), with the weights of a `GRUCell`.
 
-    With `return_sequences` all outputs, (batch, time, units); with `return_state` a pair, the second of which is the
-    last h and may be handed to a later call as `state`. The weights are those of a `GRUCell`.
+    Steps are unrolled where their number is known, and a scan otherwise: in a staged function a small graph for any
+    number of steps, whose gradient takes about twice as long.
+
+    Args:
+        units: the size of the state h, which is also the output.
+        return_sequences: whether all outputs are returned, or the last one. False.
+        return_state: whether the last state is returned as well. False.
+        unroll: False for a scan in any case; by default steps are unrolled where their number is known.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state, gate by gate.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.GRU(4)(ll.ones((2, 7, 3))).shape

@@ -13,11 +13,18 @@ from limelight.nn.layers.layer import restore, state_of, takes_training
 
 
 class Sequential(Module):
-    """Layers, and functions of one tensor, applied one after another.
+    """A sequence of layers, and of functions of one tensor, each applied to the result of the one before.
 
-    The layers may also come as one list. `training` is handed to those that take it, and only to them: a module of your
-    own whose `call` has layers with a `training` must take it itself and hand it on. `model[0]` is the first layer,
-    `model[:2]` a sequence of the first two, which are shared. Raises ArgumentError for what cannot be called.
+    `training` is handed to those that take it, and only to them: a module of your own whose `call` has layers with a
+    `training` must take it itself and hand it on. `model[0]` is the first layer, `model[:2]` a sequence of the first
+    two, which are shared.
+
+    Args:
+        *layers: layers and functions, or one list of them.
+
+    Raises:
+        ArgumentError: something that cannot be called is given.
+        AxisError: `model[i]` is asked for a layer that is not there.
 
     >>> import limelight as ll
     >>> model = ll.nn.Sequential(ll.nn.Dense(8), ll.nn.relu, ll.nn.Dropout(0.5), ll.nn.Dense(1))
@@ -53,6 +60,15 @@ class Sequential(Module):
         return result
 
     def call(self, x: Any, training: bool = False) -> Any:
+        """The result of the last layer.
+
+        Args:
+            x: what the first layer takes.
+            training: handed to the layers and functions that take it. False.
+
+        Returns:
+            What the last layer returns; without layers, `x`.
+        """
         for layer, trained in zip(self.layers, self._trained, strict=True):
             run = handed(layer)
             x = run(x, training=training) if trained else run(x)

@@ -27,12 +27,21 @@ def asarray(
     device: str | Device | None = None,
     copy: bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor: Python numbers, nested lists of numbers or of tensors, arrays, objects with a buffer, tensors.
+    """`obj` as a tensor.
 
-    Python floats become float32, ints int32 (int64 beyond 32 bits); arrays keep their dtype unless `dtype` says
-    otherwise, by the rules of `ll.astype`. What can be written to is copied, and tensors are not, since nobody could
-    tell. With `copy=False` NumPy's arrays are shared (whoever writes to one then changes the tensor), and ArgumentError
-    is raised where a copy would be needed.
+    Args:
+        obj: a Python number, a nested list of numbers or of tensors, an array, an object with a buffer, or a tensor.
+        dtype: by default float32 for Python floats, int32 for ints (int64 beyond 32 bits), and that of an array;
+            converted to by the rules of `ll.astype`.
+        device: where the result is; by default where `obj` is or the scope around says.
+        copy: by default what can be written to is copied, and tensors are not, since nobody could tell. With False
+            NumPy's arrays are shared: whoever writes to one then changes the tensor.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ArgumentError: `copy=False`, and a copy would be needed.
 
     >>> import limelight as ll
     >>> ll.asarray([1, 2], dtype=ll.float32).tolist()
@@ -88,10 +97,22 @@ def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
 
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor from another library's array, by the DLPack protocol (`__dlpack__`), in the memory that it has.
+    """A tensor from another library's array, by the DLPack protocol, in the memory that it has.
 
     Unless `copy` is true, or the array lies elsewhere than on the host, the memory is shared: whoever writes to the
-    array later changes the tensor. Raises BufferError where `copy=False` and it cannot be shared.
+    array later changes the tensor.
+
+    Args:
+        x: an array with the method `__dlpack__`.
+        device: where the result is; by default where the scope around says.
+        copy: whether the memory is copied; by default only where it must be.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        BufferError: `copy=False`, and the memory cannot be shared.
+        DTypeError: `x` has no such method, or limelight does not have its dtype.
 
     >>> import numpy as np
     >>> import limelight as ll

@@ -65,9 +65,21 @@ def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
 def full(
     shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
-    """A tensor of `shape` with every element the Python number `fill_value`, by default in the dtype it would have.
+    """A tensor with every element the same number.
 
-    `shape` may be an integer vector (see `shape_of`). It is made on `device`, else where the scope around says.
+    Args:
+        shape: its sizes; may be an integer vector (see `shape_of`).
+        fill_value: the Python number.
+        *rest: none: what follows is given by name.
+        dtype: by default the one that the number would have.
+        device: where the result is; by default where the scope around says.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        DTypeError: the number does not fit the dtype.
+        CallError: more is given by position.
 
     >>> import limelight as ll
     >>> ll.full((2,), 7).tolist()
@@ -149,7 +161,21 @@ _full_like = entry(defop(
 def full_like(
     x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
-    """A tensor of the shape, dtype and device of `x` with every element the Python number `fill_value`.
+    """A tensor of the shape, dtype and device of `x` with every element the same number.
+
+    Args:
+        x: any tensor.
+        fill_value: the Python number.
+        *rest: none: what follows is given by name.
+        dtype: another dtype than that of `x`.
+        device: another device than that of `x`.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        DTypeError: the number does not fit the dtype.
+        CallError: more is given by position.
 
     >>> import limelight as ll
     >>> ll.full_like(ll.constant([1, 2]), 7).tolist()
@@ -255,10 +281,22 @@ def arange(
     dtype: DTypeLike | None = None,
     device: Place = None,
 ) -> Tensor:
-    """Numbers from `start` (0 when only a stop is given) up to but without `stop`, `step` apart.
+    """Numbers from `start` up to but without `stop`, `step` apart.
 
-    int32 for Python ints, float32 for floats, unless `dtype` says otherwise. Scalar integer tensors may be given,
-    whose values may be known only at run time.
+    Args:
+        start: the first number, or, when only one is given, `stop`, and the first is 0. A number or an integer scalar,
+            whose value may be known only at run time, as the others too.
+        stop: the end, which is not reached.
+        step: the distance; 1. It may be negative.
+        dtype: by default int32 for Python ints, float32 for floats.
+        device: where the result is; by default where the scope around says.
+
+    Returns:
+        A vector.
+
+    Raises:
+        ArgumentError: `step` is 0.
+        DTypeError: something is given that is not a real number.
 
     >>> import limelight as ll
     >>> ll.arange(2, 8, 2).tolist()
@@ -314,9 +352,21 @@ def linspace(
     device: Place = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` numbers at equal distances from `start` to `stop`, which is left out with `endpoint=False`.
+    """`num` numbers at equal distances from `start` to `stop`.
 
-    float32, or complex64 where a bound is complex, unless `dtype` says otherwise.
+    Args:
+        start: the first number.
+        stop: the last number.
+        num: how many, at least 0.
+        dtype: by default float32, or complex64 where a bound is complex.
+        device: where the result is; by default where the scope around says.
+        endpoint: whether `stop` is one of the numbers, the last. True.
+
+    Returns:
+        A vector (num,).
+
+    Raises:
+        ArgumentError: `num` is negative.
 
     >>> import limelight as ll
     >>> ll.linspace(0.0, 1.0, 5).tolist()
@@ -347,7 +397,20 @@ _eye = entry(defop(
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
-    """A matrix with ones on its `k`-th diagonal (0 the main one, above it positive) and zeros elsewhere; float32.
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: the number of rows.
+        n_cols: the number of columns; by default as many.
+        k: which diagonal: 0 the main one (the default), above it positive.
+        dtype: float32 by default.
+        device: where the result is; by default where the scope around says.
+
+    Returns:
+        A matrix (n_rows, n_cols).
+
+    Raises:
+        ArgumentError: a size is negative.
 
     >>> import limelight as ll
     >>> ll.eye(2).tolist()

@@ -131,7 +131,7 @@ def can_cast(from_: Tensor | DTypeLike, to: DTypeLike, /) -> bool:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype in which tensors, dtypes and Python numbers meet as operands.
 
-    Python numbers take on the dtype of the others, of which there must be one at least. Raises DTypeError for dtypes
+    Python numbers take on the dtype of the others. Raises ArgumentError for Python numbers alone, DTypeError for dtypes
     that do not mix.
 
     >>> import limelight as ll

@@ -98,12 +98,22 @@ _astype = entry(defop(
 
 @method("astype")
 def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
-    """`x` with its elements converted to `dtype`, on `device` if given; `x` itself where it has that dtype already.
+    """`x` with its elements converted to `dtype`.
 
-    Tensors are immutable, so `copy` makes no difference: one that could be told from `x` would have to be written to.
+    Differentiable between floating and complex dtypes.
 
-    Differentiable between floating and complex dtypes. Raises DTypeError for complex numbers as real ones: take
-    `real(x)` or `abs(x)`.
+    Args:
+        x: any shape and dtype.
+        dtype: the dtype of the result.
+        copy: makes no difference, as tensors are immutable: a copy that could be told from `x` would have to be written
+            to.
+        device: where the result is; by default where `x` is.
+
+    Returns:
+        A tensor of the shape of `x`; `x` itself where it has that dtype and device already.
+
+    Raises:
+        DTypeError: complex numbers are to become real: take `real(x)` or `abs(x)`.
 
     >>> import limelight as ll
     >>> ll.astype(ll.constant([1, 0]), ll.bool_).tolist()

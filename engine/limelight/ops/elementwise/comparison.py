@@ -225,9 +225,19 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
 
 
 def nan_to_num(x: TensorLike, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """`x` with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`, by default the dtype's extremes; real.
+    """`x` with NaN and infinities replaced by numbers.
 
-    The gradient of what is replaced is 0. Integers and booleans stay. Raises DTypeError for complex numbers.
+    Args:
+        x: real; integers and booleans stay as they are.
+        nan: what replaces NaN; 0.
+        posinf: what replaces inf; by default the dtype's largest number.
+        neginf: what replaces -inf; by default the dtype's least number.
+
+    Returns:
+        A tensor of the shape and dtype of `x`. The gradient of what is replaced is 0.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     >>> import limelight as ll
     >>> ll.nan_to_num(ll.constant([1.0, ll.nan, ll.inf]), posinf=9.0).tolist()
@@ -248,9 +258,19 @@ def nan_to_num(x: TensorLike, /, nan: float = 0.0, posinf: float | None = None, 
 def allclose(
     x: TensorLike, y: TensorLike, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements of `x` are within `atol + rtol * |y|` of those of `y`: a boolean scalar; broadcasting.
+    """Whether all elements of `x` are within `atol + rtol * |y|` of those of `y`.
 
-    Infinities are close to themselves alone; NaN to nothing, with `equal_nan` to NaN. In an `assert` it is a bool.
+    Infinities are close to themselves alone; NaN to nothing, or with `equal_nan` to NaN.
+
+    Args:
+        x: numeric.
+        y: numeric, in a shape that broadcasts with that of `x`.
+        rtol: how far apart elements may be, in parts of `y`; 1e-5.
+        atol: how far apart they may be besides; 1e-8.
+        equal_nan: whether NaN is close to NaN. False.
+
+    Returns:
+        A boolean scalar; in an `assert` it is a bool.
 
     >>> import limelight as ll
     >>> bool(ll.allclose(ll.constant([0.1]) * 3.0, ll.constant([0.3])))
@@ -262,7 +282,17 @@ def allclose(
 def isclose(
     x: TensorLike, y: TensorLike, /, rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False
 ) -> Tensor:
-    """Whether each element of `x` is within `atol + rtol * |y|` of that of `y`; boolean, broadcasting. See `allclose`.
+    """Whether each element of `x` is within `atol + rtol * |y|` of that of `y`. See `allclose`.
+
+    Args:
+        x: numeric.
+        y: numeric, in a shape that broadcasts with that of `x`.
+        rtol: how far apart elements may be, in parts of `y`; 1e-5.
+        atol: how far apart they may be besides; 1e-8.
+        equal_nan: whether NaN is close to NaN. False.
+
+    Returns:
+        Booleans, in the broadcast shape.
 
     >>> import limelight as ll
     >>> ll.isclose(ll.constant([1.0, 2.0]), ll.constant([1.0, 2.1])).tolist()

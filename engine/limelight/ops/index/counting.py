@@ -48,7 +48,8 @@ _bincount = entry(defop(
 def bincount(x: TensorLike, /, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, ... occurs in a vector of integers: int64, up to the largest, at least `minlength` long.
 
-    For sums of weights see `segment_sum`. Raises ShapeError for other ranks, OutOfBoundsError for negative integers.
+    For sums of weights see `segment_sum`. Raises ShapeError for other ranks, OutOfBoundsError for negative integers,
+    ArgumentError for a negative `minlength`.
 
     >>> import limelight as ll
     >>> ll.bincount(ll.constant([0, 2, 2]), minlength=4).tolist()

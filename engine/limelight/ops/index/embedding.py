@@ -57,14 +57,26 @@ def _rows_of(g: Tensor, indices: Tensor, sizes: Any, sparse: bool) -> Any:
 
 
 def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True, negative: bool = True) -> Tensor:
-    """The rows of `table` at the integers `indices`: shapes (rows, *rest) and (i, j) give (i, j, *rest).
+    """An embedding lookup: the rows of `table` at the integers `indices`.
 
-    The gradient for `table` is an `ll.SparseGradient`, with the rows that were looked up and no others, or with
-    `sparse=False` a tensor. Both add up where an index occurs again. It is made dense where it goes on through another
-    op (a table that is itself computed) or leaves a staged function that was called under an outer tape; with the
-    tape inside the staged function it is sparse all the way to the optimiser. Raises ShapeError for a table without
-    axes, OutOfBoundsError for an index out of bounds. Negative ones count from the end, unless `negative=False` refuses
-    them.
+    Where an index occurs again its gradients add up. The sparse gradient is made dense where it goes on through another
+    op (a table that is itself computed) or leaves a staged function that was called under an outer tape; with the tape
+    inside the staged function it is sparse all the way to the optimiser.
+
+    Args:
+        table: (rows, *rest).
+        indices: integers of any shape (...).
+        sparse: whether the gradient of `table` is an `ll.SparseGradient`, with the rows that were looked up and no
+            others, or else a tensor. True.
+        negative: whether negative indices count from the end, or are refused. True.
+
+    Returns:
+        (..., *rest), of the dtype of `table`.
+
+    Raises:
+        ShapeError: `table` has no axis.
+        DTypeError: `indices` are no integers.
+        OutOfBoundsError: there is no such row.
 
     >>> import limelight as ll
     >>> table = ll.constant([[1.0, 2.0], [3.0, 4.0]])

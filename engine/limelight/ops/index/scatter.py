@@ -213,11 +213,22 @@ _put_along_axis: Entry = entry(defop(
 
 
 def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """`x` with `values` put where `take_along_axis(x, indices, axis=axis)` would pick: `x` itself stays as it is.
+    """`x` with `values` put where `take_along_axis(x, indices, axis=axis)` would pick; `x` itself stays as it is.
 
-    `indices` have the shape of `x` but for `axis`, and `values` broadcast to theirs. Where a place occurs several times
-    the last value stays, and has the gradient. Raises ShapeError when the shapes do not fit, OutOfBoundsError
-    for an index that the axis does not have, which it names.
+    Args:
+        x: any shape but that of a scalar.
+        indices: integers, in the shape of `x` but for `axis`. Where one occurs several times the last value stays, and
+            has the gradient.
+        values: broadcast to the shape of `indices`.
+        axis: the axis; the last by default.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DTypeError: `x` cannot hold a number among the values.
+        OutOfBoundsError: the axis does not have an index, which is named.
 
     >>> import limelight as ll
     >>> ll.put_along_axis(ll.zeros((2, 2)), ll.constant([[1], [0]]), 5.0).tolist()

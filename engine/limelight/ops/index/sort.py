@@ -75,9 +75,16 @@ _argsort: Entry = entry(defop(
 
 @method("argsort")
 def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the elements of `x` along `axis`, in the order that sorts them; int64, of the shape of `x`.
+    """The indices of the elements of `x` along `axis` in the order that sorts them.
 
-    Real. Equal elements stay in their order, with `stable=False` too. NaN comes after all numbers (descending: before).
+    Args:
+        x: real, any shape but that of a scalar.
+        axis: the axis along which is sorted; the last by default.
+        descending: whether the largest comes first. False.
+        stable: makes no difference: equal elements stay in their order in any case.
+
+    Returns:
+        int64, of the shape of `x`. NaN comes after all numbers (descending: before).
 
     >>> import limelight as ll
     >>> ll.argsort(ll.constant([3, 1, 2])).tolist()
@@ -121,9 +128,16 @@ _sort: Entry = entry(defop(
 
 @method("sort")
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements of `x` along `axis` from the smallest to the largest, or the other way; real.
+    """The elements of `x` along `axis` from the smallest to the largest, or the other way.
 
-    NaN comes after all numbers (descending: before). The order of equal elements is kept; it shows in gradients only.
+    Args:
+        x: real, any shape but that of a scalar.
+        axis: the axis along which is sorted; the last by default.
+        descending: whether the largest comes first. False.
+        stable: makes no difference: the order of equal elements is kept in any case; it shows in gradients only.
+
+    Returns:
+        A tensor of the shape and dtype of `x`. NaN comes after all numbers (descending: before).
 
     >>> import limelight as ll
     >>> ll.sort(ll.constant([3, 1, 2]), descending=True).tolist()
@@ -168,10 +182,20 @@ _searchsorted = entry(defop(
 
 
 def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
-    """Where each element of `x2` would have to stand in the sorted vector `x1`; int64, of the shape of `x2`. Real.
+    """The positions at which the elements of `x2` would have to be inserted into the sorted vector `x1`.
 
-    With `side="left"` before elements that equal it, with "right" after them. `sorter` holds the places that sort
-    `x1` (see `argsort`) where it is not sorted itself. Raises ArgumentError for another side, ShapeError for a matrix.
+    Args:
+        x1: a sorted vector, real.
+        x2: real, any shape.
+        side: "left" (the default): before elements that are equal; "right": after them.
+        sorter: the indices that sort `x1` (see `argsort`) where it is not sorted itself.
+
+    Returns:
+        int64, of the shape of `x2`.
+
+    Raises:
+        ArgumentError: there is no such side.
+        ShapeError: `x1` is no vector.
 
     >>> import limelight as ll
     >>> ll.searchsorted(ll.constant([1, 3, 5]), ll.constant([3, 4])).tolist()

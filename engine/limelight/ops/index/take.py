@@ -105,11 +105,20 @@ _one_hot = entry(defop(
 
 
 def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
-    """A new axis of size `depth`, at place `axis` of the result, with 1 at each index and 0 elsewhere. Integers.
+    """One-hot vectors: a new axis with 1 at each index and 0 elsewhere.
 
-    All 0 for an index out of bounds, negative ones included (as in JAX and TensorFlow).
+    Args:
+        indices: integers of any shape. Out of bounds, which negative ones are, they give zeros, as in JAX and
+            TensorFlow.
+        depth: the size of the new axis.
+        axis: its place in the result; the last by default.
+        dtype: that of the result; float32.
 
-    Raises ArgumentError for a negative depth or an axis that the result has not.
+    Returns:
+        A tensor of the shape of `indices` with an axis more.
+
+    Raises:
+        ArgumentError: the depth is negative, or the result has no such axis.
 
     >>> import limelight as ll
     >>> ll.one_hot(ll.constant([0, 2]), 3).tolist()

@@ -179,7 +179,8 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
 
     Differentiable where the first K columns of `x` are independent; elsewhere gradients are infinite or NaN. Of the
     last M - K columns of a complete Q only the space that they span has a gradient. Gradient: M. Seeger et al.,
-    Auto-differentiating linear algebra, 2017 (arXiv:1710.08717), with R's diagonal real. Raises ShapeError for vectors.
+    Auto-differentiating linear algebra, 2017 (arXiv:1710.08717), with R's diagonal real. Raises ShapeError for vectors,
+    ArgumentError for another mode.
 
     >>> import limelight as ll
     >>> Q, R = ll.linalg.qr(ll.constant([[3.0, 1.0], [4.0, 2.0]]))

@@ -76,11 +76,22 @@ def vector_norm(
     keepdims: bool = False,
     ord: int | float = 2,
 ) -> Tensor:
-    """The norm of the vector of all elements over `axis` (an axis, several, or None for all); real.
+    """A norm of the vectors along `axis`.
 
-    `ord` p is (sum |x|^p)^(1/p); inf and -inf the largest and smallest magnitude; 0 how many elements are not 0, which
-    has no gradient. Floating or complex. Where an element or the norm is 0 and the slope is not unique, the gradient is
-    0; equal extremes share it. float16 and bfloat16 are summed in float32.
+    Args:
+        x: floating or complex.
+        axis: an axis, several, or None (the default) for all.
+        keepdims: whether these axes stay in place with size 1. False.
+        ord: a number p, 2 by default, for (sum |x|^p)^(1/p); inf and -inf for the largest and smallest magnitude; 0 for
+            how many elements are not 0, which has no gradient.
+
+    Returns:
+        The norms, real, in the shape of `x` without the axes. Where an element or the norm is 0 and the slope is not
+        unique, the gradient is 0; equal extremes share it. float16 and bfloat16 are summed in float32.
+
+    Raises:
+        ArgumentError: `ord` is no number.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.linalg.vector_norm(ll.constant([3.0, -4.0])).item()
@@ -160,10 +171,24 @@ def norm(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """NumPy's norm: of vectors along one `axis`, of matrices over two, of all elements where neither is given.
+    """A norm of vectors along one `axis`, of matrices over two, or of all elements without `axis` and `ord`.
 
-    `ord` is as in `vector_norm` and `matrix_norm`; None is the root of the sum of squares. With `ord` alone, `x` must
-    be a vector or a matrix. Raises ShapeError where it is neither, ArgumentError for more than two axes.
+    As in NumPy.
+
+    Args:
+        x: floating or complex.
+        ord: as in `vector_norm` and `matrix_norm`; None is the root of the sum of squares. With `ord` alone, `x` must
+            be a vector or a matrix.
+        axis: one axis or two.
+        keepdims: whether these axes stay in place with size 1. False.
+
+    Returns:
+        The norms, real, in the shape of `x` without the axes.
+
+    Raises:
+        ShapeError: `ord` alone is given, and `x` is neither a vector nor a matrix.
+        ArgumentError: there are more than two axes, or there is no such `ord`.
+        DTypeError: `x` is not floating or complex.
 
     >>> import limelight as ll
     >>> ll.linalg.norm(ll.constant([[3.0, 0.0], [0.0, 4.0]])).item(), ll.linalg.norm(ll.ones((2, 4)), axis=1).tolist()

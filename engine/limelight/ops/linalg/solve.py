@@ -123,12 +123,21 @@ def triangular_solve(
     adjoint: bool = False,
     unit_diagonal: bool = False,
 ) -> Tensor:
-    """The solution of `a x = b` (`aᴴ x = b` with `adjoint`) for a triangular `a`; floating or complex, 32 bits or more.
+    """The solution x of a x = b for a triangular matrix, by substitution.
 
-    `a` has shape (..., M, M), of which only the lower triangle is read (`upper`: the upper one), and with
-    `unit_diagonal` not even the diagonal, which then counts as ones. `b` is (..., M, K), or (M,) for one column; the
-    leading axes broadcast. A zero on the diagonal gives infinities and NaN, never an error. Raises ShapeError for
-    shapes that do not meet.
+    Args:
+        a: (..., M, M), of which only one triangle is read; floating or complex, 32 bits or more.
+        b: (..., M, K), or (M,) for one column; leading axes broadcast.
+        upper: whether the upper triangle is read, or the lower one. False.
+        adjoint: whether aᴴ x = b is solved. False.
+        unit_diagonal: whether the diagonal is not read, and counts as ones. False.
+
+    Returns:
+        x, in the shape of `b` after broadcasting. A zero on the diagonal gives infinities and NaN, never an error.
+
+    Raises:
+        ShapeError: the shapes do not meet, or `a` is not square.
+        DTypeError: the dtype is another one.
 
     >>> import limelight as ll
     >>> ll.linalg.triangular_solve(ll.constant([[2.0, 0.0], [1.0, 4.0]]), ll.constant([2.0, 9.0])).tolist()

@@ -312,9 +312,21 @@ def avg_pool(
     stride: int | Sequence[int] | None = None,
     padding: PaddingLike = "valid",
 ) -> Tensor:
-    """The mean of the elements that each window sees of each channel, margins not counted; floating.
+    """The mean of the elements that each window sees of each channel, margins not counted.
 
-    Arguments and errors are those of `max_pool`.
+    Args:
+        x: (batch, *space, channels), with one, two or three spatial axes; floating.
+        window: its size; one number, or one for each spatial axis, as also for `stride`.
+        stride: from one window to the next; as large as the window by default.
+        padding: "valid" (the default), "same", or numbers as in `conv`, less than the window. Margins are no elements.
+
+    Returns:
+        (batch, *windows, channels), of the dtype of `x`.
+
+    Raises:
+        ShapeError: a window is larger than the space, or `x` has another rank.
+        DTypeError: `x` is not floating.
+        ArgumentError: a setting is not as above.
 
     >>> import limelight as ll
     >>> ll.nn.avg_pool(ll.constant([[[1.0], [3.0], [2.0]]]), 2, padding="same")[0, :, 0].tolist()

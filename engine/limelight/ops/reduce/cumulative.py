@@ -118,9 +118,16 @@ _cumsum: Entry = entry(defop(
 
 @method("cumsum")
 def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
-    """The running sum along `axis`, which a vector may leave out; numeric. Integers are summed in at least 32 bits.
+    """The cumulative sum along `axis`.
 
-    `reverse` sums from the end. `exclusive` leaves the element itself out, so that the first is 0.
+    Args:
+        x: numeric. Integers are summed in at least 32 bits.
+        axis: the axis; a vector may leave it out.
+        reverse: whether to sum from the end. False.
+        exclusive: whether the element itself is left out, so that the first is 0. False.
+
+    Returns:
+        A tensor of the shape of `x`.
 
     >>> import limelight as ll
     >>> ll.cumsum(ll.constant([1, 2, 3])).tolist(), ll.cumsum(ll.constant([1, 2, 3]), exclusive=True).tolist()
@@ -132,10 +139,19 @@ def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
 def cumulative_sum(
     x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Tensor:
-    """The running sum along `axis` in the Array API's form; numeric. See also `cumsum`.
+    """The cumulative sum along `axis`, in the Array API's form. See also `cumsum`.
 
-    Summed in `dtype`, else integers in at least 32 bits. With `include_initial` a 0 comes first and the axis is longer
-    by one. Raises ArgumentError for a missing axis or one that does not exist.
+    Args:
+        x: numeric.
+        axis: the axis; a vector may leave it out.
+        dtype: what is summed in; by default that of `x`, integers in at least 32 bits.
+        include_initial: whether a 0 comes first, so that the axis is longer by one. False.
+
+    Returns:
+        A tensor of the shape of `x`, but for such a 0.
+
+    Raises:
+        ArgumentError: the axis is missing or does not exist.
 
     >>> import limelight as ll
     >>> ll.cumulative_sum(ll.constant([1, 2, 3]), include_initial=True).tolist()
@@ -186,10 +202,16 @@ _cumprod: Entry = entry(defop(
 
 @method("cumprod")
 def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
-    """The running product along `axis`, which a vector may leave out; numeric. Integers: in at least 32 bits.
+    """The cumulative product along `axis`.
 
-    `reverse` multiplies from the end. `exclusive` leaves the element itself out, so that the first is 1. The gradient
-    is right where elements are zero, too, to any order.
+    Args:
+        x: numeric. Integers are multiplied in at least 32 bits.
+        axis: the axis; a vector may leave it out.
+        reverse: whether to multiply from the end. False.
+        exclusive: whether the element itself is left out, so that the first is 1. False.
+
+    Returns:
+        A tensor of the shape of `x`. The gradient is right where elements are zero, too, to any order.
 
     >>> import limelight as ll
     >>> ll.cumprod(ll.constant([2, 3, 4]), reverse=True).tolist()
@@ -201,10 +223,19 @@ def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False,
 def cumulative_prod(
     x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Tensor:
-    """The running product along `axis` in the Array API's form; numeric. See also `cumprod`.
+    """The cumulative product along `axis`, in the Array API's form. See also `cumprod`.
 
-    Multiplied in `dtype`, else integers in at least 32 bits. With `include_initial` a 1 comes first and the axis is
-    longer by one. Raises ArgumentError for a missing axis or one that does not exist.
+    Args:
+        x: numeric.
+        axis: the axis; a vector may leave it out.
+        dtype: what is multiplied in; by default that of `x`, integers in at least 32 bits.
+        include_initial: whether a 1 comes first, so that the axis is longer by one. False.
+
+    Returns:
+        A tensor of the shape of `x`, but for such a 1.
+
+    Raises:
+        ArgumentError: the axis is missing or does not exist.
 
     >>> import limelight as ll
     >>> ll.cumulative_prod(ll.constant([2, 3, 4]), include_initial=True).tolist()
@@ -286,10 +317,16 @@ _cumextreme = entry(defop(
 
 
 def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
-    """The largest element so far along `axis`, which a vector may leave out; real. NaN from the first NaN on.
+    """The cumulative maximum along `axis`.
 
-    `reverse` goes from the end. `exclusive` leaves the element itself out: the first is -inf, or the least integer. The
-    gradient goes to the first of equal elements.
+    Args:
+        x: real.
+        axis: the axis; a vector may leave it out.
+        reverse: whether to go from the end. False.
+        exclusive: whether the element itself is left out, so that the first is -inf, or the least integer. False.
+
+    Returns:
+        A tensor of the shape of `x`; NaN from the first NaN on. The gradient goes to the first of equal elements.
 
     >>> import limelight as ll
     >>> ll.cummax(ll.constant([1, 3, 2])).tolist()
@@ -301,10 +338,16 @@ def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
 
 
 def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
-    """The smallest element so far along `axis`, which a vector may leave out; real. NaN from the first NaN on.
+    """The cumulative minimum along `axis`.
 
-    `reverse` goes from the end. `exclusive` leaves the element itself out: the first is inf, or the largest integer.
-    The gradient goes to the first of equal elements.
+    Args:
+        x: real.
+        axis: the axis; a vector may leave it out.
+        reverse: whether to go from the end. False.
+        exclusive: whether the element itself is left out, so that the first is inf, or the largest integer. False.
+
+    Returns:
+        A tensor of the shape of `x`; NaN from the first NaN on. The gradient goes to the first of equal elements.
 
     >>> import limelight as ll
     >>> ll.cummin(ll.constant([3, 1, 2])).tolist()

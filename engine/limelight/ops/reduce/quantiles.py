@@ -15,11 +15,23 @@ __all__ = ["median", "quantile"]
 
 
 def quantile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The values below which a part `q`, from 0 to 1, of the elements along `axis` lies; floating.
+    """The quantiles of the elements along `axis`: the values below which a part `q` of them lies.
 
-    `axis=None` takes all elements. Between two elements it lies on the line between them, and the gradient goes to
-    both. Several `q` give a first axis of the result. NaN where there is one among the elements. Raises ArgumentError
-    for a `q` out of range, ShapeError where there are no elements.
+    Args:
+        x: floating.
+        q: a number from 0 to 1, or several.
+        axis: the axis, or None (the default) for all elements.
+        keepdims: whether the axis stays in place with size 1. False.
+
+    Returns:
+        The quantiles, in the shape of `x` without the axis; several `q` give a first axis. Between two elements a
+        quantile lies on the line between them, and the gradient goes to both. NaN where there is one among the
+        elements.
+
+    Raises:
+        ArgumentError: a `q` is out of range.
+        ShapeError: there are no elements.
+        DTypeError: `x` is not floating.
 
     >>> import limelight as ll
     >>> ll.quantile(ll.constant([4.0, 1.0, 3.0, 2.0]), [0.0, 0.5, 1.0]).tolist()

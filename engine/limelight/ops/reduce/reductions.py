@@ -62,10 +62,19 @@ def sum(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The sum over `axis` (an axis, several, or None for all); numeric. Integers are summed in at least 32 bits.
+    """The sum over `axis`.
 
-    With `dtype` the elements are converted to it first, and so is the sum. `keepdims` leaves the summed axes in place
-    with size 1. Raises ArgumentError for an axis that does not exist.
+    Args:
+        x: numeric. Integers are summed in at least 32 bits.
+        axis: an axis, several, or None (the default) for all.
+        keepdims: whether the summed axes stay in place with size 1. False.
+        dtype: what elements are converted to first, and the dtype of the sum.
+
+    Returns:
+        The sums, in the shape of `x` without the axes.
+
+    Raises:
+        ArgumentError: an axis does not exist.
 
     >>> import limelight as ll
     >>> ll.sum(ll.constant([[1, 2], [3, 4]]), axis=0).tolist()
@@ -131,10 +140,16 @@ def prod(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The product over `axis` (an axis, several, or None for all); numeric. Integers: in at least 32 bits.
+    """The product over `axis`.
 
-    With `dtype` the elements are converted to it first, and so is the product. The gradient is right where elements
-    are zero, too.
+    Args:
+        x: numeric. Integers are multiplied in at least 32 bits.
+        axis: an axis, several, or None (the default) for all.
+        keepdims: whether these axes stay in place with size 1. False.
+        dtype: what elements are converted to first, and the dtype of the product.
+
+    Returns:
+        The products, in the shape of `x` without the axes. The gradient is right where elements are zero, too.
 
     >>> import limelight as ll
     >>> ll.prod(ll.constant([[1, 2], [3, 4]]), axis=1).tolist()

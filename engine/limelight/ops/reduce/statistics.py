@@ -112,9 +112,19 @@ _var = entry(defop(
 def var(
     x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
 ) -> Tensor:
-    """The variance over `axis`: the sum of squared distances from the mean over `n - correction`; floating.
+    """The variance over `axis`: the sum of squared distances from the mean over `n - correction`.
 
-    `correction=1` is the estimate from a sample.
+    Args:
+        x: floating.
+        axis: an axis, several, or None (the default) for all.
+        keepdims: whether these axes stay in place with size 1. False.
+        correction: a number; 0 by default, 1 for the unbiased estimate from a sample.
+
+    Returns:
+        The variances, in the shape of `x` without the axes, and in its dtype.
+
+    Raises:
+        ArgumentError: `correction` is no number.
 
     >>> import limelight as ll
     >>> ll.var(ll.constant([1.0, 3.0])).item()
@@ -129,7 +139,17 @@ def var(
 def std(
     x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, correction: float = 0.0
 ) -> Tensor:
-    """The standard deviation over `axis`, the square root of `var`; floating. Its gradient is 0 where all are equal.
+    """The standard deviation over `axis`, the square root of `var`.
+
+    Args:
+        x: floating.
+        axis: an axis, several, or None (the default) for all.
+        keepdims: whether these axes stay in place with size 1. False.
+        correction: a number; 0 by default, 1 for the estimate from a sample.
+
+    Returns:
+        The deviations, in the shape of `x` without the axes, and in its dtype. The gradient is 0 where all elements are
+        equal.
 
     >>> import limelight as ll
     >>> ll.std(ll.constant([1.0, 3.0])).item()

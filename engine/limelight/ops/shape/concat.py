@@ -102,10 +102,20 @@ def diff(
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
-    """The differences of neighbours along `axis`, `n` times over; numeric. Each time the axis is shorter by one.
+    """The differences of neighbours along `axis`, `n` times over.
 
-    `prepend` and `append` are joined to `x` before; with `n=0` it is returned as it is. Raises ArgumentError for a
-    negative `n`.
+    Args:
+        x: numeric.
+        axis: the axis; the last by default.
+        n: how often; each time the axis is shorter by one, and with 0 `x` is returned as it is. 1.
+        prepend: joined to `x` before, in front.
+        append: joined to `x` before, behind.
+
+    Returns:
+        The differences.
+
+    Raises:
+        ArgumentError: `n` is negative.
 
     >>> import limelight as ll
     >>> ll.diff(ll.constant([1, 4, 9, 16])).tolist()

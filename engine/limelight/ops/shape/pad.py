@@ -156,12 +156,24 @@ def pad(
     *,
     value: complex = 0,
 ) -> Tensor:
-    """`x` with margins: `widths` is a number for all sides, a pair (before, after) for all axes, or a pair for each.
+    """`x` with margins around it.
 
-    `mode`, for a b c with margins of 2: "constant", filled with `value`: 0 0 a b c 0 0; "edge" (or "replicate"):
-    a a a b c c c; "reflect": c b a b c b a; "symmetric": b a a b c c b; "wrap" (or "circular"): b c a b c a b. Margins
-    may be wider than the axis. Raises ArgumentError for margins that are negative or fit no axes and for an unknown
-    mode, ShapeError where an empty axis cannot be continued, DTypeError for a `value` that `x` cannot hold.
+    Args:
+        x: any shape and dtype.
+        widths: how wide the margins are: a number for all sides, a pair (before, after) for all axes, or a pair for
+            each. They may be wider than the axis.
+        mode: for a b c with margins of 2: "constant" (the default), filled with `value`: 0 0 a b c 0 0; "edge" (or
+            "replicate"): a a a b c c c; "reflect": c b a b c b a; "symmetric": b a a b c c b; "wrap" (or "circular"): b
+            c a b c a b.
+        value: what "constant" margins hold; 0.
+
+    Returns:
+        A tensor of the dtype of `x`.
+
+    Raises:
+        ArgumentError: margins are negative or fit no axes, or there is no such mode.
+        ShapeError: an empty axis cannot be continued.
+        DTypeError: `x` cannot hold the `value`.
 
     >>> import limelight as ll
     >>> ll.pad(ll.constant([1, 2, 3]), 2).tolist()

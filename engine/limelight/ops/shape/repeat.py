@@ -50,6 +50,8 @@ _tile = entry(defop(
 def tile(x: TensorLike, repetitions: int | Sequence[int], /) -> Tensor:
     """`x` laid out `repetitions[i]` times along each axis; the shorter of shape and repetitions gets ones in front.
 
+    Raises ArgumentError for negative repetitions.
+
     >>> import limelight as ll
     >>> ll.tile(ll.constant([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -115,9 +117,19 @@ def _counts(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
 
 
 def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = None) -> Tensor:
-    """Each element of `x` along `axis` `repeats` times in a row; with `axis=None` of the flattened tensor.
+    """Each element of `x` along `axis` `repeats` times in a row.
 
-    `repeats` may be an integer vector, a number for each element; in a trace the size of the axis is unknown then.
+    Args:
+        x: any shape and dtype.
+        repeats: a number from 0 on, or an integer vector with a number for each element; in a trace the size of the
+            axis is unknown then.
+        axis: the axis, or None (the default) for the flattened tensor.
+
+    Returns:
+        The repeated elements.
+
+    Raises:
+        ArgumentError: `repeats` is negative.
 
     >>> import limelight as ll
     >>> ll.repeat(ll.constant([1, 2]), 2).tolist()
@@ -183,7 +195,8 @@ _roll: Entry = entry(defop(
 def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
     """`x` with its elements moved along by `shift`, those that fall off coming back at the other end.
 
-    `axis=None` rolls the flattened tensor. Several axes may have a shift each.
+    `axis=None` rolls the flattened tensor. Several axes may have a shift each, or share one; another number of shifts
+    raises ArgumentError.
 
     >>> import limelight as ll
     >>> ll.roll(ll.constant([1, 2, 3]), 1).tolist()

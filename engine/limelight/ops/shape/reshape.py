@@ -76,10 +76,20 @@ _reshape = shaped(
 
 @method("reshape")
 def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, copy: bool | None = None) -> Tensor:
-    """The elements of `x`, in row-major order, in a new shape; one size may be -1.
+    """The elements of `x`, in row-major order, in a new shape.
 
-    `shape` may be an integer vector (see `shape_of`). As tensors are immutable nobody can tell a copy, so `copy` makes
-    no difference. Raises ShapeError when the number of elements would change.
+    Args:
+        x: any shape and dtype.
+        shape: the sizes, one of which may be -1; may be an integer vector (see `shape_of`).
+        *more: none: the sizes are one argument.
+        copy: makes no difference: as tensors are immutable nobody can tell a copy.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        ShapeError: the number of elements would change, or sizes are negative or missing.
+        ArgumentError: the sizes are given as several arguments.
 
     >>> import limelight as ll
     >>> ll.reshape(ll.arange(6), (2, -1)).shape
