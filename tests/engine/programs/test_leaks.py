@@ -25,7 +25,7 @@ one = ll.constant(1.0)
 
 def line_of(f: Callable[..., Any], offset: int = 0) -> str:
     """How errors name a line of a function of this file: by default its first."""
-    return f"test_leaked_tensors.py line {f.__code__.co_firstlineno + offset}"
+    return f"test_leaks.py line {f.__code__.co_firstlineno + offset}"
 
 
 # --- Symbolic tensors
@@ -171,8 +171,8 @@ def test_a_leaked_tensor_names_its_function_and_the_line_that_made_it(leak: str,
     assert re.search(
         r"the function ('leaky'|'body' of 'leaky'|'true_fn' of 'leaky'|'inner'), whose trace has ended", message
     )
-    assert re.search(r"the result of multiply, f32\[\] \(test_leaked_tensors.py line \d+: .*\* 2", message)
-    assert "It has no value outside (test_leaked_tensors.py line" in message
+    assert re.search(r"the result of multiply, f32\[\] \(test_leaks.py line \d+: .*\* 2", message)
+    assert "It has no value outside (test_leaks.py line" in message
     assert "ll.Variable" in message
     assert "leaked" not in repr(out["leak"])
     assert f(one).item() in (1.0, 3.0, 2.0)  # the function itself is none the worse
