@@ -136,7 +136,7 @@ def test_a_staged_op_comes_from_the_cell_and_the_call_from_its_magic(shell, run)
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_magic_has_help_with_an_example(shell, run, name):
     run("%load_ext limelight")
-    method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
+    method = shell.magics_manager.magics["line"][name]
     assert f"%{name}" in method.__doc__.split("\n\n", 1)[1]
     info = shell.object_inspect(f"%{name}")
     assert info["found"]
@@ -147,7 +147,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
     for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain"):
-        method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
+        method = shell.magics_manager.magics["line"][name]
         described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
         described = described.split("\n\n", 2)[2]
         examples = re.findall(r"(?:^    .+\n?)+", described, flags=re.MULTILINE)
