@@ -110,14 +110,14 @@ def test_a_handler_installed_after_ours_stays(shell, run):
 
 def test_cells_have_their_names_in_the_engine(shell, run):
     run("%load_ext limelight")
-    run("from limelight import source")
-    label = run("source.user_line().label").value
+    run("from limelight.user_code import source_line")
+    label = run("source_line.user_line().label").value
     assert label == f"In[{len(shell.user_ns['In']) - 1}]"
 
 
 def test_frames_of_ipython_are_not_the_users(shell, run):
     run("%load_ext limelight")
-    run("from limelight import source\ndef where():\n    return source.user_stack()")
+    run("from limelight.user_code import source_line\ndef where():\n    return source_line.user_stack()")
     stack = run("where()").value
     assert [place.function for place in stack[:2]] == ["where", "<module>"]
     assert not [place for place in stack if "IPython" in place.file]
