@@ -14,7 +14,8 @@ from limelight.core import shapes
 from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
 from limelight.explain.retracing.fix_context import Fix, met_dtype
-from limelight.explain.retracing.key_diff import Cause, Change, Part
+from limelight.explain.retracing.key_diff import Cause, Change
+from limelight.staging.key_parts import Part, TensorPart, ValuePart
 from limelight.user_code import source_line
 from limelight_kernel.explain.side_effects import base_name
 from limelight_kernel.line.options import Options
@@ -113,10 +114,11 @@ def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | Non
     before, after = change.before, change.after
     if not change.path.isidentifier():
         return None
-    if change.cause is Cause.SHAPE:
-        shape = shapes.generalise(before[2], after[2])
-        return None if shape is None else spec_code(TensorSpec(shape, after[1]))
-    if change.cause is Cause.NUMBER and after[1] is float and change.path in numbers:
+    if change.cause is Cause.SHAPE and isinstance(before, TensorPart) and isinstance(after, TensorPart):
+        shape = shapes.generalise(before.shape, after.shape)
+        return None if shape is None else spec_code(TensorSpec(shape, after.dtype))
+    is_float = isinstance(after, ValuePart) and after.kind is float
+    if change.cause is Cause.NUMBER and is_float and change.path in numbers:
         dtype = met_dtype(parts)
         return None if dtype is None else spec_code(TensorSpec((), dtype))
     return None
@@ -124,15 +126,10 @@ def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | Non
 
 def _cast(change: Change) -> str | None:
     """The assignment that gives an input the dtype that it had; it may be meant to have another one from now on."""
-    before, after = change.before, change.after
-    if (
-        change.cause is not Cause.DTYPE
-        or not change.path.isidentifier()
-        or before[0] != after[0]
-        or before[0] != "tensor"
-    ):
+    before = change.before  # of a tensor, as after it, where they differ in dtype
+    if change.cause is not Cause.DTYPE or not change.path.isidentifier() or not isinstance(before, TensorPart):
         return None
-    return f'{change.path} = ll.astype({change.path}, "{before[1].name}")'
+    return f'{change.path} = ll.astype({change.path}, "{before.dtype.name}")'
 
 
 def spec_code(spec: TensorSpec) -> str:

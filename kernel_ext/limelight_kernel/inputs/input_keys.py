@@ -17,7 +17,7 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, constant
 from limelight.core.variable import Resource, Variable
 from limelight.errors import SignatureError
-from limelight.staging.signature import part_of
+from limelight.staging.key_parts import bare_part
 from limelight.staging.weak_identity import describe_object
 
 _ARRAYS = (Tensor, Resource, np.ndarray, np.generic)
@@ -102,6 +102,6 @@ def numbers_as_tensors(value: object, spec: TensorSpec | None) -> object:
 def _keyable(leaf: object) -> bool:
     """Whether the engine takes `leaf` as part of a key, as what it is: arrays of dates, say, are refused later on."""
     try:
-        return isinstance(leaf, _ARRAYS) or bool(part_of(leaf, {}))
+        return isinstance(leaf, _ARRAYS) or bool(bare_part(leaf, {}))
     except SignatureError:
         return False

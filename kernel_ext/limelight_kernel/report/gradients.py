@@ -15,7 +15,7 @@ from limelight.core import dtypes, nest
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Variable
 from limelight.staging.function import Function
-from limelight.staging.weak_identity import Identity
+from limelight.staging.key_parts import VariablePart
 from limelight_kernel.inputs.variable_names import name_variables
 from limelight_kernel.report.listing import wrapped
 from limelight_kernel.staged.staged_cell import Run, StagedCell
@@ -95,8 +95,8 @@ class GradientFunction(Function):
     """
 
     def __init__(self, entry: Any, position: int, names: tuple[str, ...], given: Mapping[str, Any]) -> None:
-        parts = [part for part in entry.key.parts if part[0] in ("tensor", "variable")]
-        very = [isinstance(part[-1], Identity) for part in parts]
+        parts = [part for part in entry.key.parts if part.is_input]
+        very = [isinstance(part, VariablePart) and part.identity is not None for part in parts]
         closed = {name: x for (name, x), one in zip(given.items(), very, strict=True) if one}
 
         def gradient(**inputs: Any) -> list[Any]:

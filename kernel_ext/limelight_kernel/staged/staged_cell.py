@@ -144,7 +144,7 @@ class StagedCell(Function):
     def tensors(self, overrides: Mapping[str, Any]) -> list[Any]:
         """What a call hands to its graph besides captures: tensors, arrays, variables, in the order of the graph."""
         call = self._call((), self._sent(self._values(self._names(), overrides)))
-        return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part[0] in ("tensor", "variable")]
+        return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part.is_input]
 
     def sent(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for all inputs, for whoever calls or traces the cell as an ordinary function."""
@@ -157,7 +157,7 @@ class StagedCell(Function):
 
         def run() -> Any:
             call = self._call((), sent)
-            return self._find(call.key).call_leaves(call.leaves)
+            return self._find(call.lookup).call_leaves(call.leaves)
 
         return run
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import Any
 
 from limelight import events
-from limelight.staging.signature import describe_part
+from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.format import short_device
@@ -139,15 +140,15 @@ def arguments_text(entry: Any) -> str:
     """
     if not hasattr(entry, "key"):
         return str(entry.signature)
-    named: dict[str, list[str]] = {"tensor": [], "variable": [], "value": []}
+    named: dict[type, list[str]] = {TensorPart: [], ValuePart: [], VariablePart: []}
     objects = 0
     for path, part in zip(entry.paths, entry.key.parts, strict=True):
-        if part[0] in named and part[1] is not type:
-            named[part[0]].append(f"{path}: {describe_part(part)}")
+        if type(part) in named and not (isinstance(part, ValuePart) and part.kind is type):
+            named[type(part)].append(f"{path}: {part.describe()}")
         else:
             objects += 1
     counted_objects = [f"+{objects}\u00a0object{'s' * (objects > 1)}"] if objects else []
-    return ", ".join([*named["tensor"], *named["value"], *named["variable"], *counted_objects])
+    return ", ".join([*itertools.chain.from_iterable(named.values()), *counted_objects])
 
 
 def joined_arrows(reason: str) -> str:
