@@ -58,9 +58,10 @@ def test_the_notice_names_the_version_of_graphviz_that_is_bundled():
     assert f"Viz.js {version}" in (STATIC / "engine.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # starts Node
 @needs_node
 def test_javascript():
-    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout
     assert "# tests 0" not in done.stdout
@@ -72,7 +73,7 @@ def test_building_again_gives_the_same_bundle():
     names = sorted(path.name for path in STATIC.iterdir() if path.suffix in {".js", ".css", ".json"})
     before = {name: (STATIC / name).read_bytes() for name in names}
     try:
-        subprocess.run([NODE, "build.mjs"], cwd=JS, capture_output=True, check=True, timeout=120)
+        subprocess.run([NODE, "build.mjs"], cwd=JS, capture_output=True, check=True, timeout=500)
         after = {name: (STATIC / name).read_bytes() for name in names}
     finally:
         for name, content in before.items():

@@ -159,6 +159,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow  # looks through all objects of the process
 @pytest.mark.parametrize("use", list(USES))
 @pytest.mark.parametrize("leak", list(LEAKS))
 def test_a_leaked_tensor_names_its_function_and_the_line_that_made_it(leak: str, use: str, clean: Clean) -> None:

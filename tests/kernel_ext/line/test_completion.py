@@ -47,6 +47,7 @@ def test_values_of_a_flag(complete, run):
     assert complete("%%stage -d C") == [d.short for d in ll.list_devices() if d.kind == "CPU"]
 
 
+@pytest.mark.slow  # starts the completer of IPython
 def test_elsewhere_ipython_completes_as_ever(complete, run):
     run("starting = 1")
     assert "starting" in complete("star")

@@ -24,6 +24,7 @@ def notebook(run):
     return run
 
 
+@pytest.mark.slow  # looks through all objects of the process
 @pytest.mark.parametrize("line", LINES)
 def test_above_the_last_line_it_is_displayed(notebook, line):
     expected = repr(notebook(line).value)

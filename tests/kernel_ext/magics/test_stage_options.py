@@ -148,6 +148,7 @@ def test_stories_of_a_long_cell_become_sentences(notebook):
     assert "would take too much room here: <code>--text</code> shows it" in html
 
 
+@pytest.mark.slow  # thousands of ops
 def test_the_story_of_a_line_with_thousands_of_ops_is_cut(notebook):
     ran = notebook("%%stage -a -o ran\ny = x\nfor i in range(2000):\n    y = y * 1.5 + x")
     line = notebook("ran.lines").value[2]

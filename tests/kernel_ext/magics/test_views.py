@@ -111,6 +111,7 @@ def test_why_a_gradient_is_none(notebook):
     )
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_devices(notebook):
     assert "CPU:0" in repr(notebook("%devices").value)
 

@@ -108,6 +108,7 @@ def notebook(run):
     return run
 
 
+@pytest.mark.slow  # runs many cells
 @pytest.mark.parametrize("kind", CELLS)
 def test_every_line_of_code_has_a_glyph_and_a_word_whatever_is_asked_for(notebook, kind):
     more = "--autograph " if kind == "on tensors" else ""

@@ -39,6 +39,7 @@ def test_a_requested_device_is_written_on_the_box(make):
     assert words(state, node).detail == "f32[2,3] · CPU:1"
 
 
+@pytest.mark.slow  # draws thousands of boxes
 def test_a_large_graph_stays_small(make):
     maker = make("big")
     x = maker.input("x")

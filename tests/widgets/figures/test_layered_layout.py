@@ -53,6 +53,7 @@ def test_loops_and_steps_back_are_drawn():
     assert len({y for _, y in layout.centres}) == 3
 
 
+@pytest.mark.slow  # draws thousands of boxes
 def test_a_deep_chain_needs_no_recursion_and_linear_time():
     count = 30_000
     layout = layered([(30, 20)] * count, [(i, i + 1) for i in range(count - 1)])

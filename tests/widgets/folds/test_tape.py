@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from limelight import events
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.tape import MOST_ROWS, TapeFold
@@ -64,6 +66,7 @@ def test_other_tapes_are_ignored_and_entries_are_not_counted_twice(fake_tape):
     assert fold.state()["entries"] == 3
 
 
+@pytest.mark.slow  # thousands of events
 def test_totals_count_on_when_rows_do_not(fake_tape):
     tape = fake_tape()
     fold = TapeFold(tape)

@@ -48,7 +48,7 @@ def live(monkeypatch):
         view.close()
 
 
-def until(condition, seconds=5.0):
+def until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -174,6 +174,7 @@ def test_a_tapes_rows_are_its_entries_and_go_with_it(live):
     assert view.state()["released"]
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_devices_show_what_is_live_and_which_line_copied(live):
     ll.config.set_virtual_devices(CPU=2)
     view = live(limelight_widgets.devices())
@@ -191,6 +192,7 @@ def test_devices_show_what_is_live_and_which_line_copied(live):
     assert copy["line"][2] == "y = x + 1.0"
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_open_views_keep_no_tensor_and_no_function_alive(live, program):
     program(ll.ones((4, 3)))
     tape = ll.GradientTape()
