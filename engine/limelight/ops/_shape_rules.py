@@ -22,6 +22,8 @@ _WIDER: Final = {
 TOTAL: Final[dict[DType, DType]] = {dtype: _WIDER.get(dtype, dtype) for dtype in dtypes.ALL}
 """The dtype of a sum or product: the input's own, but at least 32 bits for integers, as the Array API has it."""
 
+COMPLEX: Final = frozenset(_REAL)
+
 SHORT: Final = frozenset([dtypes.float16, dtypes.bfloat16])
 """The floats in which partial sums lose too much: kernels add them up in float32."""
 
@@ -73,6 +75,11 @@ def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
         return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), dtypes.bool_)
 
     return infer
+
+
+def own_dtype(dtype: DType) -> DType:
+    """For `reduction`: the result has the dtype of the input."""
+    return dtype
 
 
 def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) -> Callable[..., TensorSpec]:

@@ -9,11 +9,11 @@ from typing import Any
 from limelight.core.dispatch import active
 from limelight.core.dtypes import DTypeLike, float32
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
-from limelight.ops.elementwise.limits import maximum
+from limelight.ops.elementwise.extremes import maximum
 from limelight.ops.nn.softmax import softmax
 from limelight.ops.random import distributions, standard_draws
 from limelight.ops.random._draws import floating
-from limelight.ops.special.normal import truncated_normal_quantile
+from limelight.ops.special.error_function import truncated_normal_quantile
 from limelight.random.parameters import ShapeLike, check_domain, fitted, plain, prepared, sizes, spread
 from limelight.random.stream import Stream
 

@@ -19,7 +19,7 @@ from limelight.ops.nn.pooling import global_max_pool as global_max_pool
 from limelight.ops.nn.pooling import max_pool as max_pool
 from limelight.ops.nn.softmax import log_softmax as log_softmax
 from limelight.ops.nn.softmax import softmax as softmax
-from limelight.ops.nn.standard_scores import standardise as standardise
+from limelight.ops.nn.standardise import standardise as standardise
 
 __all__ = [
     "avg_pool",

@@ -10,7 +10,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError, ShapeError
 from limelight.nn.functional._operands import floating, wide
 from limelight.ops.create.creation import arange
-from limelight.ops.elementwise.comparison import where
+from limelight.ops.elementwise.where import where
 from limelight.ops.nn.softmax import softmax
 
 __all__ = ["dot_product_attention"]

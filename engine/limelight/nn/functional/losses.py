@@ -14,10 +14,11 @@ from limelight.core import dtypes, shapes
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.nn.functional._operands import check_alike, choice, floating
-from limelight.ops.elementwise.comparison import where
-from limelight.ops.elementwise.exponential import log, rsqrt
-from limelight.ops.elementwise.limits import maximum
-from limelight.ops.index.take_along_axis import take_along_axis
+from limelight.ops.elementwise.extremes import maximum
+from limelight.ops.elementwise.logarithms import log
+from limelight.ops.elementwise.powers import rsqrt
+from limelight.ops.elementwise.where import where
+from limelight.ops.index.along_axis import take_along_axis
 from limelight.ops.nn import activations, softmax
 from limelight.ops.nn.activations import relu, softplus
 

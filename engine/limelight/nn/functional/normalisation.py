@@ -11,8 +11,8 @@ from limelight.core import shapes
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.functional._operands import floating, wide, widened
-from limelight.ops.elementwise.exponential import rsqrt
-from limelight.ops.nn.standard_scores import standardise
+from limelight.ops.elementwise.powers import rsqrt
+from limelight.ops.nn.standardise import standardise
 from limelight.ops.reduce.statistics import var
 
 __all__ = ["batch_norm", "batch_norm_training", "group_norm", "layer_norm", "moments", "rms_norm"]

@@ -8,7 +8,7 @@ from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.settings import checked_size
-from limelight.ops.index.embedding import embedding
+from limelight.ops.nn.embedding import embedding
 
 
 class Embedding(Layer):

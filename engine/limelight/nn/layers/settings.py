@@ -12,7 +12,7 @@ from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, CallError
 from limelight.nn.functional import activations
 from limelight.ops.elementwise.exponential import sigmoid
-from limelight.ops.elementwise.trigonometry import tanh
+from limelight.ops.elementwise.hyperbolic import tanh
 from limelight.ops.nn.activations import relu, softplus
 from limelight.ops.nn.softmax import log_softmax, softmax
 

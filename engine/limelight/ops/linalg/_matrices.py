@@ -16,11 +16,10 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.errors import LinAlgError, ShapeError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._numpy_reductions import add_reduce
+from limelight.ops._kernel_parts import add_reduce
 
 Kernel = Callable[..., Any]
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
-COMPLEX: Final = frozenset([dtypes.complex64, dtypes.complex128])
 
 
 def H(x: Tensor) -> Tensor:

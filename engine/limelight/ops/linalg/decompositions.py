@@ -14,9 +14,8 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._shape_rules import real_of
+from limelight.ops._shape_rules import COMPLEX, real_of
 from limelight.ops.linalg._matrices import (
-    COMPLEX,
     H,
     finite,
     lapack,

@@ -13,8 +13,8 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError
-from limelight.ops._shape_rules import real_of
-from limelight.ops.linalg._matrices import COMPLEX, H, identity_like, lapack, square, square_to_square
+from limelight.ops._shape_rules import COMPLEX, real_of
+from limelight.ops.linalg._matrices import H, identity_like, lapack, square, square_to_square
 
 __all__ = ["det", "logdet", "slogdet"]
 

@@ -9,8 +9,8 @@ from limelight.core.eager import entry, entry_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.ops._shape_rules import real_of
-from limelight.ops.linalg._matrices import COMPLEX, H, finite, lapack, reciprocal, side, square, total
+from limelight.ops._shape_rules import COMPLEX, real_of
+from limelight.ops.linalg._matrices import H, finite, lapack, reciprocal, side, square, total
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.eager import Entry, entry
 from limelight.core.op import defop
@@ -21,7 +20,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import shaped
-from limelight.ops._shape_rules import SHORT
+from limelight.ops._kernel_parts import wide
 from limelight.ops.nn import _numpy_convolution, _numpy_depthwise, _taps
 from limelight.ops.nn._windows import (
     Ints,
@@ -120,7 +119,7 @@ def _laid(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: 
 
 def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
     at, groups, dtype = _laid(_infer, x.shape, w.shape, x.dtype, *attrs), attrs[3], x.dtype
-    x, w = _wide(x), _wide(w)
+    x, w = wide(x), wide(w)
     if _taps.empty(x.shape, w.shape, at.out):
         out = xp.zeros((x.shape[0], *at.out, w.shape[-1]), dtype=dtype)
     elif xp is np and 1 < groups == x.shape[-1]:
@@ -134,7 +133,7 @@ def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
 def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
     shape = _filled(given[-1], y.shape, w.shape, given[3])
     at, groups, dtype = _laid(_transpose_infer, y.shape, w.shape, y.dtype, *given), given[3], y.dtype
-    y, w = _wide(y), _wide(w)
+    y, w = wide(y), wide(w)
     if _taps.empty(y.shape, w.shape, at.space):
         out = xp.zeros(shape, dtype=dtype)
     elif xp is np and 1 < groups == shape[-1]:
@@ -148,7 +147,7 @@ def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
 def _filters_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
     shape = given[-1]
     at, groups, dtype = _laid(_filters_infer, x.shape, y.shape, x.dtype, *given), given[3], x.dtype
-    x, y = _wide(x), _wide(y)
+    x, y = wide(x), wide(y)
     if _taps.empty(x.shape, y.shape, shape):
         out = xp.zeros(shape, dtype=dtype)
     elif xp is np and 1 < groups == x.shape[-1]:
@@ -157,10 +156,6 @@ def _filters_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
         run = _on_numpy(_numpy_convolution.filter_gradient) if xp is np else _taps.filter_gradient
         out = _taps.by_group(xp, run, ((x, -1), (y, -1)), groups, at)
     return out.astype(dtype, copy=False)
-
-
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
 
 
 def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import shaped
+from limelight.ops._kernel_parts import wide
 from limelight.ops._shape_rules import SHORT
 from limelight.ops.nn import _taps
 from limelight.ops.nn._windows import (
@@ -53,10 +54,6 @@ def _laid(name: str, shape: Any, dtype: Any, window: Ints, stride: Ints, padding
     return lay(name, known(shape, dtype), shape[1:-1], window, stride, padding, (1,) * len(window))
 
 
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
-
-
 @functools.lru_cache(maxsize=256)
 def _counts(at: Windows) -> Any:
     """How many elements each window sees, margins left out: (*windows, 1), float64."""
@@ -84,7 +81,7 @@ def _max_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
 def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     """Along one axis after the other: 3 + 3 comparisons instead of 9."""
     dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    x = _wide(x)
+    x = wide(x)
     for one in axes_of(at):
         found = np.full((len(x), *one.out, x.shape[-1]), _lowest(x.dtype), x.dtype)
         for here, there in real_taps(one):
@@ -116,7 +113,7 @@ def _shares(g: Any, x: Any, y: Any, at: Windows) -> Any:
 
 def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    g, x, y = _wide(g), _wide(x), _wide(y)
+    g, x, y = wide(g), wide(x), wide(y)
     out = np.zeros(x.shape, g.dtype)
     for i in range(len(x)):  # image by image, so that what is added to stays in a cache
         part, image, top = out[i : i + 1], x[i : i + 1], y[i : i + 1]
@@ -129,7 +126,7 @@ def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
 def _max_gradient_kernel(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
     found = _marks(xp, x, y, at)
-    share = _wide(g) / sum(found)
+    share = wide(g) / sum(found)
     spread = sum([_taps.spread(xp, m * share, place, at) for m, (place, _) in zip(found, taps(at), strict=True)])
     return spread[inner(at)].astype(dtype)
 
@@ -162,7 +159,7 @@ _max_gradient: Entry = entry(defop(
 
 def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    h, x, y = _wide(h), _wide(x), _wide(y)
+    h, x, y = wide(h), wide(x), wide(y)
     out = np.zeros(y.shape, h.dtype)
     for here, there in real_taps(at):
         out[here] += (x[there] == y[here]) * h[there]
@@ -171,7 +168,7 @@ def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
 
 def _pick_kernel(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, _wide(h), at, 0)
+    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, wide(h), at, 0)
     picked = sum([m * h[where] for m, (_, where) in zip(found, taps(at), strict=True)])
     return (picked / sum(found)).astype(dtype)
 
@@ -241,14 +238,14 @@ def max_pool(
 
 def _avg_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
-    x = _taps.with_margins(xp, _wide(x), at, 0)
+    x = _taps.with_margins(xp, wide(x), at, 0)
     total = sum([x[where] for _, where in taps(at)])
     return (total / xp.asarray(_counts(at), dtype=x.dtype)).astype(dtype)
 
 
 def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
-    x = _wide(x)
+    x = wide(x)
     for one in axes_of(at):
         found = np.zeros((len(x), *one.out, x.shape[-1]), x.dtype)
         for here, there in real_taps(one):
@@ -280,7 +277,7 @@ def _avg_gradient_infer(g: TensorSpec, window: Ints, stride: Ints, padding: Any,
 
 def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: Any, shape: Any) -> Any:
     dtype, at = g.dtype, _laid("avg_pool", shape, g.dtype, window, stride, padding)
-    g = _wide(g)
+    g = wide(g)
     g = g / xp.asarray(_counts(at), dtype=g.dtype)
     if xp is not np:
         return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inner(at)].astype(dtype)
