@@ -1,7 +1,8 @@
 """Ops whose result has a shape that is given: as static sizes, or in a trace as a vector known only at run time.
 
-Each is a pair of ops with one kernel and one set of rules: `name`, with the parameter `shape`, and `name_dynamic`, with
-an integer input `shape` and the parameter `rank`.
+Each is a pair of ops with one kernel and one set of rules: `name`, with the static parameter `shape`, and
+`name_dynamic`, with an integer vector `shape` as an input and the static parameter `rank`. Callers do not see which of
+the two they got. (`slice` and `dynamic_slice` in `index.indexing` are such a pair for positions.)
 """
 
 from __future__ import annotations

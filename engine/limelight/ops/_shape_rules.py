@@ -1,4 +1,8 @@
-"""Shape and dtype rules that many ops share: functions from specs (and attributes) to the output's spec."""
+"""Rules for the shape and dtype of results that many ops share: functions from specs (and parameters) to a spec.
+
+Integers are summed and multiplied in at least 32 bits and else keep their dtype. Booleans are no numbers: they must be
+cast before they are added.
+"""
 
 from __future__ import annotations
 

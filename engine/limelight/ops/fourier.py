@@ -1,4 +1,9 @@
-"""Discrete Fourier transforms, their transposes, and what comes with them. `ll.fft` has the public names."""
+"""Discrete Fourier transforms, their transposes, and what comes with them. `limelight.fft` has the public names.
+
+`fft` (complex, both ways, over several axes) is its own kind under transposition; `rfft` and `irfft` each have a
+transpose, which weighs the frequencies that stand for two. Cropping and filling (`n` and `s`) is an op before them.
+16-bit floats are made float32 first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""What all optimisers share: the step counter, the learning rate, and a few slots for each variable."""
+"""`Optimizer`, the base class: the step counter, the learning rate, and a few slots for each variable.
+
+Optimisers are modules: slots, the counter and the rate are variables, which checkpoints find. The rate is float64, so
+that `Adam(0.1).learning_rate` is 0.1; schedules are functions of the counter, in float64 too. Slots belong to one
+variable; a variable that is an argument of the staged function has none, since the next call may bring another.
+
+One update rule serves dense and sparse gradients: `change` reads and writes whole variables, or `Rows` of them, and
+treats all elements alike. So sparse updates are lazy: rows without a gradient do not decay.
+
+Variables of 16 bits have float32 slots; their update is computed in float32 and rounded once (in float16 Adam's epsilon
+of 1e-8 is zero).
+"""
 
 from __future__ import annotations
 

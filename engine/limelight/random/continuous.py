@@ -1,4 +1,10 @@
-"""Distributions on the real line, with gradients to their parameters (reparameterisation)."""
+"""Distributions on the real line, with gradients to their parameters (reparameterisation).
+
+`normal(shape, 1.0, 2.0)` is one op with the numbers as static parameters; where a parameter is a tensor, the standard
+draw is moved and scaled by ops of their own, through which gradients flow. Beta and Dirichlet variates are made of the
+logarithms of gamma variates, which do not underflow. Uniform numbers of 16 bits are cut off rather than rounded, so
+that they stay below 1.
+"""
 
 from __future__ import annotations
 

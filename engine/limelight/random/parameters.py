@@ -1,4 +1,8 @@
-"""Parameters of distributions: numbers or tensors, which broadcast; the shape and dtype of what is drawn."""
+"""Parameters of distributions: numbers or tensors, which broadcast; the shape and dtype of what is drawn.
+
+Without a shape each parameter gets a draw. With one, parameters that would make the result larger are an error, since
+several results would share a draw.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Neural networks as functions of tensors: what layers are made of. All of these are names of `ll.nn` too."""
+"""Neural networks as functions of tensors: what layers are made of. All of these are names of `ll.nn` too.
+
+They are compositions of ops, checked under their own names, unless one kernel or gradient is much better: windows,
+softmax, cross entropies and standard scores are ops (`limelight.ops.nn`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Attention: means of values, weighted by how well queries and keys agree."""
+"""Attention: means of values, weighted by how well queries and keys agree.
+
+A query that may see nothing gets zeros, not NaN. `causal` counts from the end, so that one query with many keys is the
+last of them.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 `reduction` is "none" (a loss for each element or example), "mean" or "sum". Losses that are means by name are so by
 default ("mean_squared_error", "mean_absolute_error"); the others return one loss for each. Each docstring says which.
+Losses of pairs do not broadcast, since (n, 1) against (n,) is a frequent mistake.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""One step in time of recurrent networks."""
+"""One step in time of recurrent networks: `lstm_cell`, `gru_cell`.
+
+A GRU applies its reset gate before the product with the recurrent weights, as in the paper.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""`MultiHeadAttention`: attention with several heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions and their transposes."""
+"""`Conv` and `ConvTranspose`: convolutions and their transposes."""
 
 from __future__ import annotations
 

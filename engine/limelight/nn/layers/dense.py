@@ -1,4 +1,4 @@
-"""The fully connected layer."""
+"""`Dense`, the fully connected layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropout as a layer."""
+"""`Dropout` as a layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A table of vectors to look integers up in."""
+"""`Embedding`: a table of vectors to look integers up in.
+
+The layer refuses negative indices, since labels of -1 for "none" are a frequent mistake. The function `ll.nn.embedding`
+takes them from the end, as indexing does, and `one_hot` gives zeros, as in JAX and TensorFlow.
+"""
 
 from __future__ import annotations
 

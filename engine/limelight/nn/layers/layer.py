@@ -1,4 +1,19 @@
-"""What the layers share: weights that are made on the first call, a check of the input, a short repr."""
+"""`Layer`, the base class of layers: weights that are made on the first call, a check of the input, a short repr.
+
+A layer traces nothing. Calling one calls its method `call`, in which tensors meet ops as anywhere else; it is traced
+where a function around it is staged (`limelight.staging.function`).
+
+- Weights are made on the first call, from the size of the input's last axis; in a first call that is staged, too. Later
+  inputs are checked against that size, so that the message names the layer and not the matrix product. A first call
+  that raises puts back the attributes of the layer and of all modules below it (of a `Sequential`: of all its layers).
+- `training` is an argument of the layers that need it (`Dropout`, `BatchNorm`), and `Sequential` hands it on. So a
+  staged function keys its traces by it, and can say "training: False -> True". A mode kept in the module would be
+  Python state that a trace has baked in, and a scoped setting would have to be a part of every key. Leaving it out
+  means inference. All layers may be called with it: the base class drops it for those whose `call` does not take it.
+- Settings are given by name, after the one or two arguments that say what a layer is: at the places where other
+  libraries want the sizes of inputs there would otherwise be epsilons and strides. Constructors are wrapped when the
+  class is made, and explain themselves only once Python has refused the call (CallError).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Normalisations with scales and offsets that are learned."""
+"""Normalisations with scales and offsets that are learned: `BatchNorm`, `LayerNorm`, `RMSNorm`, `GroupNorm`.
+
+A `BatchNorm` that is called without `training` under a tape does not warn: fine-tuning with frozen averages looks the
+same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools over windows of the space."""
+"""`MaxPool` and `AvgPool`: pools over windows of the space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Recurrent layers: LSTM and GRU, as cells for one step in time and as layers over sequences."""
+"""Recurrent layers: LSTM and GRU, as cells for one step in time and as layers over sequences.
+
+Steps are unrolled where their number is known: the plan of a straight line is fastest. The product of the inputs with
+their weights is one for all steps, taken apart by `unstack`, since the gradient of `x[:, t]` is as large as `x`, at
+each step. Elsewhere they are a scan: forward in the same time, forward and gradient in twice the time, traced in the
+time of one step (100 steps of an LSTM: 16 ms for the first call instead of 230 to 300).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers one after another."""
+"""`Sequential`: layers one after another."""
 
 from __future__ import annotations
 

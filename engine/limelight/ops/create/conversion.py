@@ -1,4 +1,9 @@
-"""Tensors from other values and other libraries' arrays, in the Array API's form."""
+"""Tensors from other values and other libraries' arrays, in the Array API's form: `asarray`, `from_dlpack`.
+
+Memory is shared with other libraries only where somebody asks for it: `from_dlpack`, and `asarray(copy=False)`. Tensors
+go out by DLPack as copies, and with `copy=False` are lent, marked as read-only. PyTorch knows that mark and does not
+heed it, so a tensor lent by default could be written to without any tape knowing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors made from nothing but a shape: zeros, ones, ranges, identity matrices."""
+"""Tensors made from nothing but a shape or a range: `full`, `zeros`, `ones`, `empty`, `arange`, `linspace`, `eye`."""
 
 from __future__ import annotations
 

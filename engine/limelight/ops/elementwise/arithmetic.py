@@ -1,4 +1,4 @@
-"""Arithmetic of two operands."""
+"""Arithmetic and its operators: `add`, `subtract`, `multiply`, `divide`, `floor_divide`, `remainder`."""
 
 from __future__ import annotations
 

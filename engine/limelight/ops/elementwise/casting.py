@@ -1,4 +1,4 @@
-"""The same values in another dtype, on another device, or cut off from gradients."""
+"""The same values elsewhere: `astype` in another dtype, `to` on another device."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _to_device = entry(defop(
     inputs="x",
     attrs="device",
     infer=same,
-    kernel=lambda xp, x, device: x,
+    kernel=lambda xp, x, device: x,  # whoever runs it moves the operand to its placement first
     placement=devices.find,
     vjp={"x": lambda g, x_device: g.to(x_device)},
     linear="x",

@@ -1,4 +1,4 @@
-"""Comparisons of two operands, and choosing between them."""
+"""Comparisons of two operands: `equal`, `less` and the like, their operators, `isclose` and `allclose`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complex numbers: `conj`, `real`, `imag`."""
+"""The parts of complex numbers: `conj`, `real`, `imag`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Powers of e, logarithms and roots of each element."""
+"""The exponential function: `exp`, `expm1`, `sigmoid`.
+
+Where NumPy differs from the standard for complex infinities (`expm1`), an op of its own takes complex operands
+(`entry(op, of_complex=...)`), so that for real ones the kernel stays NumPy's ufunc.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits and whole numbers: maximum, minimum, clip, rounding, and which elements are finite."""
+"""The larger or smaller of two operands: `maximum`, `minimum`; and `clip`, both at once.
+
+At a tie of `maximum` or `minimum` each operand has half of the gradient. `clip` passes the gradient on at its bounds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floating-point numbers as they are made: their sign, their neighbours, their length without overflow."""
+"""Floating-point numbers as they are made: `isnan`, `isinf`, `isfinite`, `signbit`, `copysign`, `nextafter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The inverses of the hyperbolic functions."""
+"""Hyperbolic functions and their inverses: `sinh`, `cosh`, `tanh`, `asinh`, `acosh`, `atanh`.
+
+Where NumPy differs from the standard for complex infinities (`tanh`), an op of its own takes complex operands
+(`entry(op, of_complex=...)`), so that for real ones the kernel stays NumPy's ufunc.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operand itself."""
+"""The operand as it is: `identity`, and `stop_gradient`, which cuts it off from gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logarithms to other bases, and sums of numbers that are given by their logarithms."""
+"""Logarithms of each element: `log`, `log1p`, `log2`, `log10`, `logaddexp` (`logsumexp` is a reduction)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounding to whole numbers."""
+"""Rounding to whole numbers: `floor`, `ceil`, `round`, `trunc`. None is connected: they are constant between jumps."""
 
 from __future__ import annotations
 

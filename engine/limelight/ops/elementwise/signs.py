@@ -1,4 +1,4 @@
-"""Signs and magnitudes, and the parts of complex numbers."""
+"""Signs and magnitudes: `negative`, `positive`, `abs`, `sign`. The gradient of `abs` at 0 is 0."""
 
 from __future__ import annotations
 

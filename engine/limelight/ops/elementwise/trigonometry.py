@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions of each element."""
+"""Trigonometric functions: `sin`, `cos`, `tan`, their inverses, `atan2`, and `hypot`."""
 
 from __future__ import annotations
 

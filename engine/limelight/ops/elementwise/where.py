@@ -1,4 +1,4 @@
-"""Choosing."""
+"""A choice between two operands for each element: `where`, and `nan_to_num`, which is made of it."""
 
 from __future__ import annotations
 

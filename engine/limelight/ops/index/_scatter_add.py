@@ -1,9 +1,12 @@
 """Adding at places that may repeat, by the fastest route; and the error for a place that does not exist.
 
-Measured for rows of float32, one core (100,000 rows of 16 into 1,000; 20,000 of 64 into 5,000), in milliseconds:
-np.add.at of rows 11.6 and 8.4, np.bincount of elements 5.3 and 2.8, sort + np.add.reduceat 12.0 and 6.2, np.add.at of
-elements 2.2 and 1.7, a sparse matrix product 0.4 and 0.3. For single numbers np.add.at (0.07) beats all others, and for
-a few rows building the matrix (20 us) costs more than it saves.
+Many rows are added by a product with SciPy's sparse matrix, few by `np.add.at` on a flat view: 30 and 5 times as fast
+as `np.add.at` of rows. Measured for rows of float32, one core (100,000 rows of 16 into 1,000; 20,000 of 64 into 5,000),
+in milliseconds: np.add.at of rows 11.6 and 8.4, np.bincount of elements 5.3 and 2.8, sort + np.add.reduceat 12.0 and
+6.2, np.add.at of elements 2.2 and 1.7, a sparse matrix product 0.4 and 0.3. For single numbers np.add.at (0.07) beats
+all others, and for a few rows building the matrix (20 us) costs more than it saves.
+
+Places out of bounds are errors: to drop them would hide a mistake.
 """
 
 from __future__ import annotations

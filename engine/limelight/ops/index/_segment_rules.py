@@ -1,4 +1,4 @@
-"""What reductions over segments share: the shape rule, the check of ids, and kernels."""
+"""What reductions over segments share: the shape rule, the check of segment ids, and kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements picked by a place of their own along an axis, and its transpose."""
+"""An index of its own for each row along an axis: `take_along_axis`, its transpose, and `put_along_axis`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Updates at an index, the functional form of `x[i] = v`."""
+"""Updates of `x` at an index, on a copy: `index_update`, `index_add`, ..., which `x.at[i].set(v)`, ... call.
+
+Of several updates of one place the last stays, and has the gradient; sums add up; equal extremes share the gradient.
+Products pull back through products of the other factors by doubling: 2 log n multiplications, and no division.
+"""
 
 from __future__ import annotations
 

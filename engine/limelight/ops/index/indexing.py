@@ -1,4 +1,12 @@
-"""`x[...]`: slices, and elements picked by integer arrays or boolean masks, with gradients."""
+"""`x[...]`: slices, and elements picked by integer arrays or boolean masks; and `nonzero`.
+
+In a graph an index is data: ints, `(start, stop, step)`, None, and marks for arrays, never `slice` objects. So it
+hashes, prints and parses. Boolean masks become integer arrays (`nonzero`), which works in a trace too, with an unknown
+size. Static positions are the op `slice`; positions that are tensors, `dynamic_slice`; arrays of positions, `index`.
+
+An index or axis that is not there raises an error that is a ValueError, as in other libraries, and an IndexError, as
+Python's sequences have it (`AxisError`, `MaskError`, `OutOfBoundsError`).
+"""
 
 from __future__ import annotations
 

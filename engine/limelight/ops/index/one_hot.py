@@ -1,4 +1,4 @@
-"""One-hot vectors."""
+"""One-hot vectors: `one_hot`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements put at, and picked from, places of their own: `scatter`, `gather_nd`, `put_along_axis`."""
+"""Elements picked from, and put at, places that rows of indices name: `gather_nd`, `scatter`."""
 
 from __future__ import annotations
 

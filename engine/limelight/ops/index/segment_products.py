@@ -1,4 +1,7 @@
-"""Products over segments, whose gradients are products of the others: without a division, so right at zeros."""
+"""Products over segments: `segment_prod`.
+
+Their gradients are products of the other factors, by doubling, not by division: so they are right at zeros.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions over segments: rows that share an id are added up, averaged, or compared."""
+"""Reductions over rows that share an id: `segment_sum`, `segment_mean`, `segment_max`, `segment_min`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting along an axis, places in a sorted vector, and elements picked by places along an axis."""
+"""Sorting along an axis: `argsort`, `sort`; and `searchsorted`, places in a sorted vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Picking along one axis by index, and its inverse pictures."""
+"""Slices picked along one axis by index: `take`, also called `gather`; and its transpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest elements along an axis, and where they are."""
+"""The largest elements along an axis, and where they are: `top_k`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What the families of linear algebra share: shape rules, and kernels that say which matrix LAPACK objects to."""
+"""What the families of linear algebra share: shape rules, and kernels that say which matrix LAPACK objects to.
+
+All but norms and products take floats of 32 bits or more (`accepts="wide"`), as LAPACK does. A matrix without an
+inverse or a Cholesky factor raises LinAlgError (which is NumPy's, too) and says where in a stack it is. Backends that
+cannot look at values give NaN instead.
+"""
 
 from __future__ import annotations
 

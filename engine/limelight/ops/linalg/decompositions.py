@@ -1,7 +1,9 @@
-"""Decompositions: Cholesky, QR, and singular values.
+"""Decompositions: `cholesky`, `qr`, `svd`, `svdvals`.
 
-What is not unique has a gradient only as far as it does not matter: the phases of singular vectors, the basis of what a
-matrix leaves free. See each docstring.
+They have gradients for results that do not depend on what is arbitrary: the phases of singular vectors, and the basis
+of a space. Of the columns that complete a basis (full `svd`, complete `qr`) only the space that they span counts, and
+that has a gradient too. Terms between equal singular values are left out, so that gradients are finite. `cholesky`
+reads one triangle and has a Hermitian gradient. `svdvals` decomposes again in its gradient: mostly nobody asks for one.
 """
 
 from __future__ import annotations

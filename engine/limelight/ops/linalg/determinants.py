@@ -1,4 +1,9 @@
-"""Determinants, and their logarithms."""
+"""Determinants, `det`, and their logarithms, `slogdet` and `logdet`.
+
+The gradient of `det` is the matrix of cofactors, computed from singular values: exact at any rank, and so are second
+derivatives. Third ones go through an inverse, and are NaN where there is none. Of a singular matrix `det` is 0 and
+`slogdet` -inf, rather than an error.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ __all__ = ["det", "logdet", "slogdet"]
 
 
 def _regular(dtype: Any) -> float:
-    """Up to which condition an inverse is accurate enough for a product with it to be: 8,192 in double precision."""
+    """The condition up to which a product with an inverse is accurate enough: 8,192 in double precision."""
     return math.pow(float(np.finfo(dtype).eps), -0.25)
 
 

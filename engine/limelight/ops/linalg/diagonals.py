@@ -1,4 +1,7 @@
-"""Diagonals: of a matrix, and matrices made of one."""
+"""Diagonals: `diagonal` of a matrix, `diag` (either way), and `trace`.
+
+`trace` is a name of `ll.linalg` alone: `ll.trace` would be understood as tracing a function.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Eigenvalues and eigenvectors: of Hermitian matrices, and of any square ones."""
+"""Eigenvalues and eigenvectors: of Hermitian matrices (`eigh`, `eigvalsh`), and of any square ones (`eig`, `eigvals`).
+
+What holds for the gradients of `decompositions` holds here: results must not depend on phases, terms between equal
+eigenvalues are left out, `eigh` reads one triangle and has a Hermitian gradient, and ops that return values alone
+decompose again in their gradient.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Einsum: sums of products over named axes, pair by pair, and as matrix products where they are such."""
+"""`einsum`: sums of products over named axes, as a program of smaller ops.
+
+First come diagonals and sums of single operands, then pairs in the order of `np.einsum_path`. A pair that is a product
+by `@` becomes one; any other is the op `einsum_pair`, planned once for given shapes as a (batched) matrix product. Its
+gradient is a pair again, with operand and output exchanged, and told the shape to sum or repeat to (`einsum_pair_to`).
+That set of ops is closed under differentiation: one rule serves every order, axes of size 1, and sizes that are unknown
+while tracing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices and tensors."""
+"""Products of matrices and tensors: `matmul`, `tensordot`, `dot`, `outer`, `kron`, `multi_dot`."""
 
 from __future__ import annotations
 

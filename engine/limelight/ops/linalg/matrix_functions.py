@@ -1,4 +1,7 @@
-"""Functions of square matrices: powers, the exponential; and long products."""
+"""Functions of square matrices: `matrix_power`, and the exponential, `expm`.
+
+`expm` pulls back through itself, of a block matrix; `beside`, which puts blocks side by side, is there for that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices: `vector_norm`, `matrix_norm`, `norm`. The gradient at 0 is 0."""
 
 from __future__ import annotations
 

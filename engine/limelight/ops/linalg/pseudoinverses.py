@@ -1,4 +1,4 @@
-"""Inverses of matrices that have none: pseudo-inverses, ranks, least squares."""
+"""Inverses of matrices that have none: `pinv`, `matrix_rank`, and least squares, `lstsq`."""
 
 from __future__ import annotations
 

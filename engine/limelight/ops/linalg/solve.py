@@ -1,4 +1,7 @@
-"""Linear equations: with triangular and general square matrices, and inverses."""
+"""Linear equations: `triangular_solve`, `cholesky_solve`, `solve`; and `inv`.
+
+A singular matrix is an error, but in triangular systems gives infinities, as BLAS does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The triangular parts of matrices."""
+"""The triangular parts of matrices: `tril`, `triu`."""
 
 from __future__ import annotations
 

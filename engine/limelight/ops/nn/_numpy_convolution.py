@@ -1,7 +1,8 @@
 """Convolution and its two gradients on NumPy: several routes to each, and the choice between them.
 
-Every route takes float32 or float64 arrays and windows (`_windows.Windows`) of one group of channels. What they cost
-is in docs/performance.md, measured by benchmarks/convolution.py; the choice is `chosen`, at the end, and nowhere else.
+Every route takes float32 or float64 arrays and windows (`_windows.Windows`) of one group of channels. What they cost is
+in docs/performance.md, measured by benchmarks/convolution.py; the choice is `chosen`, at the end, and nowhere else.
+(JAX's kernels were measured as well, and are left to whole compiled functions.)
 """
 
 from __future__ import annotations

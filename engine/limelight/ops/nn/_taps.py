@@ -1,6 +1,6 @@
-"""Sliding windows on any array library: place by place in the window, without writing into arrays.
+"""Convolutions on any array library, without writing into arrays: one tap, or place in the window, after the other.
 
-These are what runs on backends that have no kernels of their own here; NumPy's are in `_convolving` and `pooling`.
+These run on backends that have no kernels of their own here; NumPy's are in `_numpy_convolution` and `pooling`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
-"""Convolution over one, two or three spatial axes, and its two transposes.
+"""Convolution over one, two or three spatial axes: `conv`, and its transpose, `conv_transpose`.
 
-The three ops are one trilinear form in the input, the filters and the output's gradient, each with one of these as its
-result. So the gradients of each are the other two, and all orders of derivative are convolutions again.
+Three ops are one trilinear form in the input, the filters and the output's gradient, each with one of these as its
+result. So the gradients of each are the other two, and all orders of derivative are convolutions again. The filters of
+a transposed convolution are those of the convolution that it transposes.
+
+Channels are the last axis. "same" stays a word in the graph, since its margins depend on sizes that may be unknown, and
+the shape given to a transpose leaves the batch to the operands (None): so a trace for any batch knows all other sizes.
 """
 
 from __future__ import annotations

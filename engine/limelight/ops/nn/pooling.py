@@ -1,4 +1,8 @@
-"""Pools: the largest, or the mean, of what each window sees. Margins are never seen."""
+"""Pools: the largest, or the mean, of what each window sees: `max_pool`, `avg_pool`, and both over the whole space.
+
+Margins are no elements: never the largest, and not counted in a mean. Equally large elements share the gradient, as in
+`max`; PyTorch and TensorFlow give it to the first, which depends on the order.
+"""
 
 from __future__ import annotations
 

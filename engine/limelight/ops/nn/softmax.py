@@ -1,4 +1,4 @@
-"""Softmax, its logarithm, and the cross entropy of classes."""
+"""Softmax, its logarithm, and the cross entropy of classes: `softmax`, `log_softmax`, `softmax_cross_entropy`."""
 
 from __future__ import annotations
 

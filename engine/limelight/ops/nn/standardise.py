@@ -1,4 +1,4 @@
-"""Standard scores: what normalisations are made of, with the moments along the way."""
+"""Standard scores, `standardise`: what normalisations are made of, with the moments along the way."""
 
 from __future__ import annotations
 

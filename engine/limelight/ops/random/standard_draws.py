@@ -1,4 +1,7 @@
-"""Numbers drawn from standard distributions when an op runs: a staged function draws anew on every call."""
+"""Draws whose parameters are plain numbers: `normal`, `uniform`, ..., `integers`, `permutation`, and dropout's mask.
+
+They are drawn when an op runs: a staged function draws anew on every call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Running sums, products and extremes along an axis."""
+"""Running sums, products and extremes along an axis: `cumsum`, `cumprod`, `cummax`, `cummin`.
+
+`cumprod` pulls back through the recurrence s = b + a s, an op whose own gradient is that recurrence run backwards.
+Running extremes give the gradient to the first of equal elements, since to share it one would need all that come later.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials."""
+"""The logarithm of a sum of exponentials over axes: `logsumexp`."""
 
 from __future__ import annotations
 

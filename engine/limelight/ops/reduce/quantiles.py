@@ -1,4 +1,4 @@
-"""Order statistics, made of a sort: quantiles and the median."""
+"""Order statistics, made of a sort: `quantile`, `median`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Sums, products, extremes and truth over axes."""
+"""Reductions over axes: `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any`, `all`, `count_nonzero`.
+
+Equal extremes share the gradient. `prod` pulls back through products of the other elements, not by a division, so that
+zeros are right to any order of derivative: by doubling where the number of elements is known (2 log n multiplications),
+else by running products from both ends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means and variances, log-sum-exp, and where the extremes are."""
+"""Means and deviations: `mean`, `var`, `std`. The gradient of `std` is 0 where all elements are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several tensors, or shapes, brought to the shape in which they meet."""
+"""Repeating to a shape, and summing back to one: `broadcast_to`, `sum_to`, `broadcast_arrays`, `meshgrid`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors joined into one, and one taken apart."""
+"""Tensors joined into one, and one taken apart: `concat`, `stack`; `split`, `unstack`; and `diff`."""
 
 from __future__ import annotations
 

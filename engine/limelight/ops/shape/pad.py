@@ -1,4 +1,4 @@
-"""Margins around a tensor: constant, or continued from its own elements."""
+"""Margins around a tensor, constant or continued from its own elements: `pad`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements repeated, reversed, rotated, and padded."""
+"""Elements, or whole tensors, several times: `repeat`, `tile`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of tensors: reading, changing, broadcasting and summing back to them."""
+"""The shape of a tensor, read and changed: `shape_of`, `reshape`, `ravel`, `expand_dims`, `squeeze`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modified Bessel functions (the von Mises distribution needs them), and sin(πx)/πx."""
+"""Modified Bessel functions, which the von Mises distribution needs: `i0`, `i0e`, `i1`, `i1e`."""
 
 from __future__ import annotations
 

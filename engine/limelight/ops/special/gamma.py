@@ -1,4 +1,4 @@
-"""The gamma function's logarithm, its derivatives, and the logarithm of the beta function."""
+"""Logarithms of the gamma and beta functions, and derivatives: `lgamma`, `digamma`, `polygamma`, `betaln`."""
 
 from __future__ import annotations
 

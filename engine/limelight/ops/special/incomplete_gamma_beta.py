@@ -1,4 +1,8 @@
-"""Incomplete gamma and beta functions, differentiable in their parameters too (see `_tails`)."""
+"""Incomplete gamma and beta functions: `gammainc`, `gammaincc`, `betainc`.
+
+They are differentiable in their parameters too, by integrals over a tail (see `_tail_integrals`): to about 12 digits
+for every parameter, and to every order. Series (Moore 1982) would serve small parameters and first orders alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The normalised sinc function, sin(πx) / πx."""
+"""The normalised sinc function, sin(πx) / πx: `sinc`."""
 
 from __future__ import annotations
 
