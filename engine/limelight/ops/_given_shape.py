@@ -23,7 +23,7 @@ from limelight.errors import CallError, LimelightError, ShapeError
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
 
-def shaped(
+def defop_with_shape(
     name: str,
     *,
     inputs: str = "",
@@ -58,12 +58,12 @@ def shaped(
         kernel=kernel_dynamic,
         **fields,
     ))  # fmt: skip
-    bare = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
+    single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 
     def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
         if isinstance(shape, Tensor):
             return dynamic((*given, shape), *parameters, rank_of(shape))
-        return static(given[0] if bare else given, *parameters, shape)
+        return static(given[0] if single_operand else given, *parameters, shape)
 
     return run
 
@@ -80,22 +80,22 @@ def as_shape(like: Any) -> Shape | Tensor:
     if isinstance(like, Tensor):
         return like if like.ndim else as_tensor(like).reshape((1,))  # a scalar is a vector's length, as an int is
     try:
-        found = shapes.as_shape(like)
+        sizes = shapes.as_shape(like)
     except ShapeError:
-        vector = joined(like)
+        vector = sizes_as_vector(like)
         if vector is None:
             raise
         return vector
-    if None in found:
-        given = "None" if like is None else shapes.show(found)
+    if None in sizes:
+        given = "None" if like is None else shapes.show(sizes)
         raise ShapeError(
             f"a shape needs all its sizes, got {given}; where x.shape has None, a size unknown while tracing, write "
             "x.sizes(), or ll.shape_of(x)"
         )
-    return found
+    return sizes
 
 
-def joined(sizes: Any) -> Tensor | None:
+def sizes_as_vector(sizes: Any) -> Tensor | None:
     """The vector of `sizes` among which are some of a trace, such as ll.shape_of(x)[0]; None for any others."""
     if type(sizes) not in (tuple, list) or all(type(n) is Tensor or not isinstance(n, Tensor) for n in sizes):
         return None
@@ -105,13 +105,13 @@ def joined(sizes: Any) -> Tensor | None:
     return cast(Tensor, dispatch.apply(get("stack"), parts, (0,)))
 
 
-def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
+def run_on_device(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
     """`make(*given, **options)` on `device`."""
     with dispatch.device(device):
         return make(*given, **options)
 
 
-def without_rest(function: _Fn) -> _Fn:
+def hide_rest_parameter(function: _Fn) -> _Fn:
     """`function`, which takes `*rest` only to say what is wrong with it, without that in its signature."""
     full = inspect.signature(function)
     shown = [x for x in full.parameters.values() if x.kind is not x.VAR_POSITIONAL]
@@ -119,7 +119,7 @@ def without_rest(function: _Fn) -> _Fn:
     return function
 
 
-def by_keyword(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
+def keyword_error(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
     """What to raise where `rest` followed `given`: a dtype, which is a keyword, or the other sizes of a shape."""
     if len(given) == 1 and all(isinstance(n, int) for n in (*given, *rest)):
         return CallError(f"{op}: the sizes are one argument; write ll.{op}({(*given, *rest)})")

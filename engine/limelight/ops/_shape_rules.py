@@ -103,11 +103,11 @@ def axis_attr(axis: int | Sequence[int] | None) -> Axis:
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, (tuple, list)):
-        return tuple([_plain(a) for a in axis])
-    return _plain(axis)
+        return tuple([_as_int(a) for a in axis])
+    return _as_int(axis)
 
 
-def _plain(axis: Any) -> int:
+def _as_int(axis: Any) -> int:
     """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
     found: int = axis.__index__() if hasattr(axis, "__index__") else axis
     return found

@@ -20,7 +20,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
 
 __all__: list[str] = []
@@ -123,7 +123,7 @@ _rfft = entry(defop(
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
 ))  # fmt: skip
 
-_rfft_transpose: Entry = shaped(
+_rfft_transpose: Entry = defop_with_shape(
     "rfft_transpose",
     inputs="y",
     attrs="axis norm",
@@ -188,7 +188,7 @@ _irfft_transpose: Entry = entry(defop(
     maths={"x": "x̄ = irfft(ȳ)"},
 ))  # fmt: skip
 
-_irfft_to: Entry = shaped(
+_irfft_to: Entry = defop_with_shape(
     "irfft_to",
     inputs="y",
     attrs="axis norm",
@@ -239,7 +239,7 @@ _fitted = entry(defop(
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
 ))  # fmt: skip
 
-_fitted_to: Entry = shaped(
+_fitted_to: Entry = defop_with_shape(
     "crop_or_fill_to",
     inputs="x",
     infer=lambda x, shape: known(shape, x.dtype),

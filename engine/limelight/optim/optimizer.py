@@ -25,9 +25,9 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
-from limelight.optim.pairs import Gradient, check_lists, checked
+from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown
+from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
 from limelight.optim.rows import Rows
-from limelight.optim.settings import check_names, not_negative, refuse_unknown
 from limelight.user_code import hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
@@ -166,7 +166,7 @@ class Optimizer(Module):
         name = type(self).__name__
         check_lists(name, gradients, variables)
         self._note_missing([v for g, v in zip(gradients, variables, strict=True) if g is None], len(variables))
-        pairs = [(checked(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+        pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         done = self.step.read_value().astype(dtypes.float64)
         rate = self._rate(done)
         self.step.assign_add(1)

@@ -22,7 +22,7 @@ from limelight.ops.elementwise.extremes import clip
 from limelight.ops.elementwise.rounding import floor
 from limelight.ops.elementwise.trigonometry import cos
 from limelight.ops.elementwise.where import where
-from limelight.optim.settings import not_negative, positive
+from limelight.optim.argument_checks import not_negative, positive
 
 __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
 

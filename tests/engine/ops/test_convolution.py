@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.ops.nn import _numpy_convolution, _taps
-from limelight.ops.nn._windows import lay
+from limelight.ops.nn._windows import windows_over
 
 SETTINGS = settings(max_examples=60, deadline=None)
 
@@ -98,7 +98,7 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
     @given(layouts(grouped=False))
     def check(layout):
         x_shape, w_shape, stride, padding, dilation, _ = layout
-        at = lay("conv", None, x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
+        at = windows_over("conv", None, x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
         x, w, g = drawn(x_shape, w_shape, (x_shape[0], *at.out, w_shape[-1]))
         if (name == "product") != (at.window == (1,) * len(at.window)):
             return
@@ -129,8 +129,8 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
     ],
 )
 def test_the_choice_of_route(space, window, stride, channels, routes):
-    at = lay("conv", None, space, window, (stride,) * 2, "same", (1, 1))
-    assert tuple(_numpy_convolution.chosen(d, at, channels) for d in ("forward", "input", "filters")) == routes
+    at = windows_over("conv", None, space, window, (stride,) * 2, "same", (1, 1))
+    assert tuple(_numpy_convolution.chosen_route(d, at, channels) for d in ("forward", "input", "filters")) == routes
 
 
 def test_patches_take_a_bounded_amount_of_memory(monkeypatch):
@@ -138,7 +138,7 @@ def test_patches_take_a_bounded_amount_of_memory(monkeypatch):
     largest = []
     original = np.empty
     monkeypatch.setattr(np, "empty", lambda shape, *rest: largest.append(np.prod(shape)) or original(shape, *rest))
-    at = lay("conv", None, (64, 64), (3, 3), (2, 2), "same", (1, 1))
+    at = windows_over("conv", None, (64, 64), (3, 3), (2, 2), "same", (1, 1))
     _numpy_convolution.FORWARD["patches"](np.zeros((4, 64, 64, 8), np.float32), np.zeros((3, 3, 8, 2), np.float32), at)
     out, buffer = largest
     assert out == 4 * 32 * 32 * 2

@@ -7,9 +7,9 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
 from limelight.nn.functional.attention import dot_product_attention
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import checked_flag, checked_size
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_flag, checked_size
 from limelight.ops.shape.concat import concat, split, stack, unstack
 
 

@@ -10,8 +10,8 @@ from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_size
 from limelight.ops.nn.embedding import embedding
 
 

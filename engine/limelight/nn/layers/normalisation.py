@@ -12,8 +12,8 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
+from limelight.nn.layers.constructor_checks import checked_flag, checked_number, checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_flag, checked_number, checked_size
 
 
 class _Normalisation(Layer):

@@ -19,8 +19,8 @@ from limelight.nn import initializers
 from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
+from limelight.nn.layers.constructor_checks import checked_flag, checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_flag, checked_size
 from limelight.ops.create.creation import arange, zeros, zeros_like
 from limelight.ops.shape.concat import concat, stack, unstack
 

@@ -19,7 +19,7 @@ from limelight.core.eager.numpy_interop import KNOWS_DLPACK_1
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, TensorLike, constant
 from limelight.errors import ArgumentError, DTypeError
-from limelight.ops._given_shape import placed
+from limelight.ops._given_shape import run_on_device
 
 __all__ = ["asarray", "from_dlpack"]
 
@@ -53,12 +53,12 @@ def asarray(
     [1.0, 2.0]
     """
     if device is not None:
-        found = devices.find(device)
-        if isinstance(obj, Tensor) and obj.device is not found:
-            _refuse(copy, f"it is on {obj.device.short}, not {found.short}")
-            return asarray(obj.to(found), dtype=dtype)
+        place = devices.find(device)
+        if isinstance(obj, Tensor) and obj.device is not place:
+            _refuse(copy, f"it is on {obj.device.short}, not {place.short}")
+            return asarray(obj.to(place), dtype=dtype)
         if not isinstance(obj, Tensor):
-            return placed(found, asarray, obj, dtype=dtype, copy=copy)
+            return run_on_device(place, asarray, obj, dtype=dtype, copy=copy)
     if isinstance(obj, Tensor):
         if dtype is not None and dtypes.dtype(dtype) != obj.dtype:
             _refuse(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")

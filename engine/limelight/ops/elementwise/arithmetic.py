@@ -143,23 +143,23 @@ operators(_divide, "truediv")
 
 def _floor_divide_kernel(xp: Any, x: Any, y: Any) -> Any:
     """Where one operand is infinite the quotient itself, as the Array API has it; NumPy's would be NaN or -1."""
-    found = xp.floor_divide(x, y)
-    if found.dtype.kind in "iu":
-        return found
+    quotient = xp.floor_divide(x, y)
+    if quotient.dtype.kind in "iu":
+        return quotient
     infinite = xp.isinf(x) | xp.isinf(y)
-    return xp.where(infinite, xp.divide(x, y), found) if infinite.any() else found
+    return xp.where(infinite, xp.divide(x, y), quotient) if infinite.any() else quotient
 
 
 def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:
     """The same, in a third of the time where nothing is infinite: then some total of the operands is finite."""
-    found = np.floor_divide(x, y)
-    if found.dtype.kind in "iu":
-        return found
+    quotient = np.floor_divide(x, y)
+    if quotient.dtype.kind in "iu":
+        return quotient
     try:
         total = np.vdot(x, y)
     except (TypeError, ValueError):  # sizes differ
         total = add_reduce(np.add(x, y), None)
-    return found if math.isfinite(total) else _floor_divide_kernel(np, x, y)
+    return quotient if math.isfinite(total) else _floor_divide_kernel(np, x, y)
 
 
 _floor_divide = entry(defop(

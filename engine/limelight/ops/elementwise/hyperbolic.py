@@ -66,13 +66,13 @@ def cosh(x: TensorLike, /) -> Tensor:
 
 def _tanh_of_complex_kernel(xp: Any, x: Any) -> Any:
     """Where the real part is infinite, the imaginary part is a zero of the operand's sign, as the Array API has it."""
-    found = xp.tanh(x)
+    result = xp.tanh(x)
     infinite = xp.isinf(x.real)
     if not infinite.any():
-        return found
-    upper = xp.where(infinite, found.real, 0) + 1j * xp.zeros_like(x.real)
+        return result
+    upper = xp.where(infinite, result.real, 0) + 1j * xp.zeros_like(x.real)
     settled = xp.where(x.imag < 0, upper.conj(), upper).astype(x.dtype)
-    return xp.where(infinite, settled, found)
+    return xp.where(infinite, settled, result)
 
 
 _tanh_of_complex = defop(

@@ -91,7 +91,7 @@ def _across(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
     if out.dtype not in COMPLEX:
         return None
     magnitude = _abs(x)
-    radial = out * (g * out.conj())._real().astype(out.dtype)
+    radial: Tensor = out * (g * out.conj())._real().astype(out.dtype)
     return (g - radial) / (magnitude == 0.0).where(1.0, magnitude).astype(out.dtype)
 
 

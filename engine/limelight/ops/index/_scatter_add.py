@@ -34,13 +34,13 @@ def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
         if hasattr(out, "at"):
             return out.at[places].add(rows)
     wide = rows.astype(dtypes.float32) if rows.dtype in SHORT else rows
-    return _added(size, places, wide).astype(rows.dtype, copy=False)
+    return _add_rows_numpy(size, places, wide).astype(rows.dtype, copy=False)
 
 
-def _added(size: int, places: Any, rows: Any) -> Any:
+def _add_rows_numpy(size: int, places: Any, rows: Any) -> Any:
     n, width = len(rows), prod(rows.shape[1:])
     if width > 1 and rows.size >= _MANY and rows.dtype != bool:
-        return _by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
+        return _add_rows_by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
     out = np.zeros((size, *rows.shape[1:]), rows.dtype)
     if width > 1:
         flat = (places.astype(np.int64)[:, None] * width + np.arange(width)).reshape(-1)
@@ -50,7 +50,7 @@ def _added(size: int, places: Any, rows: Any) -> Any:
     return out
 
 
-def _by_matrix(size: int, places: Any, rows: Any) -> Any:
+def _add_rows_by_matrix(size: int, places: Any, rows: Any) -> Any:
     """The same as a product with a sparse matrix that has a single 1 in each column."""
     from scipy.sparse import csc_array  # noqa: PLC0415  # slow to import, and few programs come by here
 
@@ -103,7 +103,7 @@ def _position(place: list[int]) -> str:
     return f"at position {place[0] if len(place) == 1 else shapes.show(place)} of the indices; " if place else ""
 
 
-def refuse_places(shape: tuple[int, ...], indices: Any, key: Key) -> None:
+def check_places_of_key(shape: tuple[int, ...], indices: Any, key: Key) -> None:
     """Raises IndexError for the first of the arrays in an index that names a place that its axis does not have."""
     arrays = iter([indices] if key.count("i") == 1 else indices)
     axis = 0

@@ -13,7 +13,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import DTypeError, ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._gradient_terms import zeros
 from limelight.ops.index._scatter_add import add_along, checked_places
 
@@ -23,7 +23,7 @@ __all__ = ["put_along_axis", "take_along_axis"]
 # take_along_axis and its transpose, scatter_along_axis
 
 
-def _without(shape: Shape, axis: int) -> Shape:
+def _size_1_along(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
@@ -32,11 +32,11 @@ def _take_infer(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
         raise ShapeError(
             f"take_along_axis: {x} and the indices {indices} must have as many axes as each other; use expand_dims"
         )
-    around = shapes.broadcast("take_along_axis", _without(x.shape, axis), _without(indices.shape, axis))
+    around = shapes.broadcast("take_along_axis", _size_1_along(x.shape, axis), _size_1_along(indices.shape, axis))
     return known((*around[:axis], indices.shape[axis], *around[axis + 1 :]), x.dtype)
 
 
-def _places(xp: Any, shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+def _index_of_all_axes(xp: Any, shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
     """The index of every picked element, an array for each axis; axes of size 1 broadcast."""
     rank = len(shape)
     return tuple(
@@ -63,7 +63,7 @@ _take_along_axis: Entry = entry(defop(
     attrs="axis",
     infer=_take_infer,
     kernel=_take_kernel,
-    vjp={"x": lambda g, indices, x_shape, axis: _scatter((g, indices), x_shape, axis)},
+    vjp={"x": lambda g, indices, x_shape, axis: _scatter_along_axis((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices along the axis] += ȳ"},
 ))  # fmt: skip
@@ -88,7 +88,7 @@ def _scatter_kernel(xp: Any, x: Any, indices: Any, axis: int, shape: tuple[int, 
     """Adds each element of `x`, shaped as the picked ones are, where it came from in zeros of `shape`."""
     out = xp.zeros(shape, x.dtype)
     if hasattr(out, "at"):
-        return out.at[_places(xp, shape, indices, axis)].add(x)
+        return out.at[_index_of_all_axes(xp, shape, indices, axis)].add(x)
     return add_along(shape, checked_places(indices, shape[axis], axis), x, axis)
 
 
@@ -96,7 +96,7 @@ def _scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) 
     return known(shape, x.dtype)
 
 
-_scatter: Entry = shaped(
+_scatter_along_axis: Entry = defop_with_shape(
     "scatter_along_axis",
     inputs="x indices:integer",
     attrs="axis",
@@ -111,7 +111,7 @@ _scatter: Entry = shaped(
 @method("_scatter_along_axis")
 def _scatter_to(x: Tensor, indices: Tensor, shape: Any, axis: int) -> Tensor:
     """The transpose of `take_along_axis` for other families: adds `x` at `indices` in zeros of `shape`."""
-    return _scatter((x, indices), shape, axis)
+    return _scatter_along_axis((x, indices), shape, axis)
 
 
 # put_along_axis
@@ -136,7 +136,7 @@ def _check_values(values: TensorSpec, indices: TensorSpec) -> None:
 
 
 def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
-    where = _places(xp, x.shape, indices, axis)
+    where = _index_of_all_axes(xp, x.shape, indices, axis)
     if hasattr(x, "at"):
         return x.at[where].set(values)
     checked_places(indices, x.shape[axis], axis)
@@ -147,22 +147,22 @@ def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
 
 def _values_gradient(g: Tensor, x: Tensor, indices: Tensor, values_shape: Any, axis: int) -> Tensor:
     part = g.take_along_axis(indices, axis=axis)
-    return _put_wins((x, indices), axis).where(part, zeros(g.dtype, ())).sum_to(values_shape)
+    return _last_wins((x, indices), axis).where(part, zeros(g.dtype, ())).sum_to(values_shape)
 
 
-def _wins_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
+def _last_wins_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     """Which of the values that go to one place stays there: the last."""
     order = np.arange(indices.size).reshape(indices.shape)
     seats = _put_kernel(np, np.zeros(x.shape, np.int64), order, np.asarray(indices), axis)
     return xp.asarray(np.take_along_axis(seats, np.asarray(indices), axis) == order)
 
 
-_put_wins = entry(defop(
+_last_wins = entry(defop(
     "put_wins",
     inputs="x:any indices:integer",
     attrs="axis",
     infer=lambda x, indices, axis: known(indices.shape, dtypes.bool_),
-    kernel=_wins_kernel,
+    kernel=_last_wins_kernel,
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
 

@@ -55,10 +55,10 @@ def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeL
     depth = shapes.whole("one_hot", "depth", depth)
     if depth < 0:
         raise ArgumentError(f"one_hot: depth must not be negative, got {depth}")
-    found = _one_hot(indices, depth, dtypes.dtype(dtype))
+    vectors = _one_hot(indices, depth, dtypes.dtype(dtype))
     if axis == -1:
-        return found
-    rank = found.ndim
+        return vectors
+    rank = vectors.ndim
     order = list(range(rank - 1))
     order.insert(shapes.one_axis("one_hot", rank, axis), rank - 1)
-    return found.transpose(order)
+    return vectors.transpose(order)

@@ -15,7 +15,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
-from limelight.ops._given_shape import as_shape, shaped
+from limelight.ops._given_shape import as_shape, defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
 __all__ = ["gather_nd", "scatter"]
@@ -115,7 +115,7 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
     return add_rows(xp, prod(shape[:depth]), places, updates.reshape(places.size, *shape[depth:])).reshape(shape)
 
 
-_scatter: Entry = shaped(
+_scatter: Entry = defop_with_shape(
     "scatter",
     inputs="updates indices:integer",
     infer=_scatter_infer,

@@ -14,7 +14,7 @@ from limelight.core.eager import Entry, entry
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.ops.index._segment_rules import given, infer_for, reduced
+from limelight.ops.index._segment_rules import segment_infer, segment_kernel, segment_operands
 
 __all__ = ["segment_prod"]
 
@@ -46,8 +46,8 @@ _segment_prod = entry(defop(
     "segment_prod",
     inputs="data ids:integer",
     attrs="num",
-    infer=infer_for("segment_prod"),
-    kernel=reduced("segment_prod", "multiply", "multiply"),
+    infer=segment_infer("segment_prod"),
+    kernel=segment_kernel("segment_prod", "multiply", "multiply"),
     accepts="numeric",
     vjp={"data": _prod_gradient},
     maths={"data": "x̄ᵢ = ȳ[ids] Π of the others*"},
@@ -63,7 +63,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int | 
     >>> ll.segment_prod(ll.constant([3.0, 2.0, 4.0]), ll.constant([1, 0, 1])).tolist()
     [2.0, 12.0]
     """
-    return _segment_prod(*given("segment_prod", data, segment_ids, num_segments))
+    return _segment_prod(*segment_operands("segment_prod", data, segment_ids, num_segments))
 
 
 # the product of the others in a segment, without a division

@@ -10,7 +10,7 @@ from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
 __all__ = ["gather", "take"]
@@ -73,7 +73,7 @@ def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Sh
     return known(shape, x.dtype)
 
 
-_take_scatter: Entry = shaped(
+_take_scatter: Entry = defop_with_shape(
     "take_scatter",
     inputs="x indices:integer",
     attrs="axis",

@@ -19,7 +19,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError
 from limelight.ops._shape_rules import COMPLEX, real_of
-from limelight.ops.linalg._matrices import H, identity_like, lapack, square, square_to_square
+from limelight.ops.linalg._matrices import H, check_square, identity_like, lapack, square_to_square
 
 __all__ = ["det", "logdet", "slogdet"]
 
@@ -138,7 +138,7 @@ def _number_of(name: str) -> Any:
     """The shape rule of a number for each square matrix."""
 
     def infer(x: TensorSpec) -> TensorSpec:
-        square(name, x)
+        check_square(name, x)
         return known(x.shape[:-2], x.dtype)
 
     return infer
@@ -187,7 +187,7 @@ class SlogdetResult(NamedTuple):
 
 
 def _slogdet_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
-    square("slogdet", x)
+    check_square("slogdet", x)
     sign = known(x.shape[:-2], x.dtype)
     return sign, real_of(sign)
 

@@ -17,7 +17,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 
 __all__ = ["diag", "diagonal"]
 
@@ -84,7 +84,7 @@ def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) 
     return out
 
 
-_from_diagonal: Entry = shaped(
+_from_diagonal: Entry = defop_with_shape(
     "from_diagonal",
     inputs="x",
     attrs="offset",

@@ -20,9 +20,16 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
-from limelight.ops.linalg._einsum_notation import label_sizes, order_of, pair, parsed, places, run_pair
+from limelight.ops.linalg._einsum_notation import (
+    contraction_order,
+    label_sizes,
+    parse_equation,
+    places,
+    plan_pair,
+    run_pair,
+)
 
 __all__ = ["einsum"]
 
@@ -30,13 +37,13 @@ __all__ = ["einsum"]
 
 
 def _pair_infer(x: TensorSpec, y: TensorSpec, equation: str) -> TensorSpec:
-    terms, output = parsed(equation, (x.rank, y.rank))
+    terms, output = parse_equation(equation, (x.rank, y.rank))
     sizes = label_sizes(equation, terms, (x.shape, y.shape))
     return known(tuple([sizes[label] for label in output]), x.dtype)
 
 
 def _pair_kernel(xp: Any, x: Any, y: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
-    plan = pair(equation, x.shape, y.shape, shape)
+    plan = plan_pair(equation, x.shape, y.shape, shape)
     if x.dtype in SHORT:
         wide = run_pair(xp, plan, x.astype(dtypes.float32), y.astype(dtypes.float32))
         return wide.astype(x.dtype)
@@ -66,7 +73,7 @@ _pair: Entry = entry(defop(
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
 ))  # fmt: skip
 
-_pair_to: Entry = shaped(
+_pair_to: Entry = defop_with_shape(
     "einsum_pair_to",
     inputs="x y",
     attrs="equation",
@@ -85,7 +92,7 @@ _pair_to: Entry = shaped(
 
 
 def _one_infer(x: TensorSpec, equation: str) -> TensorSpec:
-    terms, output = parsed(equation, (x.rank,))
+    terms, output = parse_equation(equation, (x.rank,))
     sizes = label_sizes(equation, terms, (x.shape,))
     return known(tuple([sizes[label] for label in output]), x.dtype)
 
@@ -114,16 +121,16 @@ def _alone_plan(equation: str) -> _Alone:
 def _one_kernel(xp: Any, x: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
     plan = _alone_plan(equation)
     term, output = equation.split("->")
-    found = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    result = x.astype(dtypes.float32) if x.dtype in SHORT else x
     if plan.diagonal:
         label_sizes(equation, (term,), (x.shape,))
-        found = xp.einsum(plan.diagonal, found)
+        result = xp.einsum(plan.diagonal, result)
     if plan.over:
-        found = found.sum(plan.over, dtype=found.dtype)
-    found = found.transpose(plan.order)
+        result = result.sum(plan.over, dtype=result.dtype)
+    result = result.transpose(plan.order)
     if shape is not None:
-        found = _spread(xp, found, plan.held, plan.targets, output, shape)
-    return found.astype(x.dtype, copy=False)
+        result = _spread(xp, result, plan.held, plan.targets, output, shape)
+    return result.astype(x.dtype, copy=False)
 
 
 def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output: str, shape: tuple[int, ...]) -> Any:
@@ -158,7 +165,7 @@ _one: Entry = entry(defop(
     maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
 ))  # fmt: skip
 
-_one_to: Entry = shaped(
+_one_to: Entry = defop_with_shape(
     "einsum_one_to",
     inputs="x",
     attrs="equation",
@@ -229,13 +236,13 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
 @functools.lru_cache(maxsize=2048)
 def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
     """The program of an einsum on operands of these shapes."""
-    terms, output = parsed(equation, tuple([len(shape) for shape in given]))
+    terms, output = parse_equation(equation, tuple([len(shape) for shape in given]))
     sizes = label_sizes(equation, terms, given)
     if len(terms) == 1:
         return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
     steps, held = _alone(terms, output)
     shown = tuple([tuple([sizes[label] for label in term]) for term in held])
-    for i, j in order_of(tuple(held), output, shown):
+    for i, j in contraction_order(tuple(held), output, shown):
         y, x = held.pop(j), held.pop(i)
         found = _result(x, y, held, output)
         steps.append(_Step(i, j, f"{x},{y}->{found}", _as_product(x, y, found, terms, given)))

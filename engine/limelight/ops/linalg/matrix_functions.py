@@ -18,7 +18,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops.linalg._matrices import H, identity_like, square, square_to_square
+from limelight.ops.linalg._matrices import H, check_square, identity_like, square_to_square
 
 __all__ = ["expm", "matrix_power"]
 
@@ -36,7 +36,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     [[1, 5], [0, 1]]
     """
     x = as_tensor(x)
-    square("matrix_power", x.spec)
+    check_square("matrix_power", x.spec)
     try:
         n = n.__index__()
     except AttributeError:

@@ -14,7 +14,7 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import restore
 from limelight.ops._kernel_parts import sum_over
 from limelight.ops._shape_rules import COMPLEX, SHORT, Axis, axis_attr, reduction
-from limelight.ops.linalg._matrices import matrix, real_dtype
+from limelight.ops.linalg._matrices import check_matrix, real_dtype
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -134,7 +134,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Order = "fro")
     7.0
     """
     x = _inexact("matrix_norm", x)
-    matrix("matrix_norm", x.spec)
+    check_matrix("matrix_norm", x.spec)
     return _matrix_norm(x, ord, (-2, -1), keepdims)
 
 
@@ -148,12 +148,12 @@ def _matrix_norm(x: Tensor, ord: Order, axes: tuple[int, int], keepdims: bool) -
     if ord in (2, -2, "nuc"):
         others = [i for i in range(x.ndim) if i not in (rows, columns)]
         values = x.transpose((*others, rows, columns))._svdvals()
-        found = values.sum(-1) if ord == "nuc" else _extreme(values, ord == 2, -1, False)
+        norms = values.sum(-1) if ord == "nuc" else _extreme(values, ord == 2, -1, False)
     else:
         inner, outer = (rows, columns) if ord in (1, -1) else (columns, rows)
         outer -= outer > inner
-        found = _extreme(abs(x).sum(inner), ord in (1, math.inf), outer, False)
-    return found.expand_dims(tuple(sorted((rows, columns)))) if keepdims else found
+        norms = _extreme(abs(x).sum(inner), ord in (1, math.inf), outer, False)
+    return norms.expand_dims(tuple(sorted((rows, columns)))) if keepdims else norms
 
 
 # norm

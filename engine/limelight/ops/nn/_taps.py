@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from limelight.ops.nn._windows import Ints, Windows, inner, taps
+from limelight.ops.nn._windows import Ints, Windows, inside_margins, taps
 
 Array = Any
 
@@ -45,7 +45,7 @@ def convolution(xp: Any, x: Array, w: Array, at: Windows) -> Array:
 
 def input_gradient(xp: Any, g: Array, w: Array, at: Windows) -> Array:
     found: Any = sum([spread(xp, xp.matmul(g, w[place].T), place, at) for place, _ in taps(at)])
-    return found[inner(at)]
+    return found[inside_margins(at)]
 
 
 def filter_gradient(xp: Any, x: Array, g: Array, at: Windows) -> Array:

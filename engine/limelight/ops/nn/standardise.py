@@ -96,14 +96,14 @@ def _gradient(
 ) -> Tensor | None:
     """Together what comes from the scores, the mean, and the variance (whose gradient is 2 (x - mean) / n)."""
     (gy, to_mean, to_variance), (y, _, variance) = g, out
-    found = None if gy is None else _backward((gy, y, variance), axes, epsilon)
+    total = None if gy is None else _backward((gy, y, variance), axes, epsilon)
     n = count(x_shape, axes, x_dtype)
     for part in (
         None if to_variance is None else y * (to_variance * (variance + epsilon).sqrt() * 2.0 / n),
         None if to_mean is None else (to_mean / n).broadcast_to(x_shape),
     ):
-        found = part if found is None else found if part is None else found + part
-    return found
+        total = part if total is None else total if part is None else total + part
+    return total
 
 
 _standardise = entry_of_many(defop(

@@ -15,7 +15,7 @@ from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec, VariableSpec, known
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops.random._draws import Source, draws_like, host
+from limelight.ops.random._draws import Source, defop_draws_like, to_host
 
 __all__: list[str] = []  # `limelight.random` has the public forms
 
@@ -31,7 +31,7 @@ def _each(generator: VariableSpec, x: TensorSpec) -> TensorSpec:
 
 def _positive(a: Any) -> tuple[Any, Any]:
     """In 64 bits, which of them are no concentrations, and the others, with ones for these."""
-    wide = host(a).astype(np.float64)
+    wide = to_host(a).astype(np.float64)
     wrong = ~((wide >= 0) & (wide < np.inf))
     return wrong, np.where(wrong, 1.0, wide)
 
@@ -43,13 +43,13 @@ def gamma_of_number(source: Source, a: float, shape: tuple[int, ...], dtype: DTy
 
 def _gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
     try:  # most are sound, which NumPy looks after
-        return xp.asarray(np.asarray(source.generator.standard_gamma(host(a))).astype(a.dtype))
+        return xp.asarray(np.asarray(source.generator.standard_gamma(to_host(a))).astype(a.dtype))
     except ValueError:
         wrong, concentration = _positive(a)
     return xp.asarray(np.where(wrong, np.nan, source.generator.standard_gamma(concentration)).astype(a.dtype))
 
 
-gamma = draws_like(
+gamma = defop_draws_like(
     "random_gamma",
     inputs="generator:var concentration",
     infer=_each,
@@ -70,7 +70,7 @@ def _log_gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
     return xp.asarray(np.where(wrong, np.nan, drawn).astype(a.dtype))
 
 
-log_gamma = draws_like(
+log_gamma = defop_draws_like(
     "random_log_gamma",
     inputs="generator:var concentration",
     infer=_each,
@@ -84,10 +84,10 @@ log_gamma = draws_like(
 
 
 def _bernoulli_kernel(xp: Any, source: Source, p: Any) -> Any:
-    return xp.asarray(source.generator.random(p.shape) < host(p))
+    return xp.asarray(source.generator.random(p.shape) < to_host(p))
 
 
-bernoulli = draws_like(
+bernoulli = defop_draws_like(
     "random_bernoulli",
     inputs="generator:var p",
     infer=lambda generator, p: known(p.shape, dtypes.bool_),
@@ -101,7 +101,7 @@ bernoulli = draws_like(
 
 def _poisson_kernel(xp: Any, source: Source, rate: Any, dtype: DType) -> Any:
     try:
-        drawn = np.asarray(source.generator.poisson(host(rate)))
+        drawn = np.asarray(source.generator.poisson(to_host(rate)))
     except ValueError as error:
         raise ArgumentError(f"random.poisson: rates must be at least 0, and below 1e18 ({error})") from None
     if dtype.itemsize < drawn.itemsize and drawn.size and drawn.max() > np.iinfo(dtype).max:
@@ -109,7 +109,7 @@ def _poisson_kernel(xp: Any, source: Source, rate: Any, dtype: DType) -> Any:
     return xp.asarray(drawn.astype(dtype))
 
 
-poisson = draws_like(
+poisson = defop_draws_like(
     "random_poisson",
     inputs="generator:var rate",
     attrs="dtype",
@@ -136,10 +136,10 @@ def _classes(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
 def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
     """The class within whose share of the sum of all exponentials a uniform number falls.
 
-    By the inverse of the distribution function: one uniform number for each draw, and a single pass over logits that all
-    draws share. 100,000 such draws take 2 ms; with Gumbel noise for each class they took 18.
+    By the inverse of the distribution function: one uniform number for each draw, and a single pass over logits that
+    all draws share. 100,000 such draws take 2 ms; with Gumbel noise for each class they took 18.
     """
-    given = host(logits)
+    given = to_host(logits)
     drawn = source.generator.random(given.shape[:-1])
     one = given.size and not any(step for step, n in zip(given.strides[:-1], given.shape[:-1], strict=True) if n > 1)
     if one:  # the same logits for all, spread without a copy
@@ -154,7 +154,7 @@ def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
     return xp.asarray(np.minimum(found, last).astype(np.int32))
 
 
-categorical = draws_like(
+categorical = defop_draws_like(
     "random_categorical",
     inputs="generator:var logits",
     infer=_classes,
@@ -172,13 +172,13 @@ def _counts(generator: VariableSpec, p: TensorSpec, n: int, dtype: DType) -> Ten
 
 
 def _multinomial_kernel(xp: Any, source: Source, p: Any, n: int, dtype: DType) -> Any:
-    wide = host(p).astype(np.float64)
+    wide = to_host(p).astype(np.float64)
     if not np.all(wide >= 0) or not np.all(wide.sum(-1) > 0):
         raise ArgumentError("random.multinomial: probabilities must be at least 0, and some of each row above it")
     return xp.asarray(source.generator.multinomial(n, wide / wide.sum(-1, keepdims=True)).astype(dtype))
 
 
-multinomial = draws_like(
+multinomial = defop_draws_like(
     "random_multinomial",
     inputs="generator:var p",
     attrs="n dtype",

@@ -14,7 +14,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._given_shape import as_shape, shaped
+from limelight.ops._given_shape import as_shape, defop_with_shape
 from limelight.ops._kernel_parts import add_reduce
 from limelight.ops._shape_rules import SHORT
 
@@ -37,7 +37,7 @@ def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, shape)
 
 
-_broadcast_to = shaped(
+_broadcast_to = defop_with_shape(
     "broadcast_to",
     inputs="x",
     infer=_broadcast_to_infer,
@@ -80,7 +80,7 @@ def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
     return known(shape, x.dtype)
 
 
-_sum_to = shaped(
+_sum_to = defop_with_shape(
     "sum_to",
     inputs="x",
     infer=_sum_to_infer,

@@ -18,7 +18,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method, wrap
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._given_shape import joined, shaped
+from limelight.ops._given_shape import defop_with_shape, sizes_as_vector
 from limelight.ops._shape_rules import axis_attr
 
 __all__ = ["expand_dims", "ravel", "reshape", "shape_of", "squeeze"]
@@ -62,7 +62,7 @@ def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
     return known(tuple([x.size // given if n == -1 else n for n in shape]), x.dtype)
 
 
-_reshape = shaped(
+_reshape = defop_with_shape(
     "reshape",
     inputs="x",
     infer=_reshape_infer,
@@ -105,7 +105,7 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
             pass  # the long way round says what is wrong
     if isinstance(shape, Tensor):
         return _reshape((x,), shape)
-    vector = joined(shape)
+    vector = sizes_as_vector(shape)
     return _reshape((x,), _sizes(shape) if vector is None else vector)
 
 

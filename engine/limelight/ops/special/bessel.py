@@ -21,13 +21,13 @@ def _order(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     wide = x.astype(float32) if x.dtype in SHORT else x
     name = f"i{order}e" if scaled else f"i{order}"
     if order <= 1:
-        found = getattr(lib, name)(wide)
+        values = getattr(lib, name)(wide)
     elif hasattr(lib, "iv"):
-        found = (lib.ive if scaled else lib.iv)(order, wide)
+        values = (lib.ive if scaled else lib.iv)(order, wide)
     else:  # by the recurrence between orders
         before, last = (_order(xp, wide, order - k, scaled) for k in (2, 1))
-        found = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
-    return found.astype(x.dtype)
+        values = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
+    return values.astype(x.dtype)
 
 
 def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:

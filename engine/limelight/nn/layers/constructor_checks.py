@@ -77,25 +77,25 @@ def checked_number(owner: str, name: str, given: Any) -> float:
     return float(given)
 
 
-def explained(init: Callable[..., None], owner: str) -> Callable[..., None]:
+def with_call_errors(init: Callable[..., None], owner: str) -> Callable[..., None]:
     """The constructor `init`, which says in the words of `owner` what is wrong with a call that does not fit it."""
 
     @functools.wraps(init)
-    def called(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             init(self, *args, **kwargs)
         except TypeError:
             parameters = dict(list(inspect.signature(init).parameters.items())[1:])
-            name = type(self).__name__ if type(self).__init__ is called else owner.lstrip("_")
-            message = misfit(name, parameters, args, kwargs)
+            name = type(self).__name__ if type(self).__init__ is checked_init else owner.lstrip("_")
+            message = call_mismatch(name, parameters, args, kwargs)
             if message is None:
                 raise
             raise CallError(message) from None
 
-    return called
+    return checked_init
 
 
-def misfit(
+def call_mismatch(
     name: str, parameters: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
     """What does not fit in a call of `name` with such parameters; None where it fits."""
