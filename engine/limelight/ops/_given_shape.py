@@ -32,10 +32,18 @@ def defop_with_shape(
     kernel: Callable[..., Any],
     **fields: Any,
 ) -> Callable[..., Tensor]:
-    """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
+    """Defines a pair of ops and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
 
-    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last. The other fields are
-    those of `defop`; a gradient rule that names `shape` gets whichever form was given.
+    Args:
+        name: the op's; that of its form with a shape known only at run time is `<name>_dynamic`.
+        inputs: the names of its tensor inputs, without the shape.
+        attrs: the names of its static parameters, without the shape.
+        infer: the shape rule, `infer(*specs, *attrs, shape)`.
+        kernel: `kernel(xp, *arrays, *attrs, shape)`.
+        **fields: the others of `defop`. A gradient rule that names `shape` gets whichever form was given.
+
+    Returns:
+        What runs one op or the other.
     """
     static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
     n_inputs = len(inputs.split())

@@ -37,7 +37,17 @@ def ones(size: int, dtype: Any) -> Any:
 
 
 def sum_over(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    """The sum over `axis` in the dtype of `x`, by the fastest way that the library has."""
+    """The sum over axes in the dtype of `x`, by the fastest way that the library has.
+
+    Args:
+        xp: the array library of `x`.
+        x: an array.
+        axis: an axis, several, or None for all.
+        keepdims: whether these axes stay in place with size 1.
+
+    Returns:
+        An array, or NumPy's scalar where nothing is left.
+    """
     return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
 
 

@@ -98,7 +98,17 @@ def with_call_errors(init: Callable[..., None], owner: str) -> Callable[..., Non
 def call_mismatch(
     name: str, parameters: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
-    """What does not fit in a call of `name` with such parameters; None where it fits."""
+    """What does not fit in a call of a constructor.
+
+    Args:
+        name: the class's.
+        parameters: those of its constructor, without `self`.
+        args: what was given by place.
+        kwargs: what was given by name.
+
+    Returns:
+        A sentence, or None where the call fits.
+    """
     kinds = {parameter.kind for parameter in parameters.values()}
     first = [k for k, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     settings = [k for k, p in parameters.items() if p.kind is p.KEYWORD_ONLY]

@@ -25,9 +25,16 @@ _MANY: Final = 4096
 
 
 def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
-    """Zeros of shape (size, *rows.shape[1:]) with each row added at its place; `places`: (n,), `rows`: (n, ...).
+    """Zeros with each row added at its place. 16-bit floats are added up in float32.
 
-    Places count from the front and exist. 16-bit floats are added up in float32.
+    Args:
+        xp: the array library.
+        size: the number of rows of the result.
+        places: (n,), integers that count from the front and exist.
+        rows: (n, ...).
+
+    Returns:
+        An array (size, ...).
     """
     if xp is not np:
         out = xp.zeros((size, *rows.shape[1:]), rows.dtype)
@@ -60,7 +67,17 @@ def _add_rows_by_matrix(size: int, places: Any, rows: Any) -> Any:
 
 
 def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> Any:
-    """Zeros of `shape` with each of the `values` at its place along `axis`, and at its own place along the others."""
+    """Zeros with each value added at its place along `axis`, and at its own place along the others; NumPy's arrays.
+
+    Args:
+        shape: that of the result.
+        places: integers in the shape of `values`, or one that broadcasts to it.
+        values: what is added.
+        axis: the axis that `places` are of.
+
+    Returns:
+        An array of `shape`.
+    """
     out = np.zeros(shape, values.dtype)
     rank = len(shape)
     grid: Any = 0
@@ -73,10 +90,20 @@ def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> An
 
 
 def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
-    """`places` counted from the front. Raises IndexError that names the first one that `axis` does not have.
+    """Places counted from the front. Arrays of other libraries than NumPy are not looked into.
 
-    (Whoever runs a kernel makes that an OutOfBoundsError, which names the op.) `from_end`: whether negative places
-    count from the end. Arrays of other libraries are not looked into.
+    Args:
+        places: integers.
+        size: that of the axis.
+        axis: which axis it is, for the message.
+        from_end: whether negative places count from the end.
+
+    Returns:
+        `places` without negative ones.
+
+    Raises:
+        IndexError: there is no such place; the first one is named. Whoever runs a kernel makes that an
+            OutOfBoundsError, which names the op.
     """
     readable = isinstance(places, np.ndarray | np.generic)
     if not readable or not places.size or np.maximum.reduce(_unsigned(places), None) < size:

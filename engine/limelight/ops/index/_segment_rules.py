@@ -15,6 +15,8 @@ from limelight.ops.index._scatter_add import checked_places
 
 
 def segment_infer(name: str) -> Any:
+    """The shape rule of a reduction: a segment for each number below `num`, or an unknown number where that is None."""
+
     def infer(data: TensorSpec, ids: TensorSpec, num: int | None) -> TensorSpec:
         lead = data.shape[: ids.rank]
         fits = ids.rank <= data.rank and all(None in (m, n) or m == n for m, n in zip(lead, ids.shape, strict=True))
@@ -30,7 +32,18 @@ def segment_infer(name: str) -> Any:
 def rows_and_ids(name: str, data: Any, ids: Any, num: int | None) -> tuple[Any, Any, int]:
     """The data as rows, their ids as a vector, and how many segments there are.
 
-    Raises ValueError where these do not fit, which the op's shape rule then says better.
+    Args:
+        name: the op's, for messages.
+        data: (*ids.shape, ...).
+        ids: the segment of each row.
+        num: the number of segments; None for one more than the largest id.
+
+    Returns:
+        The rows (n, ...), the ids (n,), the number of segments.
+
+    Raises:
+        ValueError: the shapes do not fit, which the op's shape rule then says better.
+        IndexError: an id is negative, or too large.
     """
     if data.shape[: ids.ndim] != ids.shape or not ids.ndim:
         raise ValueError(f"{name}: segment ids of shape {ids.shape} do not fit data of shape {data.shape}")
@@ -84,6 +97,17 @@ def _neutral(dtype: Any, method: str) -> Any:
 
 
 def segment_operands(name: str, data: TensorLike, segment_ids: TensorLike, num_segments: int | None) -> tuple[Any, ...]:
+    """The operands and the parameter of an op over segments, as users give them.
+
+    Args:
+        name: the op's, for messages.
+        data: a tensor, or what becomes one.
+        segment_ids: the segment of each row.
+        num_segments: an int of at least 0, or None.
+
+    Returns:
+        (data, ids) as tensors, and the number as a Python int, or None.
+    """
     data, ids = as_tensor(data), as_tensor(segment_ids)
     num = None if num_segments is None else shapes.whole(name, "num_segments", num_segments)
     if num is not None and num < 0:

@@ -166,8 +166,18 @@ class Pair(NamedTuple):
 def plan_pair(equation: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], shape: tuple[int, ...] | None) -> Pair:
     """The plan for a pair: labels of size 1 drop out first, so that the others have one size each.
 
-    `shape`: the output's, where it is given; then it is summed over axes of size 1 and repeated along those that no
-    operand has. Raises ShapeError for sizes that clash.
+    Args:
+        equation: two terms and the output, without an ellipsis.
+        x_shape: the first operand's.
+        y_shape: the second operand's.
+        shape: the output's, where it is given: it is then summed over axes of size 1, and repeated along those that no
+            operand has.
+
+    Returns:
+        What `run_pair` follows.
+
+    Raises:
+        ShapeError: sizes clash.
     """
     (lx, ly), output = parse_equation(equation, (len(x_shape), len(y_shape)))
     sizes = label_sizes(equation, (lx, ly), (x_shape, y_shape))
@@ -209,7 +219,17 @@ def places(labels: Sequence[str], among: Sequence[str]) -> tuple[int, ...]:
 
 
 def run_pair(xp: Any, plan: Pair, x: Any, y: Any) -> Any:
-    """Contracts two arrays by a plan."""
+    """Contracts two arrays.
+
+    Args:
+        xp: their array library.
+        plan: what `plan_pair` has made for their shapes.
+        x: the first operand.
+        y: the second operand.
+
+    Returns:
+        The contraction in the shape that the plan wants; perhaps a view.
+    """
     x, y = _as_matrix(x, plan.x), _as_matrix(y, plan.y)
     if plan.by == "inner":
         product = xp.einsum("bk,bk->b", x, y)

@@ -15,14 +15,34 @@ Array = Any
 
 
 def with_margins(xp: Any, x: Array, at: Windows, value: float) -> Array:
-    """`x` with its margins filled with `value`."""
+    """`x` with its margins.
+
+    Args:
+        xp: the array library.
+        x: (batch, *space, channels).
+        at: where the windows lie.
+        value: what fills the margins.
+
+    Returns:
+        (batch, *space with margins, channels).
+    """
     if at.padded == at.space:
         return x
     return xp.pad(x, ((0, 0), *at.pads, (0, 0)), constant_values=value)
 
 
 def spread(xp: Any, part: Array, place: Ints, at: Windows) -> Array:
-    """`part` (batch, *windows, channels) put where the windows have `place` in a padded array of zeros."""
+    """The transpose of picking what all windows have at one place: puts it back into zeros.
+
+    Args:
+        xp: the array library.
+        part: (batch, *windows, channels).
+        place: the index of the place in the window.
+        at: where the windows lie.
+
+    Returns:
+        (batch, *space with margins, channels).
+    """
     for axis, (i, d, s, n, size) in enumerate(zip(place, at.dilation, at.stride, at.out, at.padded, strict=True), 1):
         if not n:
             return xp.zeros((part.shape[0], *at.padded, part.shape[-1]), dtype=part.dtype)
@@ -58,7 +78,18 @@ def filter_gradient(xp: Any, x: Array, g: Array, at: Windows) -> Array:
 def by_group(
     xp: Any, run: Callable[..., Array], parts: tuple[tuple[Array, int], ...], groups: int, at: Windows
 ) -> Array:
-    """`run` on each group of channels, and the results side by side: each operand comes with the axis that is split."""
+    """Runs a convolution, or one of its gradients, on each group of channels, and joins the results.
+
+    Args:
+        xp: the array library.
+        run: `run(xp, *operands, at)`.
+        parts: each operand with the axis along which its groups lie.
+        groups: how many.
+        at: where the windows lie.
+
+    Returns:
+        The results side by side along the last axis.
+    """
     if groups == 1:
         return run(xp, *[array for array, _ in parts], at)
     split = [xp.split(array, groups, axis=axis) for array, axis in parts]

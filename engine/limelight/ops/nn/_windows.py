@@ -36,7 +36,21 @@ def spatial_rank(name: str, x: Any) -> int:
 
 
 def per_axis(name: str, what: str, value: int | Sequence[int], n: int, least: int = 1) -> Ints:
-    """`value` as one number for each of `n` spatial axes. Raises ArgumentError."""
+    """A setting as one number for each spatial axis.
+
+    Args:
+        name: the op's, for the message.
+        what: the setting's name, for the message.
+        value: a whole number, or one for each axis.
+        n: how many spatial axes there are.
+        least: the smallest number allowed.
+
+    Returns:
+        `n` ints.
+
+    Raises:
+        ArgumentError: the setting is anything else.
+    """
     if type(value) is int and value >= least:
         return (value,) * n
     try:
@@ -102,15 +116,38 @@ def reach_of(window: int, dilation: int) -> int:
 
 
 def same_pads(n: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The margins with which ceil(n / stride) windows fit; an odd one goes behind, as in TensorFlow."""
+    """The margins with which ceil(n / stride) windows fit; an odd one goes behind, as in TensorFlow.
+
+    Args:
+        n: the size of the axis.
+        window: the size of the window.
+        stride: from one window to the next.
+        dilation: from one place of the window to the next.
+
+    Returns:
+        How many elements go before and behind.
+    """
     total = max((-(-n // stride) - 1) * stride + reach_of(window, dilation) - n, 0)
     return total // 2, total - total // 2
 
 
 def out_sizes(name: str, x: Any, space: Shape, window: Shape, stride: Ints, padding: Padding, dilation: Ints) -> Shape:
-    """How many windows fit along each spatial axis; None where that is not known. `x` is its spec, for messages.
+    """How many windows fit along each spatial axis.
 
-    Raises ShapeError for a window that does not fit into the space.
+    Args:
+        name: the op's, for messages.
+        x: the input's spec, for messages.
+        space: the sizes of the spatial axes.
+        window: the sizes of the window.
+        stride: from one window to the next, for each axis.
+        padding: margins for each axis, or "same".
+        dilation: from one place of the window to the next, for each axis.
+
+    Returns:
+        A number for each axis, None where it is not known.
+
+    Raises:
+        ShapeError: a window does not fit into the space.
     """
     counts: list[int | None] = []
     for i, (n, k, s, d) in enumerate(zip(space, window, stride, dilation, strict=True)):
@@ -139,7 +176,23 @@ def _too_large(name: str, x: Any, axis: int, n: int, k: int, dilation: int, pads
 def windows_over(
     name: str, x: Any, space: Ints, window: Ints, stride: Ints, padding: Padding, dilation: Ints
 ) -> Windows:
-    """The windows over a space of known sizes; raises ShapeError where one does not fit."""
+    """The windows over a space of known sizes.
+
+    Args:
+        name: the op's, for messages.
+        x: the input's spec, for messages.
+        space: the sizes of the spatial axes.
+        window: the sizes of the window.
+        stride: from one window to the next, for each axis.
+        padding: margins for each axis, or "same".
+        dilation: from one place of the window to the next, for each axis.
+
+    Returns:
+        Where the windows lie.
+
+    Raises:
+        ShapeError: a window does not fit into the space.
+    """
     out: Any = out_sizes(name, x, space, window, stride, padding, dilation)
     if padding == "same":
         padding = tuple([same_pads(*sizes) for sizes in zip(space, window, stride, dilation, strict=True)])

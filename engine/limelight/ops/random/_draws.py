@@ -121,7 +121,17 @@ def floating(name: str, dtype: DTypeLike) -> DType:
 
 
 def moved_and_scaled(z: Any, location: float, scale: float, dtype: DType) -> Any:
-    """`location` + `scale` times what has just been drawn, which nobody else has seen, in `dtype`."""
+    """`location` + `scale` * z.
+
+    Args:
+        z: what has just been drawn; it may be written to, as nobody else has seen it.
+        location: what is added; 0.0 costs nothing.
+        scale: what it is multiplied by; 1.0 costs nothing.
+        dtype: that of the result.
+
+    Returns:
+        An array of the shape of `z`.
+    """
     if scale != 1.0:
         z *= _float32(scale) if dtype is dtypes.float32 and z.dtype is dtype else scale
     if location != 0.0:

@@ -37,7 +37,17 @@ def _positive(a: Any) -> tuple[Any, Any]:
 
 
 def gamma_of_number(source: Source, a: float, shape: tuple[int, ...], dtype: DType) -> Any:
-    """The same numbers as the kernel draws for many equal concentrations, five times as fast for a few."""
+    """The same numbers as the kernel draws for many equal concentrations, five times as fast for a few.
+
+    Args:
+        source: what to draw from.
+        a: the concentration, above 0 and finite.
+        shape: how many.
+        dtype: that of the result.
+
+    Returns:
+        NumPy's array.
+    """
     return np.asarray(source.generator.standard_gamma(a, shape)).astype(dtype)
 
 
