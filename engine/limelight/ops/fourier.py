@@ -34,7 +34,7 @@ _COMPLEX: Final[dict[DType, DType]] = dict.fromkeys((*SHORT, dtypes.float32), dt
 _REAL: Final[dict[DType, DType]] = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 
 
-def _along(shape: Shape, axis: int, size: int | None) -> Shape:
+def _with_size(shape: Shape, axis: int, size: int | None) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
@@ -84,7 +84,7 @@ def _rfft_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int, norm: str) -> TensorSpec:
         _check_points(name, x, (axis,))
         n = x.shape[axis]
-        return known(_along(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
+        return known(_with_size(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
 
     return infer
 
@@ -150,7 +150,7 @@ def _irfft_infer(y: TensorSpec, axis: int, odd: bool, norm: str) -> TensorSpec:
     n = None if m is None else 2 * (m - 1) + odd
     if n == 0:
         raise ShapeError(f"irfft: axis {axis} of {y} stands for no points; give n=1, or two frequencies at least")
-    return known(_along(y.shape, axis, n), _REAL[y.dtype])
+    return known(_with_size(y.shape, axis, n), _REAL[y.dtype])
 
 
 def _irfft_kernel(xp: Any, y: Any, axis: int, n: int, norm: str) -> Any:
@@ -222,7 +222,7 @@ def _crop_or_fill(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _resized(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
+def _with_sizes(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
     wanted = dict(zip(axes, sizes, strict=True))
     return tuple([wanted.get(i, n) for i, n in enumerate(shape)])
 
@@ -231,8 +231,8 @@ _fitted = entry(defop(
     "crop_or_fill",
     inputs="x",
     attrs="axes sizes",
-    infer=lambda x, axes, sizes: known(_resized(x.shape, axes, sizes), x.dtype),
-    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _resized(x.shape, axes, sizes)),
+    infer=lambda x, axes, sizes: known(_with_sizes(x.shape, axes, sizes), x.dtype),
+    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _with_sizes(x.shape, axes, sizes)),
     accepts="numeric",
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",

@@ -88,7 +88,7 @@ class Optimizer(Module):
         self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
         self._skipped: set[TensorRef] = set()
         # Under the property's own name, so that the variable's path is "learning_rate".
-        vars(self)["learning_rate"] = _as_rate(learning_rate)
+        vars(self)["learning_rate"] = _rate_variable(learning_rate)
 
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
@@ -254,7 +254,7 @@ def _wide(dtype: DType) -> DType:
     return dtypes.float32 if dtype in _SHORT else dtype
 
 
-def _as_rate(given: Any) -> Variable | Schedule:
+def _rate_variable(given: Any) -> Variable | Schedule:
     if isinstance(given, Variable):
         return given
     if callable(given):

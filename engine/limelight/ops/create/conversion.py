@@ -55,17 +55,17 @@ def asarray(
     if device is not None:
         place = devices.find(device)
         if isinstance(obj, Tensor) and obj.device is not place:
-            _refuse(copy, f"it is on {obj.device.short}, not {place.short}")
+            _check_copy_allowed(copy, f"it is on {obj.device.short}, not {place.short}")
             return asarray(obj.to(place), dtype=dtype)
         if not isinstance(obj, Tensor):
             return run_on_device(place, asarray, obj, dtype=dtype, copy=copy)
     if isinstance(obj, Tensor):
         if dtype is not None and dtypes.dtype(dtype) != obj.dtype:
-            _refuse(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")
+            _check_copy_allowed(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")
             return obj.astype(dtype)
         return obj
     if copy is False:
-        return _shared(obj, dtype)
+        return _share_memory(obj, dtype)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):
         made = [asarray(part) for part in obj]
         return _stack(made) if dtype is None else _stack(made).astype(dtype)
@@ -85,18 +85,18 @@ def _stack(parts: list[Tensor]) -> Tensor:
     return found
 
 
-def _refuse(copy: bool | None, why: str) -> None:
+def _check_copy_allowed(copy: bool | None, why: str) -> None:
     if copy is False:
         raise ArgumentError(f"asarray: copy=False, but this needs a copy: {why}; leave `copy` out")
 
 
-def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
+def _share_memory(obj: Any, dtype: DTypeLike | None) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(obj, np.ndarray):
-        _refuse(False, f"a {type(obj).__name__} is no array")
+        _check_copy_allowed(False, f"a {type(obj).__name__} is no array")
     found = dtypes.dtype(obj.dtype)
     if dtype is not None and dtypes.dtype(dtype) != found:
-        _refuse(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
+        _check_copy_allowed(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
     made: Tensor = dispatch.current().constant(obj.view(), dispatch.requested_device())
     return made
 

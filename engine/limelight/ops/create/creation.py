@@ -54,7 +54,7 @@ _full = defop_with_shape(
 )
 
 
-def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
     found = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
     if dtype is not None and value not in (0, 1) and not dtypes.fits(value, found):
         raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {found.name}")
@@ -89,7 +89,7 @@ def full(
         raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
         return run_on_device(device, full, shape, fill_value, dtype=dtype)
-    return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
+    return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
 
 
 @hide_rest_parameter
@@ -186,7 +186,7 @@ def full_like(
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, full_like, x, fill_value, dtype=dtype)
-    return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
+    return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
 
 
 @hide_rest_parameter
@@ -202,7 +202,7 @@ def zeros_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, d
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, zeros_like, x, dtype=dtype)
-    return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
+    return _full_like_op(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
 @hide_rest_parameter
@@ -218,7 +218,7 @@ def ones_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, de
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, ones_like, x, dtype=dtype)
-    return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
+    return _full_like_op(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
 @hide_rest_parameter
@@ -234,14 +234,14 @@ def empty_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, d
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
+def _full_like_op(x: Tensor, value: complex, dtype: DType) -> Tensor:
     return _full_like((x,), value, dtype)
 
 
 # arange
 
 
-def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
+def _arange_kernel(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
     if dtypes.kind(dtype) == "integer":
         return xp.arange(start, start + size * step, step, dtype=np.int64).astype(dtype, copy=False)
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
@@ -252,7 +252,7 @@ _arange = entry(defop(
     inputs="",
     attrs="start step size dtype",
     infer=lambda start, step, size, dtype: known((size,), dtype),
-    kernel=_progression,
+    kernel=_arange_kernel,
     why_no_gradient=NO_INPUTS,
 ))  # fmt: skip
 

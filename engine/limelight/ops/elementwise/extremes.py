@@ -96,7 +96,7 @@ def _clip_kernel(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return x if high is None else xp.minimum(x, cast(high))
 
 
-def _outside(x: Tensor, low: Any, high: Any) -> Tensor:
+def _is_clipped(x: Tensor, low: Any, high: Any) -> Tensor:
     """Where clip changes something; NaN is not outside, so that its gradient is not a 0 that hides it."""
     below: Tensor | None = None if low is None else x < low
     above: Tensor | None = None if high is None else x > high
@@ -113,7 +113,7 @@ _clip = entry(defop(
     infer=same,
     kernel=_clip_kernel,
     accepts="real",
-    vjp={"x": lambda g, x, low, high: _outside(x, low, high).where(0.0, g)},
+    vjp={"x": lambda g, x, low, high: _is_clipped(x, low, high).where(0.0, g)},
     maths={"x": "x̄ = ȳ [low <= x <= high]"},
 ))  # fmt: skip
 

@@ -14,7 +14,7 @@ from limelight.ops._shape_rules import broadcast, predicate
 __all__ = ["copysign", "isfinite", "isinf", "isnan", "nextafter", "signbit"]
 
 
-def _asks(name: str, of_integers: bool) -> Callable[[Any, Any], Any]:
+def _predicate_kernel(name: str, of_integers: bool) -> Callable[[Any, Any], Any]:
     """A predicate of xp, whose answer is always the same for integers."""
 
     def kernel(xp: Any, x: Any) -> Any:
@@ -29,7 +29,7 @@ _isnan = entry(defop(
     "isnan",
     inputs="x",
     infer=predicate,
-    kernel=_asks("isnan", False),
+    kernel=_predicate_kernel("isnan", False),
     special={"numpy": "isnan"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
@@ -52,7 +52,7 @@ _isinf = entry(defop(
     "isinf",
     inputs="x",
     infer=predicate,
-    kernel=_asks("isinf", False),
+    kernel=_predicate_kernel("isinf", False),
     special={"numpy": "isinf"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
@@ -75,7 +75,7 @@ _isfinite = entry(defop(
     "isfinite",
     inputs="x",
     infer=predicate,
-    kernel=_asks("isfinite", True),
+    kernel=_predicate_kernel("isfinite", True),
     special={"numpy": "isfinite"},
     accepts="numeric",
     why_no_gradient="its result is boolean",
@@ -95,7 +95,7 @@ def isfinite(x: TensorLike, /) -> Tensor:
 # copysign
 
 
-def _unit(x: Any) -> Any:
+def _sign_of(x: Any) -> Any:
     """1 with the sign of each element, or of a Python number."""
     return _copysign(1.0, x) if isinstance(x, Tensor) else math.copysign(1.0, x)
 
@@ -107,7 +107,7 @@ _copysign = entry(defop(
     kernel="copysign",
     accepts="floating",
     vjp={
-        "x": lambda g, x, y, x_shape: (g * (_unit(x) * _unit(y))).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: (g * (_sign_of(x) * _sign_of(y))).sum_to(x_shape),
         "y": lambda: None,
     },
     maths={"x": "x̄ = z̄ where the signs of x and y agree, -z̄ where they differ", "y": "ȳ: not connected"},

@@ -17,7 +17,7 @@ __all__ = ["pow", "reciprocal", "rsqrt", "sqrt", "square"]
 # pow
 
 
-def _slope(x: Any, y: Any) -> Any:
+def _slope_in_base(x: Any, y: Any) -> Any:
     """The derivative of xʸ by x: `y * x ** (y - 1)`, but 0 where y is 0, also where x is 0 or infinite."""
     if not isinstance(y, Tensor):
         return y * x ** (y - 1) if y != 0 else 0
@@ -40,7 +40,7 @@ _pow = entry(defop(
     kernel="power",
     accepts="numeric",
     vjp={
-        "x": lambda g, x, y, x_shape: (g * conj(_slope(x, y))).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: (g * conj(_slope_in_base(x, y))).sum_to(x_shape),
         "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},

@@ -19,7 +19,7 @@ KEEPS_INTEGERS = np.floor(np.int8(1)).dtype == np.int8
 """NumPy 2.0 makes floats of the integers that it rounds, later ones do not."""
 
 
-def _whole(name: str) -> Callable[[Any, Any], Any]:
+def _rounding_kernel(name: str) -> Callable[[Any, Any], Any]:
     """A rounding function of xp that leaves integers alone, which some versions turn into floats."""
 
     def kernel(xp: Any, x: Any) -> Any:
@@ -34,7 +34,7 @@ _floor = entry(defop(
     "floor",
     inputs="x",
     infer=same,
-    kernel=_whole("floor"),
+    kernel=_rounding_kernel("floor"),
     special={"numpy": "floor"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",
@@ -57,7 +57,7 @@ _ceil = entry(defop(
     "ceil",
     inputs="x",
     infer=same,
-    kernel=_whole("ceil"),
+    kernel=_rounding_kernel("ceil"),
     special={"numpy": "ceil"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",
@@ -80,7 +80,7 @@ _round = entry(defop(
     "round",
     inputs="x",
     infer=same,
-    kernel=_whole("rint"),
+    kernel=_rounding_kernel("rint"),
     accepts="numeric",
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip
@@ -114,7 +114,7 @@ _trunc = entry(defop(
     "trunc",
     inputs="x",
     infer=same,
-    kernel=_whole("trunc"),
+    kernel=_rounding_kernel("trunc"),
     special={"numpy": "trunc"} if KEEPS_INTEGERS else {},
     accepts="real",
     why_no_gradient="it is constant between jumps",

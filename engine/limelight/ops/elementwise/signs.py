@@ -86,7 +86,7 @@ def abs(x: TensorLike, /) -> Tensor:  # the Array API's name
 # sign
 
 
-def _across(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
+def _sign_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
     """The part of `g` at a right angle to `x`, over |x|: only the direction of x changes its sign."""
     if out.dtype not in COMPLEX:
         return None
@@ -101,7 +101,7 @@ _sign = entry(defop(
     infer=same,
     kernel="sign",
     accepts="numeric",
-    vjp={"x": _across},
+    vjp={"x": _sign_gradient},
     maths={"x": "x̄: not connected (complex: the part of ȳ at a right angle to x, over |x|)"},
 ))  # fmt: skip
 

@@ -180,7 +180,7 @@ def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
 # hypot
 
 
-def _cosine(x: Any, out: Tensor) -> Any:
+def _ratio_or_zero(x: Any, out: Tensor) -> Any:
     return x / (out == 0.0).where(1.0, out)
 
 
@@ -191,8 +191,8 @@ _hypot = entry(defop(
     kernel="hypot",
     accepts="floating",
     vjp={
-        "x": lambda g, x, out, x_shape: (g * _cosine(x, out)).sum_to(x_shape),
-        "y": lambda g, y, out, y_shape: (g * _cosine(y, out)).sum_to(y_shape),
+        "x": lambda g, x, out, x_shape: (g * _ratio_or_zero(x, out)).sum_to(x_shape),
+        "y": lambda g, y, out, y_shape: (g * _ratio_or_zero(y, out)).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ x / z", "y": "ȳ = z̄ y / z"},
 ))  # fmt: skip

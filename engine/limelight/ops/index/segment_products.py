@@ -38,8 +38,8 @@ def _places_kernel(xp: Any, data: Any, ids: Any) -> Any:
 
 def _prod_gradient(g: Tensor, data: Tensor, ids: Tensor) -> Tensor:
     if ids.ndim == 1:
-        return g[ids] * _others(ids, data.conj())
-    return g[ids] * _others(_segment_places((data, ids)), data.conj().reshape((-1,))).reshape(data.sizes())
+        return g[ids] * _products_of_others(ids, data.conj())
+    return g[ids] * _products_of_others(_segment_places((data, ids)), data.conj().reshape((-1,))).reshape(data.sizes())
 
 
 _segment_prod = entry(defop(
@@ -94,26 +94,26 @@ _UNKNOWN = 1 << 31
 
 
 @method("_segment_others")
-def _others(ids: Tensor, x: Tensor) -> Tensor:
+def _products_of_others(ids: Tensor, x: Tensor) -> Tensor:
     """For each row of `x` the product of all others with the same id; `ids` is a vector.
 
     Products of 1, 2, 4, ... rows before, and of as many after, are combined: 2 log n multiplications of everything.
     """
     n = _UNKNOWN if ids.shape[0] is None else ids.shape[0]
-    before, after = (_run(ids, x, sign, n) for sign in (-1, 1))
+    before, after = (_product_to_one_side(ids, x, sign, n) for sign in (-1, 1))
     return before * after
 
 
-def _run(ids: Tensor, x: Tensor, sign: int, n: int) -> Tensor:
+def _product_to_one_side(ids: Tensor, x: Tensor, sign: int, n: int) -> Tensor:
     """The product of all rows before (or after) each one in its segment."""
-    product, by = _moved(ids, x, sign), 1
+    product, by = _neighbours(ids, x, sign), 1
     while by < n - 1:
-        product = product * _moved(ids, product, sign * by)
+        product = product * _neighbours(ids, product, sign * by)
         by *= 2
     return product
 
 
-def _moved(ids: Tensor, x: Tensor, by: int) -> Tensor:
+def _neighbours(ids: Tensor, x: Tensor, by: int) -> Tensor:
     """For each row the one `by` further on in its segment, 1 where there is none."""
     places = _neighbour(ids, by)
     exists = (places >= 0).reshape((-1,) + (1,) * (x.ndim - 1))

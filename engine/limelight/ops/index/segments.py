@@ -90,7 +90,7 @@ def _count_kernel(xp: Any, ids: Any, num: int | None) -> Any:
 # segment_max and segment_min
 
 
-def _shared(g: Tensor, data: Tensor, ids: Tensor, out: Tensor, num: int | None) -> Tensor:
+def _extreme_gradient(g: Tensor, data: Tensor, ids: Tensor, out: Tensor, num: int | None) -> Tensor:
     """The gradient where the extreme was taken; equal ones share it."""
     taken = (data == out[ids]).astype(data.dtype)
     return (g / _segment_sum((taken, ids), num))[ids] * taken
@@ -103,7 +103,7 @@ _segment_max = entry(defop(
     infer=segment_infer("segment_max"),
     kernel=segment_kernel("segment_max", "maximum", "max"),
     accepts="real",
-    vjp={"data": _shared},
+    vjp={"data": _extreme_gradient},
     maths={"data": "x̄ = ȳ[ids] where x is the largest"},
 ))  # fmt: skip
 
@@ -128,7 +128,7 @@ _segment_min = entry(defop(
     infer=segment_infer("segment_min"),
     kernel=segment_kernel("segment_min", "minimum", "min"),
     accepts="real",
-    vjp={"data": _shared},
+    vjp={"data": _extreme_gradient},
     maths={"data": "x̄ = ȳ[ids] where x is the smallest"},
 ))  # fmt: skip
 

@@ -40,7 +40,7 @@ def _parts_of(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     return u, xp.where(finite[..., 0], s, xp.nan), vh, xp.linalg.det(u) * xp.linalg.det(vh)
 
 
-def _others(xp: Any, s: Any, n: int) -> Any:
+def _products_of_others(xp: Any, s: Any, n: int) -> Any:
     """The product of all elements but one, for each."""
     one = xp.ones_like(s[..., :1])
     before = xp.cumprod(xp.concatenate([one, s[..., : n - 1]], -1), -1)
@@ -50,7 +50,7 @@ def _others(xp: Any, s: Any, n: int) -> Any:
 
 def _all_but_two(xp: Any, s: Any, n: int) -> Any:
     """The product of all elements but two, for each pair; 0 on the diagonal."""
-    rows = [_others(xp, xp.where(xp.arange(n) == i, 1, s), n) for i in range(n)]
+    rows = [_products_of_others(xp, xp.where(xp.arange(n) == i, 1, s), n) for i in range(n)]
     return xp.stack(rows, -2) * (1 - xp.eye(n, dtype=s.dtype))
 
 
@@ -60,7 +60,7 @@ def _cofactor_kernel(xp: Any, x: Any) -> Any:
         return x
     with np.errstate(all="ignore"):
         u, s, vh, sign = _parts_of(xp, x)
-        return sign[..., None, None] * ((u.conj() * _others(xp, s, n)[..., None, :]) @ vh.conj())
+        return sign[..., None, None] * ((u.conj() * _products_of_others(xp, s, n)[..., None, :]) @ vh.conj())
 
 
 def _cofactor_numpy(xp: Any, x: Any) -> Any:
@@ -93,7 +93,7 @@ def _slope_infer(w: TensorSpec, x: TensorSpec) -> TensorSpec:
     return known(shapes.broadcast("cofactor_slope", w.shape, x.shape), x.dtype)
 
 
-def _unknown(g: Tensor, x_shape: Any) -> Tensor:
+def _nan_gradient(g: Tensor, x_shape: Any) -> Tensor:
     return (g == 0).where(g, float("nan")).sum_to(x_shape)
 
 
@@ -104,7 +104,7 @@ _cofactor_slope: Entry = entry(defop(
     kernel=_cofactor_slope_kernel,
     accepts="wide",
     linear="w",
-    vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _unknown},
+    vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _nan_gradient},
     maths={"w": "w̄ = the same of ȳ", "x": "third derivatives of det, known for regular matrices alone"},
 ))  # fmt: skip
 
@@ -134,7 +134,7 @@ _cofactor: Entry = entry(defop(
 # det
 
 
-def _number_of(name: str) -> Any:
+def _scalar_infer(name: str) -> Any:
     """The shape rule of a number for each square matrix."""
 
     def infer(x: TensorSpec) -> TensorSpec:
@@ -144,7 +144,7 @@ def _number_of(name: str) -> Any:
     return infer
 
 
-_det_infer = _number_of("det")
+_det_infer = _scalar_infer("det")
 
 
 @lapack(_det_infer, "det", "has no determinant that LAPACK could find")

@@ -51,7 +51,7 @@ def _pair_kernel(xp: Any, x: Any, y: Any, equation: str, shape: tuple[int, ...] 
 
 
 @functools.lru_cache(maxsize=1024)
-def _turned(equation: str, place: int) -> str:
+def _gradient_equation(equation: str, place: int) -> str:
     """The equation of the gradient for one operand of a pair: it changes places with the output."""
     left, output = equation.split("->")
     terms = left.split(",")
@@ -66,8 +66,8 @@ _pair: Entry = entry(defop(
     kernel=_pair_kernel,
     accepts="numeric",
     vjp={
-        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
-        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _gradient_equation(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _gradient_equation(equation, 1)),
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
@@ -81,8 +81,8 @@ _pair_to: Entry = defop_with_shape(
     kernel=_pair_kernel,
     accepts="numeric",
     vjp={
-        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
-        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _gradient_equation(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _gradient_equation(equation, 1)),
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
@@ -149,7 +149,7 @@ def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output
     return out
 
 
-def _back(equation: str) -> str:
+def _reversed_equation(equation: str) -> str:
     return "->".join(reversed(equation.split("->")))
 
 
@@ -160,7 +160,7 @@ _one: Entry = entry(defop(
     infer=_one_infer,
     kernel=_one_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
 ))  # fmt: skip
@@ -172,7 +172,7 @@ _one_to: Entry = defop_with_shape(
     infer=lambda x, equation, shape: known(shape, x.dtype),
     kernel=_one_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the labels that x has not"},
 )
@@ -240,17 +240,17 @@ def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
     sizes = label_sizes(equation, terms, given)
     if len(terms) == 1:
         return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
-    steps, held = _alone(terms, output)
+    steps, held = _steps_on_single_operands(terms, output)
     shown = tuple([tuple([sizes[label] for label in term]) for term in held])
     for i, j in contraction_order(tuple(held), output, shown):
         y, x = held.pop(j), held.pop(i)
-        found = _result(x, y, held, output)
+        found = _pair_output(x, y, held, output)
         steps.append(_Step(i, j, f"{x},{y}->{found}", _as_product(x, y, found, terms, given)))
         held.append(found)
     return _PRODUCT if len(steps) == 1 and steps[0].product == _PRODUCT[0].product else tuple(steps)
 
 
-def _alone(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
+def _steps_on_single_operands(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
     """Steps that take the diagonals of operands, and sum over labels that nobody else has; and the labels left."""
     steps, held = [], list(terms)
     for i, term in enumerate(terms):
@@ -261,7 +261,7 @@ def _alone(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
     return steps, held
 
 
-def _result(x: str, y: str, others: Sequence[str], output: str) -> str:
+def _pair_output(x: str, y: str, others: Sequence[str], output: str) -> str:
     """The labels of a pair's result: in the order that a batch of matrix products gives, at the end in the output's."""
     if not others:
         return output

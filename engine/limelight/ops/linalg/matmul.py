@@ -97,7 +97,7 @@ operators(_matmul, "matmul")
 Axes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def _free(rank: int, over: tuple[int, ...]) -> list[int]:
+def _axes_kept(rank: int, over: tuple[int, ...]) -> list[int]:
     return [i for i in range(rank) if i not in over]
 
 
@@ -108,7 +108,7 @@ def _tensordot_infer(x: TensorSpec, y: TensorSpec, axes: Axes) -> TensorSpec:
                 f"tensordot: axis {i} of {x} has size {x.shape[i]}, axis {j} of {y} has {y.shape[j]}; "
                 "they must be equal"
             )
-    left, right = (tuple(z.shape[i] for i in _free(z.rank, over)) for z, over in ((x, axes[0]), (y, axes[1])))
+    left, right = (tuple(z.shape[i] for i in _axes_kept(z.rank, over)) for z, over in ((x, axes[0]), (y, axes[1])))
     return known(left + right, x.dtype)
 
 
@@ -116,7 +116,7 @@ def _tensordot_gradient(
     g: Tensor, other: Tensor, rank: int, mine: tuple[int, ...], its: tuple[int, ...], first: bool
 ) -> Tensor:
     """Contracts `g` with the other operand over that one's free axes, and puts the axes in this operand's order."""
-    free, its_free = _free(rank, mine), _free(other.ndim, its)
+    free, its_free = _axes_kept(rank, mine), _axes_kept(other.ndim, its)
     at = len(free) if first else 0
     over = tuple(range(at, at + len(its_free)))
     contracted: Tensor = _tensordot((g, other.conj()), (over, tuple(its_free)))
@@ -151,10 +151,10 @@ def tensordot(x: TensorLike, y: TensorLike, /, *, axes: int | tuple[Sequence[int
     (2, 4)
     """
     x, y = as_tensor(x), as_tensor(y)
-    return _tensordot((x, y), _pairs(x.ndim, y.ndim, axes))
+    return _tensordot((x, y), _axes_pairs(x.ndim, y.ndim, axes))
 
 
-def _pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:
+def _axes_pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:
     if not isinstance(axes, (tuple, list)) or len(axes) != 2:
         axes = shapes.whole("tensordot", "axes (how many, or a pair of sequences)", axes)
         if not 0 <= axes <= min(x_rank, y_rank):
@@ -241,10 +241,10 @@ def multi_dot(matrices: Sequence[TensorLike], /) -> Tensor:
     for i, x in enumerate(given):
         if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(given) - 1)):
             raise ShapeError(f"multi_dot: matrix {i} is {x.spec}; only the first and the last may be vectors")
-    return _product(given, _best_cuts([_as_matrix(x, i == 0) for i, x in enumerate(given)]), 0, len(given) - 1)
+    return _product(given, _best_cuts([_matrix_shape(x, i == 0) for i, x in enumerate(given)]), 0, len(given) - 1)
 
 
-def _as_matrix(x: Tensor, first: bool) -> tuple[int | None, int | None]:
+def _matrix_shape(x: Tensor, first: bool) -> tuple[int | None, int | None]:
     if x.ndim == 2:
         return x.shape[0], x.shape[1]
     return (1, x.shape[0]) if first else (x.shape[0], 1)

@@ -335,7 +335,7 @@ def _transposed_shape(x: Tensor, w: Tensor, more: Ints, stride: Ints, padding: A
         if min(space) < 0:
             raise ShapeError(f"conv_transpose: padding {padding} cuts off more than there is of {x.spec}")
         return (None, *space, None)
-    given, filters = (_vector(z) for z in (x, w))
+    given, filters = (_shape_vector(z) for z in (x, w))
     picked = filters[[0, *range(n), n]]  # the window stands beside the space, the channels at the end
     if padding == "same":
         return given * np.array((1, *stride, 0)) + picked * np.array((0,) * (n + 1) + (groups,))
@@ -343,7 +343,7 @@ def _transposed_shape(x: Tensor, w: Tensor, more: Ints, stride: Ints, padding: A
     return given * np.array((1, *stride, 0)) + picked * np.array((0, *dilation, groups)) + np.array((0, *constants, 0))
 
 
-def _vector(x: Tensor) -> Tensor:
+def _shape_vector(x: Tensor) -> Tensor:
     """The shape of `x` as a vector, symbolic where a size is unknown."""
     sizes = x.sizes()
     return constant(np.array(sizes, np.int64)) if isinstance(sizes, tuple) else sizes

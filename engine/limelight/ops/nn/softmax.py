@@ -20,17 +20,17 @@ __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
 # softmax
 
 
-def _shifted(xp: Any, x: Any, axis: int) -> Any:
+def _less_largest(xp: Any, x: Any, axis: int) -> Any:
     """`x` less its largest along `axis`, so that exp cannot overflow."""
     return x - (maximum_reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True))
 
 
 def _softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
-    e = xp.exp(_shifted(xp, wide(x), axis))
+    e = xp.exp(_less_largest(xp, wide(x), axis))
     return (e / sum_over(xp, e, axis, True)).astype(x.dtype, copy=False)
 
 
-def _along(name: str) -> Any:
+def _softmax_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int) -> TensorSpec:
         shapes.one_axis(name, x.rank, axis)
         return x
@@ -45,7 +45,7 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
         np.exp(e, e)
         e /= e.dot(ones(x.size, x.dtype), np.empty((), x.dtype))
         return e
-    e = _shifted(np, wide(x), axis)
+    e = _less_largest(np, wide(x), axis)
     np.exp(e, e)
     e /= sum_over(np, e, axis, True)
     return e.astype(x.dtype, copy=False)
@@ -55,7 +55,7 @@ _softmax = entry(defop(
     "softmax",
     inputs="x",
     attrs="axis",
-    infer=_along("softmax"),
+    infer=_softmax_infer("softmax"),
     kernel=_softmax_kernel,
     special={"numpy": _softmax_numpy},
     accepts="floating",
@@ -75,7 +75,7 @@ def softmax(x: TensorLike, /, axis: int = -1) -> Tensor:
 
 
 def _log_softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
-    s = _shifted(xp, wide(x), axis)
+    s = _less_largest(xp, wide(x), axis)
     return (s - xp.log(sum_over(xp, xp.exp(s), axis, True))).astype(x.dtype, copy=False)
 
 
@@ -83,7 +83,7 @@ _log_softmax = entry(defop(
     "log_softmax",
     inputs="x",
     attrs="axis",
-    infer=_along("log_softmax"),
+    infer=_softmax_infer("log_softmax"),
     kernel=_log_softmax_kernel,
     accepts="floating",
     vjp={"x": lambda g, out, axis: g - out.exp() * g.sum(axis, True)},
@@ -117,7 +117,7 @@ def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     return known(shape, logits.dtype)
 
 
-def _chosen(labels: Any, classes: int) -> tuple[Any, Any]:
+def _class_places(labels: Any, classes: int) -> tuple[Any, Any]:
     """The index of each example's class in the flattened scores. Raises ArgumentError for a class out of range."""
     flat = labels.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() < classes):
@@ -131,7 +131,8 @@ def _chosen(labels: Any, classes: int) -> tuple[Any, Any]:
 def _class_loss_numpy(xp: Any, logits: Any, labels: Any) -> Any:
     scores = _log_softmax_kernel(xp, wide(logits), -1)
     classes = logits.shape[-1]
-    return -scores.reshape(labels.size, classes)[_chosen(labels, classes)].reshape(labels.shape).astype(logits.dtype)
+    losses = -scores.reshape(labels.size, classes)[_class_places(labels, classes)]
+    return losses.reshape(labels.shape).astype(logits.dtype)
 
 
 def _class_loss_kernel(xp: Any, logits: Any, labels: Any) -> Any:
@@ -154,7 +155,7 @@ _class_loss = entry(defop(
 def _residual_numpy(xp: Any, logits: Any, labels: Any) -> Any:
     p = _softmax_kernel(xp, logits, -1)
     classes = logits.shape[-1]
-    p.reshape(labels.size, classes)[_chosen(labels, classes)] -= 1  # p is ours, and contiguous: the reshape is a view
+    p.reshape(labels.size, classes)[_class_places(labels, classes)] -= 1  # p is ours, and contiguous: a view
     return p
 
 

@@ -22,14 +22,14 @@ __all__: list[str] = []  # `limelight.random` has the public forms
 _SCORE = "use the score function (the gradient of loss * log probability, the sample held fixed)"
 
 
-def _each(generator: VariableSpec, x: TensorSpec) -> TensorSpec:
+def _same_infer(generator: VariableSpec, x: TensorSpec) -> TensorSpec:
     return known(x.shape, x.dtype)
 
 
 # random_gamma
 
 
-def _positive(a: Any) -> tuple[Any, Any]:
+def _valid_concentrations(a: Any) -> tuple[Any, Any]:
     """In 64 bits, which of them are no concentrations, and the others, with ones for these."""
     wide = to_host(a).astype(np.float64)
     wrong = ~((wide >= 0) & (wide < np.inf))
@@ -55,14 +55,14 @@ def _gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
     try:  # most are sound, which NumPy looks after
         return xp.asarray(np.asarray(source.generator.standard_gamma(to_host(a))).astype(a.dtype))
     except ValueError:
-        wrong, concentration = _positive(a)
+        wrong, concentration = _valid_concentrations(a)
     return xp.asarray(np.where(wrong, np.nan, source.generator.standard_gamma(concentration)).astype(a.dtype))
 
 
 gamma = defop_draws_like(
     "random_gamma",
     inputs="generator:var concentration",
-    infer=_each,
+    infer=_same_infer,
     kernel=_gamma_kernel,
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * out * concentration._gamma_tail(out.log())},
@@ -74,7 +74,7 @@ gamma = defop_draws_like(
 
 def _log_gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
     """By the variate of a + 1 and a power of a uniform one (Marsaglia and Tsang 2000, section 6), in logarithms."""
-    wrong, concentration = _positive(a)
+    wrong, concentration = _valid_concentrations(a)
     boosted = np.log(source.generator.standard_gamma(concentration + 1.0))
     drawn = boosted - source.generator.standard_exponential(concentration.shape) / concentration
     return xp.asarray(np.where(wrong, np.nan, drawn).astype(a.dtype))
@@ -83,7 +83,7 @@ def _log_gamma_kernel(xp: Any, source: Source, a: Any) -> Any:
 log_gamma = defop_draws_like(
     "random_log_gamma",
     inputs="generator:var concentration",
-    infer=_each,
+    infer=_same_infer,
     kernel=_log_gamma_kernel,
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * concentration._gamma_tail(out)},
@@ -138,7 +138,7 @@ def check_classes(name: str, spec: TensorSpec) -> None:
         raise ShapeError(f"random.{name}: the last axis holds the classes, one at least; got {spec}")
 
 
-def _classes(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
+def _categorical_infer(generator: VariableSpec, logits: TensorSpec) -> TensorSpec:
     check_classes("categorical", logits)
     return known(logits.shape[:-1], dtypes.int32)
 
@@ -167,7 +167,7 @@ def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
 categorical = defop_draws_like(
     "random_categorical",
     inputs="generator:var logits",
-    infer=_classes,
+    infer=_categorical_infer,
     kernel=_categorical_kernel,
     accepts="floating",
     why_no_gradient=f"a class does not move smoothly with its logits: {_SCORE}, or a Gumbel-softmax relaxation",
@@ -176,7 +176,7 @@ categorical = defop_draws_like(
 # random_multinomial
 
 
-def _counts(generator: VariableSpec, p: TensorSpec, n: int, dtype: DType) -> TensorSpec:
+def _multinomial_infer(generator: VariableSpec, p: TensorSpec, n: int, dtype: DType) -> TensorSpec:
     check_classes("multinomial", p)
     return known(p.shape, dtype)
 
@@ -192,7 +192,7 @@ multinomial = defop_draws_like(
     "random_multinomial",
     inputs="generator:var p",
     attrs="n dtype",
-    infer=_counts,
+    infer=_multinomial_infer,
     kernel=_multinomial_kernel,
     accepts="floating",
     why_no_gradient=f"counts do not move smoothly with probabilities: {_SCORE}",

@@ -169,7 +169,7 @@ def prod(
 # max and min
 
 
-def _share(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+def _extreme_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     """The gradient where the extreme is taken; equal ones share it."""
     taken = (x == restore(out, axis, keepdims)).astype(x.dtype)
     return restore(g, axis, keepdims) / taken.sum(axis, True) * taken
@@ -183,7 +183,7 @@ _max = entry(defop(
     kernel=lambda xp, x, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: maximum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
-    vjp={"x": _share},
+    vjp={"x": _extreme_gradient},
     maths={"x": "x̄ = ȳ where x is the largest"},
 ))  # fmt: skip
 
@@ -209,7 +209,7 @@ _min = entry(defop(
     kernel=lambda xp, x, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: minimum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
-    vjp={"x": _share},
+    vjp={"x": _extreme_gradient},
     maths={"x": "x̄ = ȳ where x is the smallest"},
 ))  # fmt: skip
 
@@ -306,7 +306,7 @@ def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, 
 # argmax and argmin
 
 
-def _place(name: str) -> Any:
+def _arg_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int | None, keepdims: bool) -> TensorSpec:
         return known(reduction(name, own_dtype, empty=False)(x, axis, keepdims).shape, dtypes.int64)
 
@@ -317,7 +317,7 @@ _argmax = entry(defop(
     "argmax",
     inputs="x",
     attrs="axis keepdims",
-    infer=_place("argmax"),
+    infer=_arg_infer("argmax"),
     kernel=lambda xp, x, axis, keepdims: x.argmax(axis, keepdims=keepdims),
     accepts="real",
     why_no_gradient="its result is an index",
@@ -339,7 +339,7 @@ _argmin = entry(defop(
     "argmin",
     inputs="x",
     attrs="axis keepdims",
-    infer=_place("argmin"),
+    infer=_arg_infer("argmin"),
     kernel=lambda xp, x, axis, keepdims: x.argmin(axis, keepdims=keepdims),
     accepts="real",
     why_no_gradient="its result is an index",

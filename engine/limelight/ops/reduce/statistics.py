@@ -21,7 +21,7 @@ from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, reduct
 __all__ = ["mean", "std", "var"]
 
 
-def _reduced(x: Any, axis: Axis) -> int:
+def _reduced_size(x: Any, axis: Axis) -> int:
     """How many elements become one."""
     if axis is None:
         return int(x.size)
@@ -34,8 +34,8 @@ def _reduced(x: Any, axis: Axis) -> int:
 def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
     if dtype in SHORT:
-        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
-    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced(x, axis))
+        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced_size(x, axis)).astype(dtype)
+    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced_size(x, axis))
 
 
 def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool) -> Tensor:
@@ -73,7 +73,7 @@ def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bo
 
 def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) -> Any:
     wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
-    n = _reduced(x, axis)
+    n = _reduced_size(x, axis)
     apart = wide - sum_over(xp, wide, axis, True) / n
     squares = sum_over(xp, apart * apart, axis, keepdims)
     return (squares / max(n - correction, 0)).astype(x.dtype)

@@ -18,7 +18,7 @@ __all__ = ["flip", "roll"]
 
 
 @functools.lru_cache(maxsize=256)
-def _reversal(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
+def _reversing_slices(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple([slice(None, None, -1 if i in axes else None) for i in range(rank)])
 
 
@@ -27,7 +27,7 @@ _flip: Entry = entry(defop(
     inputs="x",
     attrs="axes",
     infer=lambda x, axes: known(x.shape, x.dtype),
-    kernel=lambda xp, x, axes: x[_reversal(x.ndim, axes)],
+    kernel=lambda xp, x, axes: x[_reversing_slices(x.ndim, axes)],
     vjp={"x": lambda g, axes: _flip(g, axes)},
     linear="x",
     maths={"x": "x̄ = ȳ reversed"},

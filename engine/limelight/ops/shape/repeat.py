@@ -104,7 +104,7 @@ _repeat_places = entry(defop(
 ))  # fmt: skip
 
 
-def _counts(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
+def _checked_repeats(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
     if dtypes.kind(repeats.dtype) != "integer":
         raise DTypeError(f"repeat: repeats must be integers, got {repeats.spec}; write ll.astype(repeats, ll.int32)")
     size = x.shape[axis]
@@ -139,7 +139,7 @@ def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = No
         x, axis = x.reshape(-1), 0
     along = shapes.one_axis("repeat", x.ndim, axis)
     if not isinstance(repeats, int):
-        counts = _counts(x, as_tensor(repeats), along)
+        counts = _checked_repeats(x, as_tensor(repeats), along)
         return x[(slice(None),) * along + (_repeat_places((counts,)),)]
     if repeats < 0:
         raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")

@@ -16,7 +16,7 @@ __all__ = ["i0", "i0e", "i1", "i1e"]
 # bessel_i and bessel_ie: one op for all orders, since the slope of each order lies between its neighbours
 
 
-def _order(xp: Any, x: Any, order: int, scaled: bool) -> Any:
+def _bessel_kernel(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     lib = functions(xp)
     wide = x.astype(float32) if x.dtype in SHORT else x
     name = f"i{order}e" if scaled else f"i{order}"
@@ -25,7 +25,7 @@ def _order(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     elif hasattr(lib, "iv"):
         values = (lib.ive if scaled else lib.iv)(order, wide)
     else:  # by the recurrence between orders
-        before, last = (_order(xp, wide, order - k, scaled) for k in (2, 1))
+        before, last = (_bessel_kernel(xp, wide, order - k, scaled) for k in (2, 1))
         values = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
     return values.astype(x.dtype)
 
@@ -41,7 +41,7 @@ _bessel_i: Entry = entry(defop(
     inputs="x",
     attrs="order",
     infer=same,
-    kernel=lambda xp, x, order: _order(xp, x, order, False),
+    kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, False),
     accepts="floating",
     vjp={"x": _slope},
     maths={"x": "x̄ = ȳ (Iₙ₋₁(x) + Iₙ₊₁(x)) / 2"},
@@ -58,7 +58,7 @@ _bessel_ie: Entry = entry(defop(
     inputs="x",
     attrs="order",
     infer=same,
-    kernel=lambda xp, x, order: _order(xp, x, order, True),
+    kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, True),
     accepts="floating",
     vjp={"x": _scaled_slope},
     maths={"x": "x̄ = ȳ ((Iₙ₋₁(x) + Iₙ₊₁(x)) exp(-|x|) / 2 - sign(x) y)"},
