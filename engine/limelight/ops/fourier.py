@@ -1,4 +1,9 @@
-"""Discrete Fourier transforms, their transposes, and what comes with them. `ll.fft` has the public names."""
+"""Discrete Fourier transforms, their transposes, and what comes with them. `limelight.fft` has the public names.
+
+`fft` (complex, both ways, over several axes) is its own kind under transposition; `rfft` and `irfft` each have a
+transpose, which weighs the frequencies that stand for two. Cropping and filling (`n` and `s`) is an op before them.
+16-bit floats are made float32 first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
 
 __all__: list[str] = []
@@ -29,7 +34,7 @@ _COMPLEX: Final[dict[DType, DType]] = dict.fromkeys((*SHORT, dtypes.float32), dt
 _REAL: Final[dict[DType, DType]] = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 
 
-def _along(shape: Shape, axis: int, size: int | None) -> Shape:
+def _with_size(shape: Shape, axis: int, size: int | None) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
@@ -79,7 +84,7 @@ def _rfft_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int, norm: str) -> TensorSpec:
         _check_points(name, x, (axis,))
         n = x.shape[axis]
-        return known(_along(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
+        return known(_with_size(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
 
     return infer
 
@@ -118,7 +123,7 @@ _rfft = entry(defop(
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
 ))  # fmt: skip
 
-_rfft_transpose: Entry = shaped(
+_rfft_transpose: Entry = defop_with_shape(
     "rfft_transpose",
     inputs="y",
     attrs="axis norm",
@@ -145,7 +150,7 @@ def _irfft_infer(y: TensorSpec, axis: int, odd: bool, norm: str) -> TensorSpec:
     n = None if m is None else 2 * (m - 1) + odd
     if n == 0:
         raise ShapeError(f"irfft: axis {axis} of {y} stands for no points; give n=1, or two frequencies at least")
-    return known(_along(y.shape, axis, n), _REAL[y.dtype])
+    return known(_with_size(y.shape, axis, n), _REAL[y.dtype])
 
 
 def _irfft_kernel(xp: Any, y: Any, axis: int, n: int, norm: str) -> Any:
@@ -183,7 +188,7 @@ _irfft_transpose: Entry = entry(defop(
     maths={"x": "x̄ = irfft(ȳ)"},
 ))  # fmt: skip
 
-_irfft_to: Entry = shaped(
+_irfft_to: Entry = defop_with_shape(
     "irfft_to",
     inputs="y",
     attrs="axis norm",
@@ -217,7 +222,7 @@ def _crop_or_fill(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _resized(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
+def _with_sizes(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
     wanted = dict(zip(axes, sizes, strict=True))
     return tuple([wanted.get(i, n) for i, n in enumerate(shape)])
 
@@ -226,15 +231,15 @@ _fitted = entry(defop(
     "crop_or_fill",
     inputs="x",
     attrs="axes sizes",
-    infer=lambda x, axes, sizes: known(_resized(x.shape, axes, sizes), x.dtype),
-    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _resized(x.shape, axes, sizes)),
+    infer=lambda x, axes, sizes: known(_with_sizes(x.shape, axes, sizes), x.dtype),
+    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _with_sizes(x.shape, axes, sizes)),
     accepts="numeric",
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
 ))  # fmt: skip
 
-_fitted_to: Entry = shaped(
+_fitted_to: Entry = defop_with_shape(
     "crop_or_fill_to",
     inputs="x",
     infer=lambda x, shape: known(shape, x.dtype),

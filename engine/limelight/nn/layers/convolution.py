@@ -1,4 +1,4 @@
-"""Convolutions and their transposes."""
+"""`Conv` and `ConvTranspose`: convolutions and their transposes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
-from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import (
+from limelight.nn.layers.constructor_checks import (
     Activation,
     checked_activation,
     checked_flag,
     checked_size,
     checked_sizes,
 )
+from limelight.nn.layers.layer import Layer
 from limelight.ops.nn._windows import NAMES, PaddingLike, spatial_rank
 from limelight.ops.nn.convolution import conv, conv_transpose
 

@@ -1,4 +1,4 @@
-"""The fully connected layer."""
+"""`Dense`, the fully connected layer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from limelight.core.tensor import TensorLike
 from limelight.core.variable import Variable
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import Activation, checked_activation, checked_flag, checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import Activation, checked_activation, checked_flag, checked_size
 
 
 class Dense(Layer):

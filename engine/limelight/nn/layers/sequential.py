@@ -1,4 +1,4 @@
-"""Layers one after another."""
+"""`Sequential`: layers one after another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from limelight.core.autograph_hook import handed
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
-from limelight.nn.layers.layer import restore, state_of, takes_training
+from limelight.nn.layers.layer import restore, snapshot, takes_training
 
 
 class Sequential(Module):
@@ -50,7 +50,7 @@ class Sequential(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._called:
             return handed(self.call)(*args, **kwargs)
-        before = state_of(self)
+        before = snapshot(self)
         try:
             result = handed(self.call)(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant

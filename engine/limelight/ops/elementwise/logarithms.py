@@ -1,4 +1,4 @@
-"""Logarithms to other bases, and sums of numbers that are given by their logarithms."""
+"""Logarithms of each element: `log`, `log1p`, `log2`, `log10`, `logaddexp` (`logsumexp` is a reduction)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,57 @@ import math
 
 from limelight.core.eager import entry
 from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike
+from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import broadcast, same
 
-__all__ = ["log2", "log10", "logaddexp"]
+__all__ = ["log", "log10", "log1p", "log2", "logaddexp"]
+
+# log
+
+_log = entry(defop(
+    "log",
+    inputs="x",
+    infer=same,
+    kernel="log",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / x.conj()},
+    maths={"x": "x̄ = ȳ / x*"},
+))  # fmt: skip
+
+
+@method("log")
+def log(x: TensorLike, /) -> Tensor:
+    """The natural logarithm of each element; floating or complex. -inf at 0, NaN below.
+
+    >>> import limelight as ll
+    >>> ll.log(ll.constant([1.0, 0.0])).tolist()
+    [0.0, -inf]
+    """
+    return _log(x)
+
+
+# log1p
+
+_log1p = entry(defop(
+    "log1p",
+    inputs="x",
+    infer=same,
+    kernel="log1p",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (x + 1.0).conj()},
+    maths={"x": "x̄ = ȳ / (1 + x)*"},
+))  # fmt: skip
+
+
+def log1p(x: TensorLike, /) -> Tensor:
+    """log(1 + x) for each element, accurate near 0; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.log1p(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _log1p(x)
+
 
 # log2
 

@@ -1,4 +1,4 @@
-"""Sorting along an axis, places in a sorted vector, and elements picked by places along an axis."""
+"""Sorting along an axis: `argsort`, `sort`; and `searchsorted`, places in a sorted vector."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _argsort_kernel(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     if x.dtype in SHORT:
         x = x.astype(dtypes.float32)
     if not descending:
-        return _stable(xp, x, axis)
+        return _stable_argsort(xp, x, axis)
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
-    return (x.shape[axis] - 1 - _stable(xp, x[backwards], axis))[backwards]
+    return (x.shape[axis] - 1 - _stable_argsort(xp, x[backwards], axis))[backwards]
 
 
-def _stable(xp: Any, x: Any, axis: int) -> Any:
+def _stable_argsort(xp: Any, x: Any, axis: int) -> Any:
     """The places that sort `x`, those of equal elements in order.
 
     NumPy has vector instructions for the sorts that are not stable only: where there is much to sort these are used,

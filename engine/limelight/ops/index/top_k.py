@@ -1,4 +1,4 @@
-"""The largest elements along an axis, and where they are."""
+"""The largest elements along an axis, and where they are: `top_k`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _check(x: Any, size: int | None, k: int, axis: int) -> None:
         raise ShapeError(f"top_k: k={k} of {x}, which has {size} elements along axis {axis}; k may be {size} at most")
 
 
-def _infer(x: TensorSpec, k: int, axis: int) -> TensorSpec:
+def _top_k_infer(x: TensorSpec, k: int, axis: int) -> TensorSpec:
     _check(x, x.shape[axis], k, axis)
     return known((*x.shape[:axis], k, *x.shape[axis + 1 :]), dtypes.int64)
 
 
-def _kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
+def _top_k_kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
     _check(f"a tensor of shape {shapes.show(x.shape)}", x.shape[axis], k, axis)
     x = x.astype(dtypes.float32) if x.dtype in SHORT else x
     rows = x if axis == x.ndim - 1 else x.swapaxes(axis, -1)
@@ -64,8 +64,8 @@ _top_places = entry(defop(
     "top_k_places",
     inputs="x",
     attrs="k axis",
-    infer=_infer,
-    kernel=_kernel,
+    infer=_top_k_infer,
+    kernel=_top_k_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
 ))  # fmt: skip

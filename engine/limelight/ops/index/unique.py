@@ -1,6 +1,7 @@
-"""Tensors as sets: their distinct values, how often and where they stand, and which elements are among others.
+"""Tensors as sets: their distinct values (`unique_all` and the like), and `isin`.
 
-In a trace the number of distinct values is an unknown size.
+One op returns places and counts; the values are picked with these, and so have gradients. In a trace the number of
+distinct values is an unknown size.
 """
 
 from __future__ import annotations

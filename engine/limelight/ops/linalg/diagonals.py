@@ -1,4 +1,7 @@
-"""Diagonals: of a matrix, and matrices made of one."""
+"""Diagonals: `diagonal` of a matrix, `diag` (either way), and `trace`.
+
+`trace` is a name of `ll.linalg` alone: `ll.trace` would be understood as tracing a function.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 
 __all__ = ["diag", "diagonal"]
 
@@ -81,7 +84,7 @@ def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) 
     return out
 
 
-_from_diagonal: Entry = shaped(
+_from_diagonal: Entry = defop_with_shape(
     "from_diagonal",
     inputs="x",
     attrs="offset",

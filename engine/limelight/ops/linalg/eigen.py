@@ -1,4 +1,9 @@
-"""Eigenvalues and eigenvectors: of Hermitian matrices, and of any square ones."""
+"""Eigenvalues and eigenvectors: of Hermitian matrices (`eigh`, `eigvalsh`), and of any square ones (`eig`, `eigvals`).
+
+What holds for the gradients of `decompositions` holds here: results must not depend on phases, terms between equal
+eigenvalues are left out, `eigh` reads one triangle and has a Hermitian gradient, and ops that return values alone
+decompose again in their gradient.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,8 @@ from limelight.core.eager import entry, entry_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.ops._shape_rules import real_of
-from limelight.ops.linalg._matrices import COMPLEX, H, finite, lapack, reciprocal, side, square, total
+from limelight.ops._shape_rules import COMPLEX, real_of
+from limelight.ops.linalg._matrices import H, check_finite, check_square, lapack, reciprocal, side_length, sum_of_terms
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
 
@@ -27,8 +32,8 @@ class EighResult(NamedTuple):
 
 
 def _values_spec(name: str, x: TensorSpec) -> TensorSpec:
-    square(name, x)
-    return known((*x.shape[:-2], side(x)), x.dtype)
+    check_square(name, x)
+    return known((*x.shape[:-2], side_length(x)), x.dtype)
 
 
 def _eigh_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
@@ -37,7 +42,7 @@ def _eigh_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
 
 @lapack(_eigh_infer, "eigh", _UNSETTLED)
 def _eigh_kernel(xp: Any, x: Any) -> Any:
-    return tuple(xp.linalg.eigh(finite(x)))
+    return tuple(xp.linalg.eigh(check_finite(x)))
 
 
 def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Tensor]) -> Tensor:
@@ -46,7 +51,7 @@ def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Te
     if g[1] is not None:
         apart = reciprocal(w.expand_dims(-2) - w.expand_dims(-1)).astype(v.dtype)
         terms.append(v @ (apart * (H(v) @ g[1])) @ H(v))
-    slope = total(terms)
+    slope = sum_of_terms(terms)
     return (slope + H(slope)) / 2
 
 
@@ -85,7 +90,7 @@ def _eigvalsh_infer(x: TensorSpec) -> TensorSpec:
 
 @lapack(_eigvalsh_infer, "eigvalsh", _UNSETTLED)
 def _eigvalsh_kernel(xp: Any, x: Any) -> Any:
-    return xp.linalg.eigvalsh(finite(x))
+    return xp.linalg.eigvalsh(check_finite(x))
 
 
 def _eigvalsh_gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -155,7 +160,7 @@ def _eig_gradient(g: tuple[Tensor | None, Tensor | None], x_dtype: Any, out: tup
         lengths = (lengths + lengths.conj()) / 2  # vectors keep the length 1
         apart = reciprocal((w.expand_dims(-2) - w.expand_dims(-1)).conj())
         terms.append(((turned - H(v) @ (v * lengths)) * apart) @ H(v))
-    slope: Tensor = H(v)._solve(total(terms))
+    slope: Tensor = H(v)._solve(sum_of_terms(terms))
     return slope if x_dtype in COMPLEX else slope._real()
 
 

@@ -1,4 +1,7 @@
-"""Linear equations: with triangular and general square matrices, and inverses."""
+"""Linear equations: `triangular_solve`, `cholesky_solve`, `solve`; and `inv`.
+
+A singular matrix is an error, but in triangular systems gives infinities, as BLAS does.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def _triangular_kernel(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit
 
 
 @functools.cache
-def _blas(kind: str) -> Any:
+def _blas_routine(kind: str) -> Any:
     """The triangular solver of BLAS for a kind of dtype."""
     from scipy.linalg import blas  # noqa: PLC0415  # loading SciPy takes longer than loading limelight
 
@@ -72,7 +75,7 @@ def _blas_solve(a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool)
     """One system. BLAS counts in columns, so it is given Aᵀ and Bᵀ, and solves Xᵀ op(Aᵀ) = Bᵀ without a copy."""
     if adjoint and a.dtype.kind == "c":
         a = a.conj()
-    trsm = _blas(a.dtype.char)
+    trsm = _blas_routine(a.dtype.char)
     return trsm(1, a.T, b.T, side=1, lower=upper, trans_a=adjoint, diag=unit_diagonal).T
 
 

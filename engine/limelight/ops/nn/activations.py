@@ -1,4 +1,7 @@
-"""Activations of neural networks, and the loss of yes-or-no answers."""
+"""Activations that are ops, `relu` and `softplus`; and the loss of yes-or-no answers, `sigmoid_cross_entropy`.
+
+`limelight.nn.functional.activations` has those that are put together from other ops.
+"""
 
 from __future__ import annotations
 

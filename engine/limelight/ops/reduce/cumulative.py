@@ -1,4 +1,8 @@
-"""Running sums, products and extremes along an axis."""
+"""Running sums, products and extremes along an axis: `cumsum`, `cumprod`, `cummax`, `cummin`.
+
+`cumprod` pulls back through the recurrence s = b + a s, an op whose own gradient is that recurrence run backwards.
+Running extremes give the gradient to the first of equal elements, since to share it one would need all that come later.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from limelight.ops._shape_rules import SHORT, TOTAL
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
 
-def _along(name: str, total: bool) -> Any:
+def _scan_infer(name: str, total: bool) -> Any:
     def infer(x: TensorSpec, axis: int, *attrs: Any) -> TensorSpec:
         shapes.one_axis(name, x.rank, axis)
         return known(x.shape, TOTAL[x.dtype] if total else x.dtype)
@@ -27,7 +31,7 @@ def _along(name: str, total: bool) -> Any:
     return infer
 
 
-def _backwards(x: Tensor, axis: int) -> Tensor:
+def _reversed(x: Tensor, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(None, None, -1),)]
 
 
@@ -54,10 +58,10 @@ _delay: Entry = entry(defop(
     "delay",
     inputs="x",
     attrs="axis first",
-    infer=_along("delay", total=False),
+    infer=_scan_infer("delay", total=False),
     kernel=_delay_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, axis: _backwards(_delay(_backwards(g, axis), axis, 0), axis)},
+    vjp={"x": lambda g, axis: _reversed(_delay(_reversed(g, axis), axis, 0), axis)},
     maths={"x": "x̄ᵢ = ȳᵢ₊₁, 0 for the last"},
 ))  # fmt: skip
 
@@ -107,10 +111,10 @@ _cumsum: Entry = entry(defop(
     "cumsum",
     inputs="x",
     attrs="axis",
-    infer=_along("cumsum", total=True),
+    infer=_scan_infer("cumsum", total=True),
     kernel=_accumulate("add"),
     accepts="numeric",
-    vjp={"x": lambda g, axis: _backwards(_cumsum(_backwards(g, axis), axis), axis)},
+    vjp={"x": lambda g, axis: _reversed(_cumsum(_reversed(g, axis), axis), axis)},
     linear="x",
     maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
 ))  # fmt: skip
@@ -133,7 +137,7 @@ def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     >>> ll.cumsum(ll.constant([1, 2, 3])).tolist(), ll.cumsum(ll.constant([1, 2, 3]), exclusive=True).tolist()
     ([1, 3, 6], [0, 1, 3])
     """
-    return _scanned("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
+    return _scan("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
 
 
 def cumulative_sum(
@@ -158,12 +162,12 @@ def cumulative_sum(
     [0, 1, 3, 6]
     """
     x = as_tensor(x)
-    found = _scanned("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = _scan("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
     found = found if dtype is None else found.astype(dtype)
-    return _led(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
+    return _lead(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
 
 
-def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
+def _scan(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
     if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
         if axis is None and x._data.ndim == 1:
@@ -174,10 +178,10 @@ def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bo
     if axis is None and x.ndim != 1:
         raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")
     along = shapes.one_axis(name, x.ndim, 0 if axis is None else axis)
-    x = _backwards(x, along) if reverse else x
+    x = _reversed(x, along) if reverse else x
     found = run(x, along)
     found = found if neutral is None else _delay(found, along, neutral)
-    return _backwards(found, along) if reverse else found
+    return _reversed(found, along) if reverse else found
 
 
 # cumulative_prod, cumprod
@@ -192,7 +196,7 @@ _cumprod: Entry = entry(defop(
     "cumprod",
     inputs="x",
     attrs="axis",
-    infer=_along("cumprod", total=True),
+    infer=_scan_infer("cumprod", total=True),
     kernel=_accumulate("multiply"),
     accepts="numeric",
     vjp={"x": _cumprod_gradient},
@@ -217,7 +221,7 @@ def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False,
     >>> ll.cumprod(ll.constant([2, 3, 4]), reverse=True).tolist()
     [24, 12, 4]
     """
-    return _scanned("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
+    return _scan("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
 
 
 def cumulative_prod(
@@ -242,9 +246,9 @@ def cumulative_prod(
     [1, 2, 6, 24]
     """
     x = as_tensor(x)
-    found = _scanned("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = _scan("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
     found = found if dtype is None else found.astype(dtype)
-    return _led(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
+    return _lead(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
 
 
 # lead: one element more at the start
@@ -260,7 +264,7 @@ def _lead_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
     return xp.concatenate([xp.full(shape, first, x.dtype), x], axis)
 
 
-_led = entry(defop(
+_lead = entry(defop(
     "lead",
     inputs="x",
     attrs="axis first",
@@ -308,7 +312,7 @@ _cumextreme = entry(defop(
     "cumextreme",
     inputs="x",
     attrs="axis largest",
-    infer=_along("cumextreme", total=False),
+    infer=_scan_infer("cumextreme", total=False),
     kernel=_extreme,
     accepts="real",
     vjp={"x": _extreme_gradient},
@@ -334,7 +338,7 @@ def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     least = _bound(x.dtype, largest=False) if exclusive else None
-    return _scanned("cummax", _so_far_largest, x, axis, reverse, least)
+    return _scan("cummax", _running_max, x, axis, reverse, least)
 
 
 def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
@@ -355,14 +359,14 @@ def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     most = _bound(x.dtype, largest=True) if exclusive else None
-    return _scanned("cummin", _so_far_smallest, x, axis, reverse, most)
+    return _scan("cummin", _running_min, x, axis, reverse, most)
 
 
-def _so_far_largest(x: Tensor, axis: int) -> Tensor:
+def _running_max(x: Tensor, axis: int) -> Tensor:
     return _cumextreme(x, axis, True)
 
 
-def _so_far_smallest(x: Tensor, axis: int) -> Tensor:
+def _running_min(x: Tensor, axis: int) -> Tensor:
     return _cumextreme(x, axis, False)
 
 

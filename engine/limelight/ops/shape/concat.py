@@ -1,4 +1,4 @@
-"""Tensors joined into one, and one taken apart."""
+"""Tensors joined into one, and one taken apart: `concat`, `stack`; `split`, `unstack`; and `diff`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _concat_infer(*given: Any) -> TensorSpec:
         _check_alike("concat", xs[0], x, axis)
     sizes = [x.shape[axis] for x in xs]
     total = None if None in sizes else sum(sizes)
-    shape = [total if i == axis else _agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    shape = [total if i == axis else _first_known([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
     return known(tuple(shape), xs[0].dtype)
 
 
-def _agreed(sizes: Sequence[int | None]) -> int | None:
+def _first_known(sizes: Sequence[int | None]) -> int | None:
     """The size that axes share, known if it is known of one of them."""
     return next((n for n in sizes if n is not None), None)
 
@@ -49,7 +49,9 @@ def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
         )
 
 
-def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]) -> tuple[Tensor | None, ...]:
+def _concat_gradient(
+    g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
     """The parts of `g` that belong to each joined tensor."""
     ends = list(accumulate([shape[axis] for shape in xs_shape]))
     before = (slice(None),) * axis
@@ -65,7 +67,7 @@ _concat = entry(defop(
     attrs="axis",
     infer=_concat_infer,
     kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
-    vjp={"xs": _cut},
+    vjp={"xs": _concat_gradient},
     linear="xs",
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
 ))  # fmt: skip
@@ -80,13 +82,13 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
     (3, 3)
     """
-    given = _given("concat", xs)
+    given = _as_tensors("concat", xs)
     if axis is None:
         given, axis = tuple([x.reshape(-1) for x in given]), 0
     return _concat(given, 0 if axis == 0 and given[0].ndim else shapes.one_axis("concat", given[0].ndim, axis))
 
 
-def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
     given = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
     if not given:
         raise ArgumentError(f"{name}: needs at least one tensor")
@@ -142,7 +144,7 @@ def _stack_infer(*given: Any) -> TensorSpec:
     *xs, axis = given
     for x in xs:
         _check_alike("stack", xs[0], x, None)
-    shape = [_agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    shape = [_first_known([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
     shape.insert(axis, len(xs))
     return known(tuple(shape), xs[0].dtype)
 
@@ -168,7 +170,7 @@ def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
     >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
     (3, 2)
     """
-    given = _given("stack", xs)
+    given = _as_tensors("stack", xs)
     return _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
 
 

@@ -1,4 +1,4 @@
-"""Axes in another order."""
+"""Axes in another order: `transpose` and its special cases."""
 
 from __future__ import annotations
 

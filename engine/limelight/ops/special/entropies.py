@@ -1,4 +1,4 @@
-"""Logarithms as statistics needs them, with 0 log 0 = 0: log odds, entropies."""
+"""Logarithms as statistics needs them, with 0 log 0 = 0: `logit`, `xlogy`, `xlog1py`, `entr`."""
 
 from __future__ import annotations
 

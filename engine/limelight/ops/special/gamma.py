@@ -1,4 +1,4 @@
-"""The gamma function's logarithm, its derivatives, and the logarithm of the beta function."""
+"""Logarithms of the gamma and beta functions, and derivatives: `lgamma`, `digamma`, `polygamma`, `betaln`."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
 
 
 @method("polygamma")
-def _of_order(x: Tensor, n: int) -> Tensor:
+def _polygamma_of_order(x: Tensor, n: int) -> Tensor:
     return polygamma(n, x)
 
 
 # betaln
 
 
-def _share(g: Tensor, one: Any, both: Any, shape: Any) -> Tensor:
+def _betaln_gradient(g: Tensor, one: Any, both: Any, shape: Any) -> Tensor:
     return (g * (digamma(one) - digamma(both))).sum_to(shape)
 
 
@@ -123,8 +123,8 @@ _betaln = entry(defop(
     **kernels(elementwise, "betaln"),
     accepts="floating",
     vjp={
-        "a": lambda g, a, b, a_shape: _share(g, a, a + b, a_shape),
-        "b": lambda g, a, b, b_shape: _share(g, b, a + b, b_shape),
+        "a": lambda g, a, b, a_shape: _betaln_gradient(g, a, a + b, a_shape),
+        "b": lambda g, a, b, b_shape: _betaln_gradient(g, b, a + b, b_shape),
     },
     maths={"a": "ā = z̄ (digamma(a) - digamma(a + b))", "b": "b̄ = z̄ (digamma(b) - digamma(a + b))"},
 ))  # fmt: skip

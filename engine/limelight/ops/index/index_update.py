@@ -1,4 +1,8 @@
-"""Updates at an index, the functional form of `x[i] = v`."""
+"""Updates of `x` at an index, on a copy: `index_update`, `index_add`, ..., which `x.at[i].set(v)`, ... call.
+
+Of several updates of one place the last stays, and has the gradient; sums add up; equal extremes share the gradient.
+Products pull back through products of the other factors by doubling: 2 log n multiplications, and no division.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, metho
 from limelight.errors import DTypeError, ShapeError
 from limelight.ops._gradient_terms import zeros
 from limelight.ops._shape_rules import SHORT
-from limelight.ops.index._scatter_add import add_rows, refuse_places
+from limelight.ops.index._scatter_add import add_rows, check_places_of_key
 
 __all__ = ["index_add", "index_max", "index_min", "index_multiply", "index_update"]
 
@@ -32,13 +36,13 @@ def _part_shape(name: str, x: TensorSpec, indices: TensorSpec, key: Key) -> Shap
     return array_shape(name, x.shape, key, indices.shape if key.count("i") == 1 else indices.shape[1:])
 
 
-def _native(indices: Any, key: Key) -> Any:
+def _native_index(indices: Any, key: Key) -> Any:
     if "i" in key:
         return filled(key, (indices,) if key.count("i") == 1 else tuple(indices))
     return filled(key, [int(i) for i in indices]) if indices.size else native(key)
 
 
-def _updated(name: str) -> Any:
+def _update_infer(name: str) -> Any:
     def infer(x: TensorSpec, updates: TensorSpec, indices: TensorSpec, key: Key) -> TensorSpec:
         part = _part_shape(name, x, indices, key)
         met = shapes.broadcast(name, part, updates.shape)
@@ -52,23 +56,23 @@ def _updated(name: str) -> Any:
     return infer
 
 
-def _at(name: str, how: str, ufunc: str) -> Callable[..., Any]:
+def _update_kernel(name: str, how: str, ufunc: str) -> Callable[..., Any]:
     """A kernel that updates a copy of `x`: `how` is the method of arrays with `.at`, `ufunc` what NumPy has for it."""
 
     def kernel(xp: Any, x: Any, updates: Any, indices: Any, key: Key) -> Any:
-        where = _native(indices, key)
+        where = _native_index(indices, key)
         if hasattr(x, "at"):
             return getattr(x.at[where], how)(updates)
         try:
-            return _on_copy(x, where, updates, ufunc, "i" in key)
+            return _update_copy(x, where, updates, ufunc, "i" in key)
         except IndexError:
-            refuse_places(x.shape, indices, key)
+            check_places_of_key(x.shape, indices, key)
             raise
 
     return kernel
 
 
-def _on_copy(x: Any, where: Any, updates: Any, ufunc: str, repeated: bool) -> Any:
+def _update_copy(x: Any, where: Any, updates: Any, ufunc: str, repeated: bool) -> Any:
     out = np.array(x)
     if not ufunc:
         out[where] = updates
@@ -77,7 +81,9 @@ def _on_copy(x: Any, where: Any, updates: Any, ufunc: str, repeated: bool) -> An
     elif ufunc == "add" and len(where) == 1 and updates.ndim > 1 and updates.shape[-1] > 1:
         out += _whole_rows(out, where[0], updates)
     elif x.dtype in SHORT:  # rounded once
-        return _on_copy(x.astype(dtypes.float32), where, updates.astype(dtypes.float32), ufunc, True).astype(x.dtype)
+        return _update_copy(x.astype(dtypes.float32), where, updates.astype(dtypes.float32), ufunc, True).astype(
+            x.dtype
+        )
     else:
         getattr(np, ufunc).at(out, where, updates)
     return out
@@ -90,24 +96,24 @@ def _whole_rows(out: Any, places: Any, updates: Any) -> Any:
     return add_rows(np, len(out), places.reshape(-1), rows.reshape(-1, *out.shape[1:]))
 
 
-def _picked(g: Tensor, indices: Tensor, key: Key) -> Tensor:
+def _part_at(g: Tensor, indices: Tensor, key: Key) -> Tensor:
     found: Tensor = g._at_key(key, indices if "i" in key or indices.shape != (0,) else None)
     return found
 
 
 # index_update
 
-_wins = entry(defop(
+_last_wins = entry(defop(
     "index_wins",
     inputs="x:any indices:integer",
     attrs="key",
     infer=lambda x, indices, key: known(_part_shape("index_wins", x, indices, key), dtypes.bool_),
-    kernel=lambda xp, x, indices, key: _wins_kernel(xp, x.shape, _native(indices, key)),
+    kernel=lambda xp, x, indices, key: _last_wins_kernel(xp, x.shape, _native_index(indices, key)),
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
 
 
-def _wins_kernel(xp: Any, shape: tuple[int, ...], where: Any) -> Any:
+def _last_wins_kernel(xp: Any, shape: tuple[int, ...], where: Any) -> Any:
     """Which of the updates that go to one place stays there: the last."""
     seats = np.zeros(shape, np.int64)
     order = np.arange(seats[where].size).reshape(seats[where].shape)
@@ -116,9 +122,9 @@ def _wins_kernel(xp: Any, shape: tuple[int, ...], where: Any) -> Any:
 
 
 def _update_gradient(g: Tensor, x: Tensor, indices: Tensor, updates_shape: Any, key: Key) -> Tensor:
-    part = _picked(g, indices, key)
+    part = _part_at(g, indices, key)
     if "i" in key:
-        part = _wins((x, indices), key).where(part, zeros(g.dtype, ()))
+        part = _last_wins((x, indices), key).where(part, zeros(g.dtype, ()))
     return part.sum_to(updates_shape)
 
 
@@ -126,8 +132,8 @@ _index_update: Entry = entry(defop(
     "index_update",
     inputs="x updates indices:integer",
     attrs="key",
-    infer=_updated("index_update"),
-    kernel=_at("index_update", "set", ""),
+    infer=_update_infer("index_update"),
+    kernel=_update_kernel("index_update", "set", ""),
     vjp={
         "x": lambda g, indices, key: _index_update((g, zeros(g.dtype, ()), indices), key),
         "updates": _update_gradient,
@@ -186,12 +192,12 @@ _index_add = entry(defop(
     "index_add",
     inputs="x updates indices:integer",
     attrs="key",
-    infer=_updated("index_add"),
-    kernel=_at("index_add", "add", "add"),
+    infer=_update_infer("index_add"),
+    kernel=_update_kernel("index_add", "add", "add"),
     accepts="numeric",
     vjp={
         "x": lambda g: g,
-        "updates": lambda g, indices, updates_shape, key: _picked(g, indices, key).sum_to(updates_shape),
+        "updates": lambda g, indices, updates_shape, key: _part_at(g, indices, key).sum_to(updates_shape),
     },
     maths={"x": "x̄ = ȳ", "updates": "ū = ȳ[index]"},
 ))  # fmt: skip
@@ -216,13 +222,13 @@ _places = entry(defop(
     inputs="x:any indices:integer",
     attrs="key",
     infer=lambda x, indices, key: known(_part_shape("index_places", x, indices, key), dtypes.int64),
-    kernel=lambda xp, x, indices, key: xp.arange(x.size).reshape(x.shape)[_native(indices, key)].astype(np.int64),
+    kernel=lambda xp, x, indices, key: xp.arange(x.size).reshape(x.shape)[_native_index(indices, key)].astype(np.int64),
     why_no_gradient="its result is an index",
 ))  # fmt: skip
 
 
 def _factor_gradient(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, updates_shape: Any, key: Key) -> Tensor:
-    part = _picked(g * x.conj(), indices, key)
+    part = _part_at(g * x.conj(), indices, key)
     if "i" in key:
         whole = updates.broadcast_to(part.sizes()).conj()
         ids = _places((x, indices), key).reshape((-1,))
@@ -234,8 +240,8 @@ _index_multiply: Entry = entry(defop(
     "index_multiply",
     inputs="x updates indices:integer",
     attrs="key",
-    infer=_updated("index_multiply"),
-    kernel=_at("index_multiply", "multiply", "multiply"),
+    infer=_update_infer("index_multiply"),
+    kernel=_update_kernel("index_multiply", "multiply", "multiply"),
     accepts="numeric",
     vjp={
         "x": lambda g, updates, indices, key: _index_multiply((g, updates.conj(), indices), key),
@@ -264,29 +270,31 @@ def index_multiply(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
 def _shares(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, out: Tensor, key: Key) -> tuple[Tensor, Tensor]:
     """The gradient of an extreme in parts, one for each of the equal ones it may have come from; and who they are."""
     own = (x == out).astype(x.dtype)
-    given = (updates == _picked(out, indices, key)).astype(x.dtype)
+    given = (updates == _part_at(out, indices, key)).astype(x.dtype)
     return g / _index_add((own, given, indices), key), own
 
 
-def _kept(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, out: Tensor, key: Key) -> Tensor:
+def _extreme_gradient_of_x(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, out: Tensor, key: Key) -> Tensor:
     share, own = _shares(g, x, updates, indices, out, key)
     return share * own
 
 
-def _given(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, out: Tensor, updates_shape: Any, key: Key) -> Tensor:
+def _extreme_gradient_of_updates(
+    g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, out: Tensor, updates_shape: Any, key: Key
+) -> Tensor:
     share, _ = _shares(g, x, updates, indices, out, key)
-    taken = (updates == _picked(out, indices, key)).astype(x.dtype)
-    return (_picked(share, indices, key) * taken).sum_to(updates_shape)
+    taken = (updates == _part_at(out, indices, key)).astype(x.dtype)
+    return (_part_at(share, indices, key) * taken).sum_to(updates_shape)
 
 
 _index_min = entry(defop(
     "index_min",
     inputs="x updates indices:integer",
     attrs="key",
-    infer=_updated("index_min"),
-    kernel=_at("index_min", "min", "minimum"),
+    infer=_update_infer("index_min"),
+    kernel=_update_kernel("index_min", "min", "minimum"),
     accepts="real",
-    vjp={"x": _kept, "updates": _given},
+    vjp={"x": _extreme_gradient_of_x, "updates": _extreme_gradient_of_updates},
     maths={"x": "x̄ = ȳ where x is the smallest", "updates": "ū = ȳ[index] where u is the smallest"},
 ))  # fmt: skip
 
@@ -307,10 +315,10 @@ _index_max = entry(defop(
     "index_max",
     inputs="x updates indices:integer",
     attrs="key",
-    infer=_updated("index_max"),
-    kernel=_at("index_max", "max", "maximum"),
+    infer=_update_infer("index_max"),
+    kernel=_update_kernel("index_max", "max", "maximum"),
     accepts="real",
-    vjp={"x": _kept, "updates": _given},
+    vjp={"x": _extreme_gradient_of_x, "updates": _extreme_gradient_of_updates},
     maths={"x": "x̄ = ȳ where x is the largest", "updates": "ū = ȳ[index] where u is the largest"},
 ))  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Standard scores: what normalisations are made of, with the moments along the way."""
+"""Standard scores, `standardise`: what normalisations are made of, with the moments along the way."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import shapes
 from limelight.core.dtypes import DType
 from limelight.core.eager import Entry, entry, entry_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.ops._gradient_terms import count
-from limelight.ops._numpy_reductions import add_reduce
+from limelight.ops._kernel_parts import add_reduce, wide
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["standardise"]
@@ -28,17 +28,13 @@ def _mean(xp: Any, x: Any, axes: Axes) -> Any:
     return total / math.prod([x.shape[i] for i in axes])
 
 
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
-
-
 def _infer(x: TensorSpec, axes: Axes, epsilon: float) -> tuple[TensorSpec, ...]:
     moment = known(shapes.reduce(x.shape, axes, True), x.dtype)
     return x, moment, moment
 
 
 def _kernel(xp: Any, x: Any, axes: Axes, epsilon: float) -> tuple[Any, Any, Any]:
-    dtype, x = x.dtype, _wide(x)
+    dtype, x = x.dtype, wide(x)
     mean = _mean(xp, x, axes)
     y = x - mean
     variance = _mean(xp, y * y, axes)
@@ -100,14 +96,14 @@ def _gradient(
 ) -> Tensor | None:
     """Together what comes from the scores, the mean, and the variance (whose gradient is 2 (x - mean) / n)."""
     (gy, to_mean, to_variance), (y, _, variance) = g, out
-    found = None if gy is None else _backward((gy, y, variance), axes, epsilon)
+    total = None if gy is None else _backward((gy, y, variance), axes, epsilon)
     n = count(x_shape, axes, x_dtype)
     for part in (
         None if to_variance is None else y * (to_variance * (variance + epsilon).sqrt() * 2.0 / n),
         None if to_mean is None else (to_mean / n).broadcast_to(x_shape),
     ):
-        found = part if found is None else found if part is None else found + part
-    return found
+        total = part if total is None else total if part is None else total + part
+    return total
 
 
 _standardise = entry_of_many(defop(
@@ -126,7 +122,7 @@ _standardise = entry_of_many(defop(
 
 def _backward_kernel(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon: float) -> Any:
     dtype = g.dtype
-    g, y, variance = _wide(g), _wide(y), _wide(variance)
+    g, y, variance = wide(g), wide(y), wide(variance)
     found = y * _mean(xp, g * y, axes)
     found += _mean(xp, g, axes)
     found = xp.subtract(g, found)

@@ -1,4 +1,4 @@
-"""The error function and the normal distribution: probabilities, quantiles, their logarithms."""
+"""The error function (`erf`, `erfc`, `erfcx`, `erfinv`) and the normal distribution (`ndtr`, `ndtri`, `log_ndtr`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Incomplete gamma and beta functions, differentiable in their parameters too (see `_tails`)."""
+"""Incomplete gamma and beta functions: `gammainc`, `gammaincc`, `betainc`.
+
+They are differentiable in their parameters too, by integrals over a tail (see `_tail_integrals`): to about 12 digits
+for every parameter, and to every order. Series (Moore 1982) would serve small parameters and first orders alone.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,7 @@ _gamma_density: Entry = entry(defop(
 # gammainc and gammaincc
 
 
-def _in_a(g: Tensor, a: Tensor, x: Any) -> Any:
+def _gammainc_slope_in_a(g: Tensor, a: Tensor, x: Any) -> Any:
     """The derivative in t = log x, x times the density, by the density of a + 1, which is sound at x = 0."""
     return g * a * _gamma_density(a + 1.0, x) * _gamma_tail((a, x.log()), 1)
 
@@ -94,7 +98,7 @@ _gammainc = entry(defop(
     **kernels(elementwise, "gammainc"),
     accepts="floating",
     vjp={
-        "a": lambda g, a, x, a_shape: _in_a(g, a, x).sum_to(a_shape),
+        "a": lambda g, a, x, a_shape: _gammainc_slope_in_a(g, a, x).sum_to(a_shape),
         "x": lambda g, a, x, x_shape: (g * _gamma_density(a, x)).sum_to(x_shape),
     },
     maths={"a": "ā = z̄ ∂P(a, x)/∂a", "x": "x̄ = z̄ xᵃ⁻¹ exp(-x) / Γ(a)"},
@@ -120,7 +124,7 @@ _gammaincc = entry(defop(
     **kernels(elementwise, "gammaincc"),
     accepts="floating",
     vjp={
-        "a": lambda g, a, x, a_shape: (-_in_a(g, a, x)).sum_to(a_shape),
+        "a": lambda g, a, x, a_shape: (-_gammainc_slope_in_a(g, a, x)).sum_to(a_shape),
         "x": lambda g, a, x, x_shape: (-g * _gamma_density(a, x)).sum_to(x_shape),
     },
     maths={"a": "ā = -z̄ ∂P(a, x)/∂a", "x": "x̄ = -z̄ xᵃ⁻¹ exp(-x) / Γ(a)"},
@@ -140,7 +144,7 @@ def gammaincc(a: TensorLike, x: TensorLike, /) -> Tensor:
 # beta_tail
 
 
-def _three(name: str) -> Any:
+def _beta_infer(name: str) -> Any:
     def infer(a: TensorSpec, b: TensorSpec, x: TensorSpec, *attrs: Any) -> TensorSpec:
         return known(shapes.broadcast(name, shapes.broadcast(name, a.shape, b.shape), x.shape), a.dtype)
 
@@ -176,7 +180,7 @@ _beta_tail: Entry = entry(defop(
     "beta_tail",
     inputs="a b x",
     attrs="m n",
-    infer=_three("beta_tail"),
+    infer=_beta_infer("beta_tail"),
     kernel=integrate_beta_tail,
     accepts="floating",
     vjp={
@@ -208,7 +212,7 @@ def _density_in_x(g: Tensor, a: Tensor, b: Tensor, x: Tensor, out: Tensor) -> An
 _beta_density: Entry = entry(defop(
     "beta_density",
     inputs="a b x",
-    infer=_three("beta_density"),
+    infer=_beta_infer("beta_density"),
     kernel=_beta_density_kernel,
     accepts="floating",
     vjp={
@@ -222,7 +226,7 @@ _beta_density: Entry = entry(defop(
 # betainc
 
 
-def _betainc_in(g: Tensor, a: Tensor, b: Tensor, x: Tensor, m: int, n: int) -> Any:
+def _betainc_slope(g: Tensor, a: Tensor, b: Tensor, x: Tensor, m: int, n: int) -> Any:
     """The derivative in logit x, x (1 - x) times the density, by that of a + 1 and b + 1: sound at 0 and 1."""
     total = a + b
     weight = _beta_density((a + 1.0, b + 1.0, x)) * (a * b / (total * (total + 1.0)))
@@ -232,12 +236,12 @@ def _betainc_in(g: Tensor, a: Tensor, b: Tensor, x: Tensor, m: int, n: int) -> A
 _betainc = entry(defop(
     "betainc",
     inputs="a b x",
-    infer=_three("betainc"),
+    infer=_beta_infer("betainc"),
     **kernels(elementwise, "betainc"),
     accepts="floating",
     vjp={
-        "a": lambda g, a, b, x, a_shape: _betainc_in(g, a, b, x, 1, 0).sum_to(a_shape),
-        "b": lambda g, a, b, x, b_shape: _betainc_in(g, a, b, x, 0, 1).sum_to(b_shape),
+        "a": lambda g, a, b, x, a_shape: _betainc_slope(g, a, b, x, 1, 0).sum_to(a_shape),
+        "b": lambda g, a, b, x, b_shape: _betainc_slope(g, a, b, x, 0, 1).sum_to(b_shape),
         "x": lambda g, a, b, x, x_shape: (g * _beta_density((a, b, x))).sum_to(x_shape),
     },
     maths={"a": "ā = z̄ ∂I/∂a", "b": "b̄ = z̄ ∂I/∂b", "x": "x̄ = z̄ xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b)"},

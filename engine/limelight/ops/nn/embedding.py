@@ -1,4 +1,4 @@
-"""Looking rows up in a table, with a gradient that names the rows instead of filling a table with zeros."""
+"""Rows looked up in a table, `embedding`, with a gradient that names the rows instead of filling a table with zeros."""
 
 from __future__ import annotations
 

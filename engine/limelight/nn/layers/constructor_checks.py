@@ -12,7 +12,7 @@ from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, CallError
 from limelight.nn.functional import activations
 from limelight.ops.elementwise.exponential import sigmoid
-from limelight.ops.elementwise.trigonometry import tanh
+from limelight.ops.elementwise.hyperbolic import tanh
 from limelight.ops.nn.activations import relu, softplus
 from limelight.ops.nn.softmax import log_softmax, softmax
 
@@ -77,28 +77,38 @@ def checked_number(owner: str, name: str, given: Any) -> float:
     return float(given)
 
 
-def explained(init: Callable[..., None], owner: str) -> Callable[..., None]:
+def with_call_errors(init: Callable[..., None], owner: str) -> Callable[..., None]:
     """The constructor `init`, which says in the words of `owner` what is wrong with a call that does not fit it."""
 
     @functools.wraps(init)
-    def called(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             init(self, *args, **kwargs)
         except TypeError:
             parameters = dict(list(inspect.signature(init).parameters.items())[1:])
-            name = type(self).__name__ if type(self).__init__ is called else owner.lstrip("_")
-            message = misfit(name, parameters, args, kwargs)
+            name = type(self).__name__ if type(self).__init__ is checked_init else owner.lstrip("_")
+            message = call_mismatch(name, parameters, args, kwargs)
             if message is None:
                 raise
             raise CallError(message) from None
 
-    return called
+    return checked_init
 
 
-def misfit(
+def call_mismatch(
     name: str, parameters: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
-    """What does not fit in a call of `name` with such parameters; None where it fits."""
+    """What does not fit in a call of a constructor.
+
+    Args:
+        name: the class's.
+        parameters: those of its constructor, without `self`.
+        args: what was given by place.
+        kwargs: what was given by name.
+
+    Returns:
+        A sentence, or None where the call fits.
+    """
     kinds = {parameter.kind for parameter in parameters.values()}
     first = [k for k, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     settings = [k for k, p in parameters.items() if p.kind is p.KEYWORD_ONLY]

@@ -47,7 +47,7 @@ def _check_order(name: str, gradients: Any, variables: Any) -> None:
         )
 
 
-def checked(name: str, given: Any, variable: Variable) -> Gradient:
+def checked_gradient(name: str, given: Any, variable: Variable) -> Gradient:
     """The gradient of `variable`. Raises DTypeError or ShapeError where it does not fit."""
     gradient: Gradient = given if isinstance(given, SparseGradient) else as_tensor(given)
     if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):

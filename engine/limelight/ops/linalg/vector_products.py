@@ -1,4 +1,4 @@
-"""Products of vectors along an axis."""
+"""Products of vectors along an axis: `vecdot`, `cross`."""
 
 from __future__ import annotations
 

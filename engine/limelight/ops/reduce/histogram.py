@@ -1,4 +1,4 @@
-"""How often integers occur, and how many numbers fall between bounds."""
+"""How often integers occur, `bincount`, and how many numbers fall between bounds, `histogram`."""
 
 from __future__ import annotations
 
