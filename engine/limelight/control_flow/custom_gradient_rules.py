@@ -1,4 +1,4 @@
-"""What `custom_gradient` and `recompute_grad` share: arguments with their tensors, and rules written by users, checked.
+"""What `custom_gradient` and `recompute_grad` share: arguments with their tensors, and checked rules of users.
 
 A rule works on lists: from the gradients of the outputs to those of the tensors among the arguments and of the
 variables that the body read.
@@ -22,11 +22,11 @@ from limelight.errors import ArgumentError, DTypeError, GradientError, ShapeErro
 
 
 class Arguments(NamedTuple):
-    """The arguments of one call, flattened: `places` are the leaves that are tensors or variables."""
+    """The arguments of one call, flattened."""
 
     leaves: list[Any]
     structure: Structure  # of (args, kwargs)
-    places: list[int]
+    places: list[int]  # the leaves that are tensors or variables
 
     @property
     def tensors(self) -> list[Any]:
@@ -69,10 +69,10 @@ class Arguments(NamedTuple):
         for child in self.structure.children[0].children:
             total += child.n_leaves
             ends.append(total)
-        found = {next(k for k, end in enumerate(ends) if i < end) for i in self.places}
-        return sorted(found)
+        return sorted({next(k for k, end in enumerate(ends) if i < end) for i in self.places})
 
     def _spread(self, name: str, by_argument: dict[int, Any]) -> list[Any]:
+        """One gradient for each tensor, from the gradients of arguments, which may be nests."""
         flat: list[Any] = []
         for k, structure in enumerate(self.structure.children[0].children):
             g = by_argument.get(k)
@@ -152,7 +152,7 @@ class UserRule:
         self.name = name
         self.fn = fn
         self.packing = packing
-        self._arguments = arguments._replace(leaves=[])  # nothing is kept alive but by the function itself
+        self._arguments = arguments._replace(leaves=[])  # only what the function closes over is kept alive
         self._specs = [x.spec for x in arguments.tensors]
         self.keeps = _closed_over(fn)  # for counting bytes
         _check_takes_variables(name, fn, len(variables))

@@ -1,4 +1,4 @@
-"""Ops for rows of loops: rows whose sizes vary from step to step, and steps that some examples do not take."""
+"""Ops for the rows of a loop: marks of rows whose shapes vary from step to step, and choices by a flag of the step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from limelight.core.tensor import Tensor, constant
 from limelight.graph.ir import Graph, Value
 from limelight.ops._shape_rules import same
 
-# uneven, hollow: mark a result of a loop's body as one of which rows may have other sizes in other steps, or be empty
+# uneven, hollow: mark a row that a body returns as one that may have another shape in another step (and is filled up
+# with zeros, and cropped in the backward pass), or may be empty where nobody reads it (and is not cropped)
 
 
-def cropped(g: Tensor, x_shape: Any) -> Tensor:
-    """The part of a filled-up row `g` that is the row; `x_shape` is a tuple, or a vector known at run time."""
+def crop(g: Tensor, x_shape: Any) -> Tensor:
+    """The part of shape `x_shape`, a tuple or a vector known at run time, of a row that was filled up."""
     if not isinstance(x_shape, Tensor):
-        found: Tensor = dispatch.apply(get("crop_or_fill_to"), (g,), (tuple(x_shape),))
-        return found
+        row: Tensor = dispatch.apply(get("crop_or_fill_to"), (g,), (tuple(x_shape),))
+        return row
     return dispatch.apply(get("crop_or_fill_to_dynamic"), (g, x_shape), (g.ndim,))  # type: ignore[no-any-return]
 
 
@@ -35,15 +36,15 @@ uneven_op: Op = defop(
     inputs="x",
     infer=same,
     kernel=lambda xp, x: x,
-    vjp={"x": cropped},
+    vjp={"x": crop},
     linear="x",
     batching=_batch_marker,
     maths={"x": "x̄ = ȳ, cropped to the shape of x: the loop may have filled it up with 0"},
 )
 
 
-def _filled(xp: Any, x: Any, shape: Shape) -> Any:
-    """`x`, or zeros where it is empty and its shape is known; else the loop fills it up."""
+def _zeros_if_empty(xp: Any, x: Any, shape: Shape) -> Any:
+    """`x`, or zeros where it is empty and its shape is known. Where it is not known, the loop fills it up."""
     return x if x.size or None in shape else xp.zeros(shape, dtype=x.dtype)
 
 
@@ -52,7 +53,7 @@ hollow_op: Op = defop(
     inputs="x",
     attrs="shape",
     infer=lambda x, shape: known(shape, x.dtype),
-    kernel=_filled,
+    kernel=_zeros_if_empty,
     vjp={"x": lambda g: g},
     linear="x",
     batching=_batch_marker,
@@ -60,17 +61,17 @@ hollow_op: Op = defop(
 )
 
 
-def marked(value: Value) -> Value | None:
-    """What a result of a body is a row of, if the loop may fill such rows up; None where they must be alike."""
+def marked_value(value: Value) -> Value | None:
+    """The value behind a marked result of a body; None where it is not marked, so that all rows must have one shape."""
     node = value.node
     while node is not None and node.op == "to_device":
         node = node.inputs[0].node
     return node.inputs[0] if node is not None and node.op in (uneven_op, hollow_op) else None
 
 
-def uneven_results(graph: Graph) -> frozenset[int]:
-    """The numbers of the results of a body that the loop may fill up."""
-    return frozenset([i for i, value in enumerate(graph.outputs) if marked(value) is not None])
+def ragged_results(graph: Graph) -> frozenset[int]:
+    """The numbers of the results of a body that are marked."""
+    return frozenset([i for i, value in enumerate(graph.outputs) if marked_value(value) is not None])
 
 
 # kept_if: a tensor, or zeros
@@ -100,18 +101,18 @@ kept_if: Op = defop(
 # either: one of two tensors, which need not have one shape
 
 
-def _one_of(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+def _infer_either(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
     return known(shapes.generalise(x.shape, y.shape) or x.shape, x.dtype)
 
 
-def _of_chosen(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
+def _pull_either(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
     """The gradient of the operand `x` that the condition chooses."""
     if isinstance(x_shape, tuple) and isinstance(y_shape, tuple) and x_shape == y_shape:
         return dispatch.apply(kept_if, (condition, g))
     return dispatch.apply(either, (condition, g, zeros(x_shape, g.dtype)))
 
 
-def _push(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+def _jvp_either(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     condition, *values = inputs
     moved = [filled(0, x) if t is None else t for x, t in zip(values, tangents[1:], strict=True)]
     return dispatch.apply(either, inputs), (dispatch.apply(either, (condition, *moved)),)
@@ -120,13 +121,13 @@ def _push(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ..
 either: Op = defop(
     "either",
     inputs="condition:bool x y",
-    infer=_one_of,
+    infer=_infer_either,
     kernel=lambda xp, condition, x, y: x if condition else y,
     vjp={
-        "x": _of_chosen,
-        "y": lambda g, condition, x_shape, y_shape: _of_chosen(g, ~condition, y_shape, x_shape),
+        "x": _pull_either,
+        "y": lambda g, condition, x_shape, y_shape: _pull_either(g, ~condition, y_shape, x_shape),
     },
-    jvp=_push,
+    jvp=_jvp_either,
     batching=_batch_choice,
     maths={"x": "x̄ = z̄ if the condition holds, else 0", "y": "ȳ = z̄ if it does not, else 0"},
 )

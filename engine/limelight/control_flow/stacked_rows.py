@@ -1,4 +1,4 @@
-"""Stacks of what a loop returns at each step: their specs, stacks of no steps, and filling them row by row."""
+"""Stacks of the rows that a loop returns, one row for each step: their specs, and how they are filled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from limelight.staging.call_gradient import infer_outputs
 
 
 def rows_of(spec: Any) -> Spec:
-    """The spec of one row of what is scanned."""
+    """The spec of one row of a tensor, or of a list of opaque values, that is scanned."""
     if isinstance(spec, TensorSpec):
         return known(spec.shape[1:], spec.dtype)
     assert isinstance(spec, ObjectSpec)
@@ -24,7 +24,7 @@ def rows_of(spec: Any) -> Spec:
 
 
 def stack_of(row: Spec, steps: int | None) -> Spec:
-    """The spec of the rows together: a tensor, or a list of opaque values."""
+    """The spec of the stack of rows like `row`: a tensor, or a list of opaque values."""
     if isinstance(row, TensorSpec):
         return known((steps, *row.shape), row.dtype)
     assert isinstance(row, ObjectSpec)
@@ -32,9 +32,13 @@ def stack_of(row: Spec, steps: int | None) -> Spec:
 
 
 def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[Any]:
-    """Stacks of no rows, of a body that would be given tensors of these sizes; sizes that are not known count as 0.
+    """The stacks of a loop without steps. Sizes that are not known count as 0.
 
-    What a body hands on it would have handed on as it was.
+    Args:
+        xp: the array library.
+        graph: the body.
+        n: the number of carried values.
+        sizes: the shapes of the body's inputs, () for opaque values.
     """
     inputs = [
         known(s, v.spec.dtype) if isinstance(v.spec, TensorSpec) else v.spec
@@ -44,10 +48,10 @@ def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[
         specs = infer_outputs(graph, inputs)
     except ShapeError:
         specs = tuple([value.spec for value in graph.outputs])
-    kept = {
+    carried = {  # a carried value that is also a row has the shape that it began with
         value: spec for values in (graph.outputs, graph.inputs) for value, spec in zip(values[:n], inputs, strict=False)
     }
-    rows = [kept.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
+    rows = [carried.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
     return [
         xp.empty((0, *[size or 0 for size in row.shape]), dtype=row.dtype) if isinstance(row, TensorSpec) else []
         for row in rows
@@ -55,7 +59,7 @@ def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[
 
 
 class Column:
-    """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
+    """A stack that is filled row by row: rows of NumPy go to their places at once, others are stacked at the end."""
 
     __slots__ = ("_rows", "_spec", "_steps", "_uneven", "_xp", "array")
 
@@ -82,7 +86,7 @@ class Column:
             self._rows[k] = row
 
     def _fill_up(self, k: int, row: Any) -> None:
-        """For a row of another shape than those before."""
+        """Puts a row of another shape than those before."""
         room = self.array.shape[1:]
         if all(n <= m for n, m in zip(row.shape, room, strict=True)):
             self.array[k] = 0
@@ -103,7 +107,15 @@ class Column:
 
 
 def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> Any:
-    """The rows of all steps, at least one; those of different sizes are filled up with zeros if they are `uneven`."""
+    """The stack of rows of all steps, of which there is at least one. Raises ControlFlowError where shapes differ.
+
+    Args:
+        op: the op that runs, for the error.
+        xp: the array library.
+        rows: the rows, in order.
+        spec: the spec of a row.
+        uneven: whether rows of different shapes are filled up with zeros to the largest.
+    """
     if not isinstance(spec, TensorSpec):
         return list(rows)
     shape = rows[0].shape

@@ -1,8 +1,8 @@
 """Forward mode of graph functions: the graph with tangents as further inputs and outputs.
 
-The first push through a function for a pattern of moving inputs traces its graph once more under an accumulator; the
-result takes the tangents of those inputs behind them and returns the tangents of what moves. It is kept with the
-function, like the forward/backward pair, and is an ordinary function, so it can be recorded and pushed through itself.
+The graph is traced once more under a `ForwardAccumulator`, once for each pattern of inputs that have tangents ("moving"
+inputs), and the version is kept with the function, like its forward/backward pair. It is an ordinary function, so tapes
+record it and other accumulators go through it: forward mode has any order and mixes with reverse mode.
 """
 
 from __future__ import annotations
@@ -22,28 +22,34 @@ from limelight.staging.tracer import Tracer, replay
 Flags = tuple[bool, ...]
 
 
-class Pushed(NamedTuple):
-    """A graph function with tangents, and which of the original's outputs have one, in order."""
+class JvpFunction(NamedTuple):
+    """A graph function that also returns tangents."""
 
     function: GraphFunction
-    moving: tuple[int, ...]
+    moving: tuple[int, ...]  # the outputs of the original that have tangents, in order
 
 
-def pushed(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -> Pushed:
-    """`function` for inputs of which `moving` have tangents, built once.
+def jvp_function(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -> JvpFunction:
+    """`function` with tangents, built once.
 
-    Inputs: those before the first cut (all, by default), their tangents, those before the next one, their tangents, and
-    so on. Outputs: those before the first cut, their tangents, the others, their tangents. Outputs that are `forced`
-    have a tangent in any case.
+    A loop needs the tangents of its carry behind the carry, those of its rows behind the rows, so its inputs are cut
+    into groups. Inputs of the result: those before the first cut (all, without cuts), their tangents, those before the
+    next cut, their tangents, and so on. Outputs: those before the first cut, their tangents, the others and theirs.
+
+    Args:
+        function: a graph function.
+        moving: the inputs that have tangents.
+        forced: outputs that get a tangent in any case, zeros where nothing moves them.
+        *cuts: the numbers of the inputs at which a group ends.
     """
     key = ("pushed", moving, forced, cuts)
-    found: Pushed | None = function.pairs.get(key)
+    found: JvpFunction | None = function.pairs.get(key)
     if found is None:
-        found = function.pairs[key] = _push_graph(function.graph, moving, forced, cuts)
+        found = function.pairs[key] = _trace_jvp(function.graph, moving, forced, cuts)
     return found
 
 
-def _push_graph(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> Pushed:
+def _trace_jvp(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> JvpFunction:
     with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"pushed_{graph.name}") as tracer:
         inputs, tangents = _arguments(tracer, graph, moving, cuts)
         with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
@@ -55,11 +61,11 @@ def _push_graph(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...
             found.append(filled(0, y) if t is None and floating and forced and forced[i] else t)
         values = _interleaved(outputs, found, cuts[0] if cuts else len(outputs))
         result = tracer.finish(values)
-    return Pushed(GraphFunction(result), tuple(i for i, t in enumerate(found) if t is not None))
+    return JvpFunction(GraphFunction(result), tuple(i for i, t in enumerate(found) if t is not None))
 
 
 def _arguments(tracer: Tracer, graph: Graph, moving: Flags, cuts: tuple[int, ...]) -> tuple[list[Any], dict[int, Any]]:
-    """The inputs of `graph` in a trace, and the tangents of those that move, each group of these behind its inputs."""
+    """The inputs of `graph` in a trace and the tangents of those that move, each group behind its inputs."""
     inputs: list[Any] = []
     tangents: dict[int, Any] = {}
     named = list(zip(graph.inputs, graph.input_names, strict=True))
@@ -81,24 +87,26 @@ def _interleaved(values: Sequence[Any], tangents: Sequence[Any], n: int) -> list
     return found
 
 
-def flags_of(tangents: Sequence[Any]) -> Flags:
+def tangent_flags(tangents: Sequence[Any]) -> Flags:
+    """Which inputs have tangents."""
     return tuple([t is not None for t in tangents])
 
 
-def present(tangents: Sequence[Any]) -> list[Any]:
+def present_tangents(tangents: Sequence[Any]) -> list[Any]:
+    """The tangents without those that are None."""
     return [t for t in tangents if t is not None]
 
 
-def parted(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
-    """Results and tangents out of `n` results followed by the tangents of some."""
+def split_tangents(results: Sequence[Any], n: int, moving: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The `n` results, and a tangent or None for each, out of results followed by the tangents of those that move."""
     tangents: list[Any] = [None] * n
     for i, t in zip(moving, results[n:], strict=True):
         tangents[i] = t
     return tuple(results[:n]), tangents
 
 
-def widened(condition: Any, moving: Flags, n: int) -> GraphFunction:
-    """A loop's condition that takes tangents, and does not look at them."""
+def condition_with_tangents(condition: Any, moving: Flags, n: int) -> GraphFunction:
+    """A loop's condition that also takes the tangents of its inputs, and ignores them."""
     key = ("widened", moving, n)
     found: GraphFunction | None = condition.pairs.get(key)
     if found is None:

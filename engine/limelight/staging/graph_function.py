@@ -37,8 +37,10 @@ class GraphFunction:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
-        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
-        self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
+        # what transformations made of it, shared by all callers: forward/backward pairs by watched inputs, batched
+        # versions and versions with tangents by their kind and pattern
+        self.pairs: dict[Any, Any] = {}
+        self.blanks: frozenset[int] = frozenset()  # outputs that are blanks for residuals of another branch
         self._placed: dict[tuple[Device, ...], Placed] = {}
 
     def with_graph(self, graph: Graph) -> GraphFunction:
