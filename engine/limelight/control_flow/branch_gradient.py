@@ -27,8 +27,8 @@ from limelight.staging.graph_function import GraphFunction
 
 def branches_of(attrs: tuple[Any, ...]) -> tuple[GraphFunction, ...]:
     """The branches among the parameters of a cond or a switch, which has them in one tuple."""
-    found: tuple[GraphFunction, ...] = attrs[0] if type(attrs[0]) is tuple else attrs[:2]
-    return found
+    branches: tuple[GraphFunction, ...] = attrs[0] if type(attrs[0]) is tuple else attrs[:2]
+    return branches
 
 
 def with_branches(attrs: tuple[Any, ...], branches: Sequence[Any]) -> tuple[Any, ...]:
@@ -53,11 +53,11 @@ class BranchPairs(NamedTuple):
     def residuals(self, captures: Sequence[Any], outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The residuals of each branch's backward pass; of branches that did not run, blanks."""
         n = last = self.n_outputs
-        found = []
+        of_each = []
         for pair in self.each:
             first, last = last, last + len(pair.forward.graph.outputs) - n
-            found.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
-        return found
+            of_each.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
+        return of_each
 
     def padded(self, branches: Sequence[GraphFunction]) -> list[GraphFunction]:
         """The forward versions, with blanks for the residuals of the other branches.
@@ -173,7 +173,14 @@ def _pull_branch(
 
 
 def jvp_branches(op: str, inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> Any:
-    """Forward mode: all branches return tangents of whatever moves in one of them, zeros where nothing does."""
+    """Forward mode: all branches return tangents of whatever moves in one of them, zeros where nothing does.
+
+    Args:
+        op: "cond" or "switch".
+        inputs: the choice, then captures.
+        tangents: their tangents.
+        attrs: the parameters of the op, or of the variant that a tape records.
+    """
     branches = branches_of(attrs)
     n = len(branches[0].graph.outputs)
     moving = tangent_flags(tangents[1:])

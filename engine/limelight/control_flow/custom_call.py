@@ -95,13 +95,13 @@ class _TracedBody:
         graph = self.tracer.finish(self.outputs)
         reads = effects_of_graph(graph).reads
         given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
-        found = []
+        variables = []
         for uid, (handle, value) in self.tracer.captured.items():
             if handle.dtype in INEXACT and uid not in given:
                 variable = isinstance(handle, Resource)
                 if (value in reads and handle.trainable) if variable else closures:
-                    found.append(handle)
-        return found
+                    variables.append(handle)
+        return variables
 
     def pair(self, rule: Rule) -> CustomPair:
         """Traces the gradient function. What it raises is raised when a gradient is asked for."""
@@ -110,16 +110,16 @@ class _TracedBody:
         tracer.scope = "gradient/"
         n_arguments = len(tracer.inputs)
         seeds = [tracer.add_input(y.spec) if y.dtype in INEXACT else None for y in self.outputs]
-        found: list[Any] = []
+        traced: list[Any] = []
         error: Exception | None = None
         try:
             gradients = rule(seeds, [()] * len(seeds), self.variables)
-            found = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
+            traced = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
         except Exception as raised:  # noqa: BLE001  # of the user's code; kept until a gradient is asked for
             error = raised
         captured = [value for _, value in tracer.captured.values()]
         inputs = [*tracer.inputs[:n_arguments], *captured]
-        placed = self._by_input(inputs, found)
+        placed = self._by_input(inputs, traced)
         backward = tracer.nodes[len(forward) :] if error is None else []
         values = [tracer.value_of(s) for s in seeds if s is not None]
         joint = Joint(inputs, forward, backward, self.values, values, placed)
@@ -132,11 +132,11 @@ class _TracedBody:
         plain = iter(range(len(inputs)))
         targets = [by_uid.get(x._uid, -1) if isinstance(x, Resource) else next(plain) for x in self.arguments.tensors]
         targets += [by_uid[v._uid] for v in self.variables]
-        found: list[Value | None] = [None] * len(inputs)
+        by_input: list[Value | None] = [None] * len(inputs)
         for target, g in zip(targets, gradients, strict=False):
             if g is not None and target >= 0:
-                found[target] = g
-        return found
+                by_input[target] = g
+        return by_input
 
 
 class CustomPair(Pair):
@@ -178,7 +178,14 @@ class CustomPair(Pair):
         return self._whole
 
     def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
-        """The gradients of `count` inputs from those of the results. Raises what the rule raised in its trace."""
+        """The gradients of the inputs from those of the results. Raises what the rule raised in its trace.
+
+        Args:
+            g: the gradients of the results, None where there is none.
+            residuals: what the rule reads.
+            sizes: sizes and dtypes of the results.
+            count: the number of inputs.
+        """
         if self.error is not None:
             raise self.error
         function, targets = self.whole
@@ -252,7 +259,14 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _through(pair: Pair, residuals: Sequence[Any], seeds: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-    """The gradients of the inputs from those of the residuals, through the ops of the body."""
+    """The gradients of the inputs from those of the residuals, through the ops of the body.
+
+    Args:
+        pair: the forward/backward pair of the forward half, as of any graph function.
+        residuals: the residuals of that pair.
+        seeds: the gradients of the outputs of the forward half.
+        needed: the inputs whose gradients are needed.
+    """
     wanted = tuple(n and c for n, c in zip(needed, pair.connected, strict=True))
     function, targets = pair.backward(wanted, tuple(s is not None for s in seeds))
     results: list[Any] = [None] * len(needed)
@@ -297,8 +311,8 @@ def _transposed(
         saved = _save(tuple(inputs), tuple(out), attrs)
         pulled = _pull(tuple(seeds), saved, tuple([t is not None for t in tangents]))
     pairs = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p is not None and t is not None]
-    found: list[Any] = tape.gradient([p for p, _ in pairs], seeds[:n], output_gradients=[t for _, t in pairs])
-    return found
+    transposed: list[Any] = tape.gradient([p for p, _ in pairs], seeds[:n], output_gradients=[t for _, t in pairs])
+    return transposed
 
 
 # Batching: body and gradient function for all examples
@@ -368,8 +382,8 @@ def _batched_pair(site: Site, pair: CustomPair) -> BatchedCustomPair | None:
         whole = None if function is None or forward is None else (function, forward)
         made = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
         pair.function.pairs[key] = made
-    found: BatchedCustomPair | None = pair.function.pairs[key]
-    return found
+    batched_pair: BatchedCustomPair | None = pair.function.pairs[key]
+    return batched_pair
 
 
 def _batch(site: Site) -> Any:

@@ -162,7 +162,14 @@ class Placement(NamedTuple):
 
 
 def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], outputs: Sequence[Tensor]) -> tuple[Any, ...]:
-    """New handles to `outputs`, from which `rule` leads back to the operands and variables on every tape."""
+    """New handles to the outputs, from which the rule leads back to operands and variables on every tape.
+
+    Args:
+        rule: the user's rule for this call.
+        operands: the tensors among the arguments.
+        variables: the variables that the body read, and tensors that it closes over.
+        outputs: the results of the body.
+    """
     reads = [as_tensor(v) for v in variables]
     placement = Placement(tuple([y.device for y in outputs]))
     sizes = tuple([y.sizes() for y in outputs])

@@ -92,7 +92,14 @@ def _miscounted(name: str, arguments: int, holders: int, found: int) -> str:
 
 
 def bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """The arguments in the order of the parameters. Raises ArgumentError for tensors that have no place there."""
+    """The arguments in the order of the parameters. Raises ArgumentError for tensors that have no place there.
+
+    Args:
+        name: the name of the user's function, for errors.
+        signature: its signature.
+        args: the positional arguments of the call.
+        kwargs: its keyword arguments.
+    """
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -225,18 +232,18 @@ def _check_takes_variables(name: str, fn: Callable[..., Any], count: int) -> Non
 
 def _closed_over(fn: Callable[..., Any]) -> tuple[Tensor, ...]:
     """The tensors that a function closes over, by themselves or in a list or tuple."""
-    found = []
+    tensors = []
     for cell in getattr(fn, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a cell that is still empty
             content = cell.cell_contents
             inside = content if isinstance(content, (tuple, list)) else (content,)
-            found += [x for x in inside if isinstance(x, Tensor)]
-    return tuple(found)
+            tensors += [x for x in inside if isinstance(x, Tensor)]
+    return tuple(tensors)
 
 
 def _takes_variables(fn: Callable[..., Any]) -> bool:
-    found = inspect.signature(fn).parameters
-    return "variables" in found or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in found.values())
+    parameters = inspect.signature(fn).parameters
+    return "variables" in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
 def _requires_variables(fn: Callable[..., Any]) -> bool:

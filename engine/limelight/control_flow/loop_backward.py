@@ -119,8 +119,8 @@ def pull_loop(g: Sequence[Any], saved: SavedLoop, needed: Sequence[bool]) -> tup
 def _cached_dependence(body: GraphFunction) -> tuple[frozenset[int], ...]:
     if "dependence" not in body.pairs:
         body.pairs["dependence"] = input_dependence(body.graph)
-    found: tuple[frozenset[int], ...] = body.pairs["dependence"]
-    return found
+    dependence: tuple[frozenset[int], ...] = body.pairs["dependence"]
+    return dependence
 
 
 def _residual(saved: SavedLoop, constants: dict[Place, Any], place: Place) -> Any:
@@ -166,12 +166,19 @@ class BackwardScan(NamedTuple):
 
 
 def _backward_scan(loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...], masked: bool) -> BackwardScan:
-    """The backward scan for a pattern of gradients, built once; `masked`: its first row says which steps ran."""
+    """The backward scan for a pattern of gradients, built once.
+
+    Args:
+        loop: the loop.
+        wanted: the inputs whose gradients are wanted.
+        shown: the outputs of the body whose stacks have gradients.
+        masked: whether the first row of the scan says which steps ran.
+    """
     key = ("backward", loop.n, loop.m, wanted, shown, masked)
-    found: BackwardScan | None = loop.body.pairs.get(key)
-    if found is None:
-        found = loop.body.pairs[key] = _BackwardStep(loop, wanted, shown).trace(masked)
-    return found
+    scan: BackwardScan | None = loop.body.pairs.get(key)
+    if scan is None:
+        scan = loop.body.pairs[key] = _BackwardStep(loop, wanted, shown).trace(masked)
+    return scan
 
 
 class _BackwardStep:

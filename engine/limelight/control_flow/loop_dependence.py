@@ -19,17 +19,17 @@ _MAX_STEPS: Final = 1000
 
 def input_dependence(graph: Graph) -> tuple[frozenset[int], ...]:
     """For each output of `graph`, the numbers of the inputs that its gradient may lead to; in doubt too many."""
-    found: dict[Value, frozenset[int]] = {value: frozenset([i]) for i, value in enumerate(graph.inputs)}
+    reaches: dict[Value, frozenset[int]] = {value: frozenset([i]) for i, value in enumerate(graph.inputs)}
     for node in graph.nodes:
-        of_inputs = [found[value] if _continuous(value) else _NOTHING for value in node.inputs]
+        of_inputs = [reaches[value] if _continuous(value) else _NOTHING for value in node.inputs]
         everything = _NOTHING if node.op.vjp is None else _NOTHING.union(*of_inputs)
         of_outputs = [everything] * len(node.outputs)
         if node.op.name in ("call", "call_forward"):
             inner = input_dependence(node.functions[0].graph)
             of_outputs = [_NOTHING.union(*[of_inputs[i] for i in places]) for places in inner]
         for value, places in zip(node.outputs, of_outputs, strict=True):
-            found[value] = places if _continuous(value) else _NOTHING
-    return tuple([found[value] if _continuous(value) else _NOTHING for value in graph.outputs])
+            reaches[value] = places if _continuous(value) else _NOTHING
+    return tuple([reaches[value] if _continuous(value) else _NOTHING for value in graph.outputs])
 
 
 _NOTHING: Final[frozenset[int]] = frozenset()

@@ -54,8 +54,8 @@ class LoopResiduals(NamedTuple):
 
     def rows(self, first: int) -> list[Place]:
         """The residuals that the backward pass reads row by row; captures are the inputs from number `first` on."""
-        found = [place for place in self.pair.sources if not self._is_constant(place, first)]
-        return list(dict.fromkeys([*found, *self.sizes.values()]))
+        changing = [place for place in self.pair.sources if not self._is_constant(place, first)]
+        return list(dict.fromkeys([*changing, *self.sizes.values()]))
 
     def captures(self, first: int) -> list[Place]:
         """The residuals that are the same in every step."""
@@ -78,10 +78,10 @@ def loop_residuals(
         watched: the inputs that a gradient is wanted for.
     """
     key = ("recorded", n, m, watched)
-    found: tuple[LoopResiduals, GraphFunction] | None = body.pairs.get(key)
-    if found is None:
-        found = body.pairs[key] = _find_residuals(pair_of(body, watched), n, m)
-    return found
+    cached: tuple[LoopResiduals, GraphFunction] | None = body.pairs.get(key)
+    if cached is None:
+        cached = body.pairs[key] = _find_residuals(pair_of(body, watched), n, m)
+    return cached
 
 
 def _find_residuals(pair: Pair, n: int, m: int) -> tuple[LoopResiduals, GraphFunction]:
@@ -104,7 +104,14 @@ def _find_residuals(pair: Pair, n: int, m: int) -> tuple[LoopResiduals, GraphFun
 
 
 def _with_residuals(graph: Graph, stacked: Sequence[Place], n_outputs: int, vary: Varying) -> Graph:
-    """The body that returns, behind its results, the `stacked` residuals of a step."""
+    """The body that returns, behind its results, the stacked residuals of a step.
+
+    Args:
+        graph: the forward version of the body.
+        stacked: the residuals.
+        n_outputs: the number of results of the body itself.
+        vary: the values whose shapes vary.
+    """
     nodes, outputs = list(graph.nodes), list(graph.outputs[:n_outputs])
     for place in stacked:
         value = _value(graph, place)
@@ -123,21 +130,28 @@ def _with_residuals(graph: Graph, stacked: Sequence[Place], n_outputs: int, vary
 
 
 def _derived(places: Sequence[Place], graph: Graph, n: int, n_outputs: int) -> dict[Place, tuple[Place, int]]:
-    """The residuals that are rows of a result of the loop, or of a stack of carried values, of this or another step."""
+    """The residuals that are rows of a result of the loop, or of a stack of carried values, of this or another step.
+
+    Args:
+        places: residuals.
+        graph: the forward version of the body.
+        n: the number of carried values.
+        n_outputs: the number of results of the body itself.
+    """
     rows = {marked_value(graph.outputs[j]) or graph.outputs[j]: ("output", j) for j in range(n, n_outputs)}
-    found: dict[Place, tuple[Place, int]] = {}
+    derived: dict[Place, tuple[Place, int]] = {}
     for place in places:
         where, i = place
         value = _value(graph, place)
         if value in rows:
-            found[place] = rows[value], 0
+            derived[place] = rows[value], 0
         elif i < n and where == "input" and graph.outputs[i] in rows:
-            found[place] = rows[graph.outputs[i]], -1
+            derived[place] = rows[graph.outputs[i]], -1
         elif i < n and where == "output" and graph.inputs[i] in rows:
-            found[place] = rows[graph.inputs[i]], 1
+            derived[place] = rows[graph.inputs[i]], 1
         elif i < n and where == "output" and ("input", i) in places:
-            found[place] = ("input", i), 1
-    return found
+            derived[place] = ("input", i), 1
+    return derived
 
 
 def _sizes(places: Sequence[Place], graph: Graph, rows: Iterable[int]) -> dict[Place, Place]:

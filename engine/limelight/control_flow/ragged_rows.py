@@ -106,7 +106,14 @@ def _infer_either(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> Tensor
 
 
 def _pull_either(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
-    """The gradient of the operand `x` that the condition chooses."""
+    """The gradient of the operand `x` that the condition chooses.
+
+    Args:
+        g: the gradient of the result.
+        condition: whether `x` is the result.
+        x_shape: the shape of `x`, a tuple or a tensor.
+        y_shape: the shape of the other operand.
+    """
     if isinstance(x_shape, tuple) and isinstance(y_shape, tuple) and x_shape == y_shape:
         return dispatch.apply(kept_if, (condition, g))
     return dispatch.apply(either, (condition, g, zeros(x_shape, g.dtype)))

@@ -94,7 +94,16 @@ class Scan(NamedTuple):
 
     @classmethod
     def of(cls, op: str, fn: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool) -> Scan:
-        """Checks the operands. Raises ControlFlowError where there are no rows, or not one number of them."""
+        """Checks the operands. Raises ControlFlowError where there are no rows, or not one number of them.
+
+        Args:
+            op: the public function, for errors.
+            fn: the user's function of carry and row.
+            init: the first carry.
+            xs: the tensors to scan, or None.
+            length: the number of steps, or None.
+            reverse: whether to begin with the last row.
+        """
         carry, of_carry = nest.flatten(init)
         leaves, of_xs = nest.flatten(xs)
         if xs is None and isinstance(length, Tensor):  # rows that `fn` ignores tell a number known only at run time
@@ -209,7 +218,14 @@ class Scan(NamedTuple):
 
 
 def _known_steps(op: str, rows: Sequence[Tensor], names: Sequence[str], length: Any) -> int | None:
-    """The number of steps, None where only the run tells."""
+    """The number of steps, None where only the run tells. Raises ControlFlowError where there is not one number.
+
+    Args:
+        op: the public function, for errors.
+        rows: the leaves of `xs`.
+        names: their names, for errors.
+        length: the number of steps, as the user gave it.
+    """
     if not rows:
         if length is None:
             raise ControlFlowError(f"{op}: without xs, length must say how many steps there are")

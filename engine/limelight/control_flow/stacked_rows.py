@@ -127,10 +127,10 @@ def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> A
     largest = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
     if xp is not np:
         return xp.stack([xp.pad(row, [(0, n - m) for n, m in zip(largest, row.shape, strict=True)]) for row in rows])
-    found = np.zeros((len(rows), *largest), rows[0].dtype)
-    for place, row in zip(found, rows, strict=True):
+    stack = np.zeros((len(rows), *largest), rows[0].dtype)
+    for place, row in zip(stack, rows, strict=True):
         place[tuple([slice(m) for m in row.shape])] = row
-    return found
+    return stack
 
 
 def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:

@@ -134,9 +134,9 @@ class _ShapeInference:
         return known(sizes, spec.dtype)
 
     def _new_number(self) -> int:
-        found = _FIRST_NUMBER + _NUMBER_STEP * len(self._numbers)
-        self._numbers.add(found)
-        return found
+        number = _FIRST_NUMBER + _NUMBER_STEP * len(self._numbers)
+        self._numbers.add(number)
+        return number
 
     def fixed_point(self) -> _Specs:
         """Infers the body until exactly those sizes of carried values have numbers that a step leaves as they are."""

@@ -19,7 +19,7 @@ from limelight.staging.graph_function import GraphFunction
 
 
 def can_be_value(function: Any, place: int) -> bool:
-    """Whether a value can stand for the variable that is input number `place`, which must only be read, here and inside.
+    """Whether a value can stand for the variable that is input number `place`, which the function only reads.
 
     Not where the gradient function of a custom gradient reads it: that happens later and wants the value of then.
     """
@@ -97,7 +97,14 @@ def all_can_be_values(n_inputs: int, params: Sequence[Any], place: int) -> bool:
 def call_with_values(
     op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], values: Mapping[int, Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """What an op that calls functions is given, with `values`, by uid, for variables; None where that is impossible."""
+    """Inputs and parameters of an op that calls functions, with values for variables; None where that is impossible.
+
+    Args:
+        op: the op.
+        inputs: its inputs.
+        attrs: its parameters.
+        values: values of variables, by uid.
+    """
     places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in values]
     if not all(all_can_be_values(len(inputs), attrs, i) for i in places):
         return None

@@ -410,7 +410,14 @@ def _batch(site: Site) -> Any:
 
 
 def _mask_after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
-    """The inputs that differ between examples after an iteration; None where the body cannot be batched."""
+    """The inputs that differ between examples after an iteration; None where the body cannot be batched.
+
+    Args:
+        site: the loop.
+        body: its body.
+        mask: the inputs that differ between examples before the iteration.
+        n: the number of loop variables.
+    """
     step = batched_function(batch_size(site), body, mask)
     return None if step is None else tuple([m or (i < n and step.mask[i]) for i, m in enumerate(mask)])
 

@@ -53,8 +53,8 @@ def batched_function(count: int | None, function: Any, mask: Flags, forced: Flag
             made.function.blanks = function.blanks
         return made
 
-    found: BatchedFunction | None = cached_version(function.pairs, ("many", mask, count, forced), make)
-    return found
+    version: BatchedFunction | None = cached_version(function.pairs, ("many", mask, count, forced), make)
+    return version
 
 
 def cached_version(pairs: dict[Any, Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:

@@ -43,10 +43,10 @@ def jvp_function(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -
         *cuts: the numbers of the inputs at which a group ends.
     """
     key = ("pushed", moving, forced, cuts)
-    found: JvpFunction | None = function.pairs.get(key)
-    if found is None:
-        found = function.pairs[key] = _trace_jvp(function.graph, moving, forced, cuts)
-    return found
+    version: JvpFunction | None = function.pairs.get(key)
+    if version is None:
+        version = function.pairs[key] = _trace_jvp(function.graph, moving, forced, cuts)
+    return version
 
 
 def _trace_jvp(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> JvpFunction:
@@ -54,18 +54,25 @@ def _trace_jvp(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]
         inputs, tangents = _arguments(tracer, graph, moving, cuts)
         with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
             outputs = replay(graph, inputs)
-        found: list[Any] = []
+        of_outputs: list[Any] = []
         for i, y in enumerate(outputs):
             floating = isinstance(y, Tensor) and y.dtype in INEXACT
             t = forward.jvp(y) if floating else None
-            found.append(filled(0, y) if t is None and floating and forced and forced[i] else t)
-        values = _interleaved(outputs, found, cuts[0] if cuts else len(outputs))
+            of_outputs.append(filled(0, y) if t is None and floating and forced and forced[i] else t)
+        values = _interleaved(outputs, of_outputs, cuts[0] if cuts else len(outputs))
         result = tracer.finish(values)
-    return JvpFunction(GraphFunction(result), tuple(i for i, t in enumerate(found) if t is not None))
+    return JvpFunction(GraphFunction(result), tuple(i for i, t in enumerate(of_outputs) if t is not None))
 
 
 def _arguments(tracer: Tracer, graph: Graph, moving: Flags, cuts: tuple[int, ...]) -> tuple[list[Any], dict[int, Any]]:
-    """The inputs of `graph` in a trace and the tangents of those that move, each group behind its inputs."""
+    """The inputs of a graph in a trace, and the tangents of those that move, each group of them behind its inputs.
+
+    Args:
+        tracer: the trace.
+        graph: the graph.
+        moving: the inputs that have tangents.
+        cuts: the numbers of the inputs at which a group ends.
+    """
     inputs: list[Any] = []
     tangents: dict[int, Any] = {}
     named = list(zip(graph.inputs, graph.input_names, strict=True))
@@ -80,11 +87,11 @@ def _arguments(tracer: Tracer, graph: Graph, moving: Flags, cuts: tuple[int, ...
 
 def _interleaved(values: Sequence[Any], tangents: Sequence[Any], n: int) -> list[Any]:
     """The first `n` values, their tangents, the other values, their tangents."""
-    found: list[Any] = []
+    interleaved: list[Any] = []
     for part in (slice(0, n), slice(n, None)):
-        found += values[part]
-        found += [t for t in tangents[part] if t is not None]
-    return found
+        interleaved += values[part]
+        interleaved += [t for t in tangents[part] if t is not None]
+    return interleaved
 
 
 def tangent_flags(tangents: Sequence[Any]) -> Flags:
@@ -108,10 +115,10 @@ def split_tangents(results: Sequence[Any], n: int, moving: Sequence[int]) -> tup
 def condition_with_tangents(condition: Any, moving: Flags, n: int) -> GraphFunction:
     """A loop's condition that also takes the tangents of its inputs, and ignores them."""
     key = ("widened", moving, n)
-    found: GraphFunction | None = condition.pairs.get(key)
-    if found is None:
+    version: GraphFunction | None = condition.pairs.get(key)
+    if version is None:
         with dispatch.fresh_stack(), dispatch.device(None), Tracer(condition.graph.name) as tracer:
             inputs, _ = _arguments(tracer, condition.graph, moving, (n,))
             graph = tracer.finish(replay(condition.graph, inputs))
-        found = condition.pairs[key] = GraphFunction(graph)
-    return found
+        version = condition.pairs[key] = GraphFunction(graph)
+    return version

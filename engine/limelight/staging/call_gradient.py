@@ -66,10 +66,10 @@ class Pair:
 
     def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
-        found = self._backward.get((needed, given))
-        if found is None:
-            found = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
-        return found
+        version = self._backward.get((needed, given))
+        if version is None:
+            version = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
+        return version
 
     def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The residuals, out of the inputs and outputs of a forward call."""
@@ -79,14 +79,14 @@ class Pair:
         """For each residual the input or the output of `forward` that has it."""
         named = {} if self.apart else {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
         extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
-        found = []
+        sources = []
         for place in self._places:
             value = _at(joint, place)
             if place[0] == "input":
-                found.append(("input", place[1]))
+                sources.append(("input", place[1]))
             else:
-                found.append(("output", named[value] if value in named else next(extra)))
-        return found
+                sources.append(("output", named[value] if value in named else next(extra)))
+        return sources
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
@@ -122,12 +122,12 @@ class Pair:
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = [_at(joint, place) for place in self._places]
-        found = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
+        gradients = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
         nodes = [*_literals(joint), *joint.backward]
         inputs = [*residuals, *joint.seeds]
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
-        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in found], names)
-        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in found)
+        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in gradients], names)
+        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in gradients)
 
 
 def _seed(tracer: Tracer, output: Any) -> Any:
@@ -135,7 +135,14 @@ def _seed(tracer: Tracer, output: Any) -> Any:
 
 
 def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources: list[Any]) -> list[Any]:
-    """Gradients for each source that is not None, of the outputs that have a seed."""
+    """The gradients of the outputs that have a seed, one for each source that is not None.
+
+    Args:
+        tape: the tape that has recorded the forward nodes.
+        outputs: the results.
+        seeds: their gradients, or None.
+        sources: inputs whose gradients are wanted, or None.
+    """
     pairs = [(y, s) for y, s in zip(outputs, seeds, strict=True) if s is not None]
     wanted = [x for x in sources if x is not None]
     gradients = iter(tape.gradient([y for y, _ in pairs], wanted, output_gradients=[s for _, s in pairs]))
@@ -202,10 +209,10 @@ def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
 def pair_of(function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> Pair:
     """The forward/backward pair, built on first use and shared by all callers."""
     key = (watched, apart) if apart else watched
-    found: Pair | None = function.pairs.get(key)
-    if found is None:
-        found = function.pairs[key] = Pair(function, watched, apart)
-    return found
+    pair: Pair | None = function.pairs.get(key)
+    if pair is None:
+        pair = function.pairs[key] = Pair(function, watched, apart)
+    return pair
 
 
 def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:

@@ -59,10 +59,10 @@ class GraphFunction:
         devices = tuple(inputs)
         if all(device is CPU0 for device in devices):
             return self
-        found = self._placed.get(devices)
-        if found is None:
-            found = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
-        return found
+        placed = self._placed.get(devices)
+        if placed is None:
+            placed = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
+        return placed
 
     @cached_property
     def optimised(self) -> Optimised:

@@ -51,7 +51,14 @@ def tracing() -> Tracer | None:
 
 
 def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
-    """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
+    """Runs `fn` on symbolic arguments, inside the trace in progress.
+
+    Args:
+        name: the name of the graph.
+        fn: a branch or a body.
+        specs: the specs of its arguments.
+        names: their names, none by default.
+    """
     around = tracing()
     with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
