@@ -45,7 +45,7 @@ class LoopResiduals(NamedTuple):
     # residuals that are rows of another stack, of the same step (0), the one before (-1) or the next one (1)
     derived: Mapping[Place, tuple[Place, int]]
     sizes: Mapping[Place, Place]
-    specs: Mapping[Place, Spec]  # of rows that are marked or have sizes; others have the spec of the value
+    specs: Mapping[Place, Spec]  # of hollow rows and rows of sizes; others have the spec of the value
     constants: LoopConstants | None
 
     def spec_at(self, place: Place) -> Spec:

@@ -292,7 +292,7 @@ def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> T
     residuals, wider = loop_residuals(body_fn, n, 0, watched_in_loop(inputs, n, mask))
     if not any(residuals.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # without iterations a variable that the body overwrites is the result, and has a gradient
-    n_outputs = n if len(attrs) == 4 else residuals.pair.n_outputs + 1  # those of while_forward begin with the flags
+    n_outputs = n if len(attrs) == 4 else residuals.pair.n_outputs + 1  # while_forward also returns flags
     return Taped(while_forward, (cond_fn, wider, n, limit, residuals), lambda outputs: outputs[:n_outputs])
 
 
