@@ -37,8 +37,10 @@ class GraphFunction:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
-        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
-        self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
+        # what transformations made of it, shared by all callers: forward/backward pairs by watched inputs, batched
+        # versions and versions with tangents by their kind and pattern
+        self.pairs: dict[Any, Any] = {}
+        self.blanks: frozenset[int] = frozenset()  # outputs that are blanks for residuals of another branch
         self._placed: dict[tuple[Device, ...], Placed] = {}
 
     def with_graph(self, graph: Graph) -> GraphFunction:
@@ -57,10 +59,10 @@ class GraphFunction:
         devices = tuple(inputs)
         if all(device is CPU0 for device in devices):
             return self
-        found = self._placed.get(devices)
-        if found is None:
-            found = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
-        return found
+        placed = self._placed.get(devices)
+        if placed is None:
+            placed = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
+        return placed
 
     @cached_property
     def optimised(self) -> Optimised:

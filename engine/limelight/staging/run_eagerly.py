@@ -15,7 +15,7 @@ from limelight.staging.key import Call
 from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
-from limelight.staging.trace_body import apart
+from limelight.staging.trace_body import unaliased
 
 _MARKER: Final = "functions run eagerly"
 """Stands in `dispatch.active`, so that calls of staged functions leave the shortest path and look here."""
@@ -80,4 +80,4 @@ def run(function: Any, signature: Signature, call: Call, creation: Creation) -> 
     with on_create.override(creation.note):
         result = function(*args, **kwargs)
     tensors, shape = structured_outputs.split(result, signature.name)
-    return shape.rebuild(apart(tensors, leaves))
+    return shape.rebuild(unaliased(tensors, leaves))

@@ -11,9 +11,9 @@ import pytest
 import limelight as ll
 from limelight import batching
 from limelight.batching import rule_table
-from limelight.control_flow import body_batching as staged_batching
 from limelight.core import dispatch, op
 from limelight.errors import ArgumentError, LeakedTensorError, ShapeError, SymbolicValueError
+from limelight.staging import body_batching as staged_batching
 
 
 @pytest.fixture(params=[lambda f: f, ll.function], ids=["eager", "staged"])
@@ -318,7 +318,7 @@ def test_nothing_is_kept_alive_by_the_call():
 
 
 def test_versions_for_many_numbers_of_examples_are_not_kept_for_ever(monkeypatch):
-    monkeypatch.setattr(staged_batching, "MOST", 4)
+    monkeypatch.setattr(staged_batching, "MAX_VERSIONS", 4)
     inner = ll.function(lambda x: ll.cond(ll.sum(x) > 0, lambda: x * 2.0, lambda: -x))
     V = ll.vectorize(lambda x: inner(x) + 1.0)
     for n in range(1, 12):

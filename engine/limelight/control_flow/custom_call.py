@@ -1,37 +1,54 @@
-"""`custom_gradient` in a graph: the body is a graph function, and its gradient function another one.
+"""`custom_gradient` in a graph: the ops `custom_call` and `custom_forward`.
 
-Both are traced in one go, like the halves of a pair (see `gradient`), and cut apart. A tape records the forward half,
-whose further outputs are what the gradient function uses. Gradients of the body's own results go through the user's
-rule; gradients of those further outputs, which there are for second order, through the ops of the body.
+The body and its gradient function are traced in one go and split into two graph functions, like the forward/backward
+pair of any graph function (`staging.call_gradient`). A tape records the forward half, which also returns the residuals
+that the gradient function reads. Gradients of the body's own results go through the user's rule; gradients of the
+residuals, which exist for second order, go through the ops of the body.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape, filled, zeros
+from limelight.batching import Site
+from limelight.batching.rule_table import repeated
 from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
 from limelight.core import dispatch
 from limelight.core.op import Op, Taped, defop
 from limelight.core.spec import Spec, TensorSpec
-from limelight.core.tensor import as_tensor
+from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Value
 from limelight.graph.subgraph import extract
 from limelight.optimise.dead_code import prune
+from limelight.staging.body_batching import (
+    BatchedFunction,
+    Flags,
+    batch_size,
+    batched_function,
+    note_looped_ops,
+    tensors_only,
+    with_shared,
+)
 from limelight.staging.call_gradient import Joint, Pair, call, infer_outputs, pair_of, watched_mask
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.structured_outputs import split
 from limelight.staging.tracer import Tracer
 
 
-def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) -> Any:
-    """Runs `body` inside the trace in progress, with a gradient of its own.
+def call_staged(name: str, body: Body, arguments: Arguments, closures: bool = False) -> Any:
+    """Traces `body` and its rule inside the trace in progress, and applies `custom_call`.
 
-    With `closures` the rule is also asked about tensors from outside that the body uses.
+    Args:
+        name: the name of the user's function.
+        body: runs it.
+        arguments: its arguments.
+        closures: whether the rule also gives gradients of tensors that the body closes over.
     """
     with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
         tensors = [
@@ -41,12 +58,12 @@ def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) 
         result, make_rule = body(within)
         outputs, shape = split(result, name)
         values = [tracer.value_of(y) for y in outputs]
-        traced = _Traced(name, tracer, within, outputs, values, closures)
+        traced = _TracedBody(name, tracer, within, outputs, values, closures)
         rule = make_rule(within, Packing(shape.structure, _specs(shape, outputs)), traced.variables)
         pair = traced.pair(rule)
     operands = [x for x in arguments.tensors if not isinstance(x, Resource)]
-    found = dispatch.apply(custom_call, (*operands, *tracer.captures), (pair.function, pair))
-    return shape.rebuild(found)
+    results = dispatch.apply(custom_call, (*operands, *tracer.captures), (pair.function, pair))
+    return shape.rebuild(results)
 
 
 def _specs(shape: Any, outputs: Sequence[Any]) -> tuple[TensorSpec | None, ...]:
@@ -54,8 +71,8 @@ def _specs(shape: Any, outputs: Sequence[Any]) -> tuple[TensorSpec | None, ...]:
     return tuple([None if leaf is None else next(feed).spec for leaf in shape.static])
 
 
-class _Traced:
-    """A body that has just been traced, before its gradient function is."""
+class _TracedBody:
+    """A body that has just been traced, and whose gradient function is traced next, in the same trace."""
 
     def __init__(
         self,
@@ -74,35 +91,35 @@ class _Traced:
         self.variables = self._variables(closures)
 
     def _variables(self, closures: bool) -> list[Any]:
-        """The trainable variables that the body reads, but for those among its arguments; tensors with `closures`."""
+        """The trainable variables that the body reads, but for its arguments; with `closures` also tensors."""
         graph = self.tracer.finish(self.outputs)
         reads = effects_of_graph(graph).reads
         given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
-        found = []
+        variables = []
         for uid, (handle, value) in self.tracer.captured.items():
             if handle.dtype in INEXACT and uid not in given:
                 variable = isinstance(handle, Resource)
                 if (value in reads and handle.trainable) if variable else closures:
-                    found.append(handle)
-        return found
+                    variables.append(handle)
+        return variables
 
     def pair(self, rule: Rule) -> CustomPair:
-        """Traces the gradient function. What it raises is raised when somebody asks for a gradient."""
+        """Traces the gradient function. What it raises is raised when a gradient is asked for."""
         tracer = self.tracer
         forward = list(tracer.nodes)
         tracer.scope = "gradient/"
         n_arguments = len(tracer.inputs)
         seeds = [tracer.add_input(y.spec) if y.dtype in INEXACT else None for y in self.outputs]
-        found: list[Any] = []
+        traced: list[Any] = []
         error: Exception | None = None
         try:
             gradients = rule(seeds, [()] * len(seeds), self.variables)
-            found = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
-        except Exception as raised:  # noqa: BLE001  # the user's, and for whoever wants a gradient
+            traced = [None if g is None else tracer.value_of(as_tensor(g)) for g in gradients]
+        except Exception as raised:  # noqa: BLE001  # of the user's code; kept until a gradient is asked for
             error = raised
         captured = [value for _, value in tracer.captured.values()]
         inputs = [*tracer.inputs[:n_arguments], *captured]
-        placed = self._by_input(inputs, found)
+        placed = self._by_input(inputs, traced)
         backward = tracer.nodes[len(forward) :] if error is None else []
         values = [tracer.value_of(s) for s in seeds if s is not None]
         joint = Joint(inputs, forward, backward, self.values, values, placed)
@@ -115,17 +132,17 @@ class _Traced:
         plain = iter(range(len(inputs)))
         targets = [by_uid.get(x._uid, -1) if isinstance(x, Resource) else next(plain) for x in self.arguments.tensors]
         targets += [by_uid[v._uid] for v in self.variables]
-        found: list[Value | None] = [None] * len(inputs)
+        by_input: list[Value | None] = [None] * len(inputs)
         for target, g in zip(targets, gradients, strict=False):
             if g is not None and target >= 0:
-                found[target] = g
-        return found
+                by_input[target] = g
+        return by_input
 
 
 class CustomPair(Pair):
-    """The halves of a function with a gradient of its own. There is one backward half, for all outputs and inputs."""
+    """The forward/backward pair of a function with a custom gradient. It has one backward half, for all outputs."""
 
-    apart = True  # gradients of results go through the user's rule, those of what the rule has used through the ops
+    apart = True  # gradients of results go through the user's rule, those of residuals through the ops
 
     def __init__(self, name: str, joint: Joint, error: Exception | None) -> None:
         names = [f"x{i}" for i in range(len(joint.inputs))]
@@ -137,13 +154,13 @@ class CustomPair(Pair):
         self.connected = tuple([g is not None for g in joint.gradients])
         if error is not None:
             self.connected = watched_mask([value.spec for value in joint.inputs])
-        self._settle(joint)
+        self._split_halves(joint)
         self._whole = self._build_backward(joint)
 
     def with_functions(self, change: Callable[[Any], Any]) -> CustomPair:
-        """The same gradient for versions of the function with values for some variables.
+        """The same gradient for versions of the function with values in the place of some variables.
 
-        What was read from these is an input now, so that a loop need not keep it for every step.
+        A residual that was the value read from such a variable is an input now, so a loop need not stack it.
         """
         made = copy.copy(self)
         made.function, made.forward = change(self.function), change(self.forward)
@@ -157,11 +174,18 @@ class CustomPair(Pair):
 
     @property
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
-        """From residuals and the gradients of all inexact outputs to gradients, and which inputs these belong to."""
+        """The backward function, from residuals and gradients of all inexact outputs, and the inputs of its results."""
         return self._whole
 
     def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
-        """The gradients of `count` inputs from those of the results. Raises what the rule raised in its trace."""
+        """The gradients of the inputs from those of the results. Raises what the rule raised in its trace.
+
+        Args:
+            g: the gradients of the results, None where there is none.
+            residuals: what the rule reads.
+            sizes: sizes and dtypes of the results.
+            count: the number of inputs.
+        """
         if self.error is not None:
             raise self.error
         function, targets = self.whole
@@ -175,6 +199,7 @@ class CustomPair(Pair):
 
 
 def seed_of(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
+    """The gradient of an output as the rule gets it: zeros where it has none, None for integers."""
     if spec.dtype not in INEXACT:
         return None
     return zeros(*size) if g is None else g
@@ -202,7 +227,7 @@ def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1)
 
 
 def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
-    """For an outer tape: the results of the body that the gradient function uses get gradients as well."""
+    """For an outer tape: the residuals, which the gradient function has used, get gradients as well."""
     function, pair, _ = attrs
     ordinary = pair_of(function, watched_mask(inputs), apart=True)
     n = len(function.graph.outputs)
@@ -234,7 +259,14 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _through(pair: Pair, residuals: Sequence[Any], seeds: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-    """The gradients of the inputs from those of what the body handed on, through its ops."""
+    """The gradients of the inputs from those of the residuals, through the ops of the body.
+
+    Args:
+        pair: the forward/backward pair of the forward half, as of any graph function.
+        residuals: the residuals of that pair.
+        seeds: the gradients of the outputs of the forward half.
+        needed: the inputs whose gradients are needed.
+    """
     wanted = tuple(n and c for n, c in zip(needed, pair.connected, strict=True))
     function, targets = pair.backward(wanted, tuple(s is not None for s in seeds))
     results: list[Any] = [None] * len(needed)
@@ -245,7 +277,7 @@ def _through(pair: Pair, residuals: Sequence[Any], seeds: Sequence[Any], needed:
     return results
 
 
-def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+def _jvp_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     """Forward mode: the user's rule, transposed."""
     pair: CustomPair = attrs[1]
     swapped = (pair.forward, pair, None)
@@ -254,7 +286,7 @@ def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[An
     return out[:n], _transposed(inputs, tangents, out, swapped, n)
 
 
-def _push_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+def _jvp_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     swap = _taped_forward(inputs, attrs)
     out = dispatch.apply(custom_forward, inputs, swap.attrs)
     n = len(attrs[0].graph.outputs)
@@ -264,15 +296,116 @@ def _push_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple
 def _transposed(
     inputs: Sequence[Any], tangents: Sequence[Any], out: Sequence[Any], attrs: tuple[Any, ...], n: int
 ) -> Sequence[Any]:
-    """The tangents of the first `n` outputs: what pulls gradients back is linear, and is pulled back itself."""
+    """The tangents of the first `n` outputs: the rule is linear in the gradients, and forward mode is its transpose.
+
+    Args:
+        inputs: the inputs of `custom_forward`.
+        tangents: their tangents.
+        out: its outputs.
+        attrs: its parameters.
+        n: how many outputs have tangents.
+    """
     seeds = [filled(0, y) if i < n and y.dtype in INEXACT else None for i, y in enumerate(out)]
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch([s for s in seeds if s is not None])
         saved = _save(tuple(inputs), tuple(out), attrs)
         pulled = _pull(tuple(seeds), saved, tuple([t is not None for t in tangents]))
     pairs = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p is not None and t is not None]
-    found: list[Any] = tape.gradient([p for p, _ in pairs], seeds[:n], output_gradients=[t for _, t in pairs])
-    return found
+    transposed: list[Any] = tape.gradient([p for p, _ in pairs], seeds[:n], output_gradients=[t for _, t in pairs])
+    return transposed
+
+
+# Batching: body and gradient function for all examples
+
+
+class BatchedCustomPair(CustomPair):
+    """The pair for all examples of a batch. Gradients of inputs that the examples share are summed over them."""
+
+    def __init__(
+        self, pair: CustomPair, function: BatchedFunction, forward: BatchedFunction, mask: Flags, count: int | None
+    ) -> None:
+        self._unbatched = pair
+        self.function = function.function
+        self.forward = forward.function
+        self.sources = pair.sources
+        self.error = pair.error
+        self.n_outputs = pair.n_outputs
+        self.specs = pair.specs
+        self.connected = pair.connected
+        self._mask = mask
+        self._count = count
+        self._saved = tuple([(mask if where == "input" else forward.mask)[i] for where, i in pair.sources])
+
+    def pull(self, g: Sequence[Any], residuals: Sequence[Any], sizes: Sequence[Any], count: int) -> list[Any]:
+        if self.error is not None:
+            raise self.error
+        seeds = [seed_of(s, size, spec) for s, size, spec in zip(g, sizes, self.specs, strict=True)]
+        results: list[Any] = [None] * count
+        targets = self._unbatched.whole[1]
+        for i, value in zip(targets, self._gradients(residuals, [s for s in seeds if s is not None]), strict=True):
+            results[i] = value
+        return results
+
+    @cached_property
+    def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
+        """The gradient as one function, for a batch of batches."""
+        values = {"input": self.function.graph.inputs, "output": self.forward.graph.outputs}
+        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{self.function.name}") as tracer:
+            tracer.scope = "gradient/"
+            saved = [tracer.add_input(values[where][i].spec, f"saved{k}") for k, (where, i) in enumerate(self.sources)]
+            specs: list[Any] = [value.spec for value in self.function.graph.outputs]
+            seeds = [tracer.add_input(s, f"gradient{k}") for k, s in enumerate(specs) if s.dtype in INEXACT]
+            return GraphFunction(tracer.finish(self._gradients(saved, seeds))), self._unbatched.whole[1]
+
+    def _gradients(self, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Tensor]:
+        function, targets = self._unbatched.whole
+        if not targets:
+            return []
+        backward = batched_function(self._count, function, (*self._saved, *[True] * len(seeds)))
+        assert backward is not None, "gradients are tensors"
+        values = dispatch.apply(call, (*residuals, *seeds), (backward.function,))
+        size = seeds[0].sizes()[0]
+        gradients = zip(targets, values, backward.mask, strict=True)
+        return [self._of_all(i, value if differs else repeated(value, size)) for i, value, differs in gradients]
+
+    def _of_all(self, i: int, g: Tensor) -> Tensor:
+        """The gradients of all examples; of an input that they share, their sum."""
+        return g if self._mask[i] else g.sum(0)
+
+
+def _batched_pair(site: Site, pair: CustomPair) -> BatchedCustomPair | None:
+    """The pair for all examples, built once; None where it cannot be batched."""
+    key = ("custom", site.mask, batch_size(site))
+    if key not in pair.function.pairs:
+        function = batched_function(batch_size(site), pair.function, site.mask, _tensors(pair.function))
+        forward = batched_function(batch_size(site), pair.forward, site.mask, _tensors(pair.forward, pair.n_outputs))
+        whole = None if function is None or forward is None else (function, forward)
+        made = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
+        pair.function.pairs[key] = made
+    batched_pair: BatchedCustomPair | None = pair.function.pairs[key]
+    return batched_pair
+
+
+def _batch(site: Site) -> Any:
+    """The batching rule: the outputs are the function's results, and of `custom_forward` its residuals."""
+    function, unbatched, *_ = site.attrs
+    pair = _batched_pair(site, unbatched) if tensors_only(site) else None
+    if pair is None:
+        return NotImplemented
+    version = batched_function(batch_size(site), function, site.mask, _tensors(function, pair.n_outputs))
+    if version is None:
+        return NotImplemented
+    note_looped_ops(site, version)
+    if site.op == "custom_call":
+        results = dispatch.apply(custom_call, site.inputs, (pair.function, pair))
+    else:
+        results = dispatch.apply(custom_forward, site.inputs, (version.function, pair, None))
+    return with_shared(results, version.mask)
+
+
+def _tensors(function: Any, n: int | None = None) -> Flags:
+    """Flags of those of the first `n` outputs that are tensors; residuals may be the same for all examples."""
+    return tuple([isinstance(value.spec, TensorSpec) for value in function.graph.outputs[:n]])
 
 
 custom_call: Op = defop(
@@ -284,7 +417,8 @@ custom_call: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_call,
-    jvp=_push_call,
+    jvp=_jvp_call,
+    batching=_batch,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records custom_forward
     maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},
 )
@@ -298,7 +432,8 @@ custom_forward: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_forward,
-    jvp=_push_forward,
+    jvp=_jvp_forward,
+    batching=_batch,
     save=_save,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},

@@ -1,8 +1,4 @@
-"""The op behind `scan` and `map_fn`.
-
-Operands: the carry, the tensors to scan, then what the body captures. Its body gets the carry, one row of each scanned
-tensor, and the captures; it returns the next carry and rows of the results, which the op stacks.
-"""
+"""Stacks of the rows that a loop returns, one row for each step: their specs, and how they are filled."""
 
 from __future__ import annotations
 
@@ -11,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.control_flow.ragged_rows import uneven_results
-from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
@@ -22,7 +16,7 @@ from limelight.staging.call_gradient import infer_outputs
 
 
 def rows_of(spec: Any) -> Spec:
-    """The spec of one row of what is scanned."""
+    """The spec of one row of a tensor, or of a list of opaque values, that is scanned."""
     if isinstance(spec, TensorSpec):
         return known(spec.shape[1:], spec.dtype)
     assert isinstance(spec, ObjectSpec)
@@ -30,52 +24,21 @@ def rows_of(spec: Any) -> Spec:
 
 
 def stack_of(row: Spec, steps: int | None) -> Spec:
-    """The spec of the rows together: a tensor, or a list of opaque values."""
+    """The spec of the stack of rows like `row`: a tensor, or a list of opaque values."""
     if isinstance(row, TensorSpec):
         return known((steps, *row.shape), row.dtype)
     assert isinstance(row, ObjectSpec)
     return ObjectSpec(f"list of {row.kind}")
 
 
-def passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
-    n, m = attrs[1:3]
-    return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
-
-
-def infer_scan(*given: Any) -> tuple[Spec, ...]:
-    *specs, body, n, m, length, _ = given
-    sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
-    found = {size for size in sizes if size is not None}
-    if len(found) > 1:
-        raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(found)}")
-    steps = found.pop() if found else None
-    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *passes(specs, given[-5:])[n:]])
-    return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
-
-
-def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, body, n, m, length, reverse = given
-    carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
-    steps = _number(xs, length)
-    if steps == 0:
-        sizes = [getattr(x, "shape", ()) for x in data]
-        sizes[n : n + m] = [shape[1:] for shape in sizes[n : n + m]]
-        return (*carry, *empty_stacks(xp, body.graph, n, sizes))
-    uneven = uneven_results(body.graph)
-    columns = [_Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
-    run = body.run
-    for k in range(steps - 1, -1, -1) if reverse else range(steps):
-        outputs = run(*carry, *[x[k] for x in xs], *captures)
-        carry = outputs[:n]
-        for column, row in zip(columns, outputs[n:], strict=True):
-            column.put(k, row)
-    return (*carry, *[column.result() for column in columns])
-
-
 def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[Any]:
-    """Stacks of no rows, of a body that would be given tensors of these sizes; sizes that are not known count as 0.
+    """The stacks of a loop without steps. Sizes that are not known count as 0.
 
-    What a body hands on it would have handed on as it was.
+    Args:
+        xp: the array library.
+        graph: the body.
+        n: the number of carried values.
+        sizes: the shapes of the body's inputs, () for opaque values.
     """
     inputs = [
         known(s, v.spec.dtype) if isinstance(v.spec, TensorSpec) else v.spec
@@ -85,26 +48,18 @@ def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[
         specs = infer_outputs(graph, inputs)
     except ShapeError:
         specs = tuple([value.spec for value in graph.outputs])
-    kept = {
+    carried = {  # a carried value that is also a row has the shape that it began with
         value: spec for values in (graph.outputs, graph.inputs) for value, spec in zip(values[:n], inputs, strict=False)
     }
-    rows = [kept.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
+    rows = [carried.get(value, spec) for value, spec in zip(graph.outputs[n:], specs[n:], strict=True)]
     return [
         xp.empty((0, *[size or 0 for size in row.shape]), dtype=row.dtype) if isinstance(row, TensorSpec) else []
         for row in rows
     ]
 
 
-def _number(xs: Sequence[Any], length: int | None) -> int:
-    sizes = [len(x) for x in xs] + ([] if length is None else [length])
-    for n in sizes:
-        if n != sizes[0]:
-            raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sizes}")
-    return sizes[0]
-
-
-class _Column:
-    """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
+class Column:
+    """A stack that is filled row by row: rows of NumPy go to their places at once, others are stacked at the end."""
 
     __slots__ = ("_rows", "_spec", "_steps", "_uneven", "_xp", "array")
 
@@ -131,7 +86,7 @@ class _Column:
             self._rows[k] = row
 
     def _fill_up(self, k: int, row: Any) -> None:
-        """For a row of another shape than those before."""
+        """Puts a row of another shape than those before."""
         room = self.array.shape[1:]
         if all(n <= m for n, m in zip(row.shape, room, strict=True)):
             self.array[k] = 0
@@ -152,7 +107,15 @@ class _Column:
 
 
 def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> Any:
-    """The rows of all steps, at least one; those of different sizes are filled up with zeros if they are `uneven`."""
+    """The stack of rows of all steps, of which there is at least one. Raises ControlFlowError where shapes differ.
+
+    Args:
+        op: the op that runs, for the error.
+        xp: the array library.
+        rows: the rows, in order.
+        spec: the spec of a row.
+        uneven: whether rows of different shapes are filled up with zeros to the largest.
+    """
     if not isinstance(spec, TensorSpec):
         return list(rows)
     shape = rows[0].shape
@@ -164,10 +127,10 @@ def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> A
     largest = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
     if xp is not np:
         return xp.stack([xp.pad(row, [(0, n - m) for n, m in zip(largest, row.shape, strict=True)]) for row in rows])
-    found = np.zeros((len(rows), *largest), rows[0].dtype)
-    for place, row in zip(found, rows, strict=True):
+    stack = np.zeros((len(rows), *largest), rows[0].dtype)
+    for place, row in zip(stack, rows, strict=True):
         place[tuple([slice(m) for m in row.shape])] = row
-    return found
+    return stack
 
 
 def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
@@ -180,17 +143,3 @@ def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) ->
 def positions(count: Any) -> Tensor:
     """A row for each of `count` steps, a number or an integer tensor, which takes no memory."""
     return as_tensor(0).broadcast_to((count,) if isinstance(count, int) else count.astype("int64").reshape((1,)))
-
-
-scan_op: Op = defop(
-    "scan",
-    inputs="*xs:any",
-    attrs="body n_carry n_xs length reverse",
-    infer=infer_scan,
-    kernel=run_scan,
-    multiple=True,
-    higher_order=True,
-    passes=passes,
-    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records scan_forward
-    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
-)
