@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Node
@@ -46,9 +46,6 @@ class PassRecord(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.before} - {self.removed} + {self.added} = {self.after} nodes"
-
-
-Pass: TypeAlias = Callable[[Graph], tuple[Graph, PassRecord]]
 
 
 class Recorder:
