@@ -137,7 +137,8 @@ class Program:
         self.emit("where", (*greater.outputs, x, y), (), chosen)
 
     def reduction(self) -> None:
-        x, op = self.pick(), self.draw(st.sampled_from(sorted(REDUCTIONS)))
+        x = self.pick()
+        op = self.draw(st.sampled_from(sorted(REDUCTIONS) if self.known[x].size else ["prod", "sum"]))  # of nothing
         rank = self.known[x].ndim
         axis = (
             self.draw(st.none() | st.sets(st.integers(0, rank - 1)).map(lambda s: tuple(sorted(s)))) if rank else None
@@ -193,7 +194,7 @@ class Program:
         self.emit("astype", (x,), (dtype,), self.known[x].astype(dtype))
 
     def slice(self) -> None:
-        x = self.pick(lambda v: self.known[v].ndim > 0)
+        x = self.pick(lambda v: self.known[v].ndim > 0 and len(self.known[v]) > 0)
         if x:
             key = self.draw(st.sampled_from([(0,), ((1, None, None),), ((None, None, -1),), (None, (0, 1, None))]))
             native = tuple(slice(*part) if isinstance(part, tuple) else part for part in key)
