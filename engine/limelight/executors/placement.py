@@ -12,13 +12,15 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.errors import DeviceError
+from limelight.executors.base import Runnable
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 from limelight.graph.printer import nested
 from limelight.ops.create.literal import constant_op
 from limelight.user_code.source_line import Source
 
-Build = Callable[..., Callable[..., tuple[Any, ...]]]
+Build = Callable[..., Runnable]
+"""`Executor.build`, called for a function that a node calls: build(graph, devices, deliver=device)."""
 
 
 class Placed(NamedTuple):
@@ -177,8 +179,8 @@ class Relocated:
         return self._inputs, self._deliver
 
     @cached_property
-    def run(self) -> Any:
-        """A plan."""
+    def run(self) -> Runnable:
+        """What `build` makes of its graph, optimised no further."""
         return self._build(self.graph, self._inputs, deliver=self._deliver)
 
     def __getattr__(self, name: str) -> Any:

@@ -23,7 +23,7 @@ _WHERE: Final = re.compile(r"#(?: (?!in )(?P<file>.+?):(?P<line>\d+))?(?: +in (?
 
 
 class ParsedFunction:
-    """A function that a parsed graph calls; `run` needs a runner, such as `limelight.executors.plan.plan.build`."""
+    """A function that a parsed graph calls; `run` needs a runner, such as `build` of an executor."""
 
     def __init__(self, name: str, runner: Runner | None) -> None:
         self.name = name

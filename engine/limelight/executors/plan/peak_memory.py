@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
+from limelight.executors.base import Peak
 from limelight.executors.plan.buffer_reuse import Buffers
 from limelight.executors.plan.kernel_calls import Formulas
 from limelight.executors.plan.specialised_kernels import cheaper
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
-
-
-class Peak(NamedTuple):
-    """The most bytes of intermediates and results that are alive at once, and the node that runs then.
-
-    Inputs and literals do not count, nor does what kernels need inside, nor the insides of called functions. `exact` is
-    False where sizes are unknown: those values are not counted.
-    """
-
-    nbytes: int
-    node: Node | None
-    exact: bool
 
 
 def peak(graph: Graph) -> Peak:
