@@ -140,3 +140,5 @@ RULES: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], Content | None]]
     "index": _picked,
     "pack_indices": _joined,
 }
+"""By op. They are no fields of the ops, since they compute with what specs know while a graph is traced, not with
+tensors, and since only these few ops take vectors of sizes apart and put them together."""

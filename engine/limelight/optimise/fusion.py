@@ -16,6 +16,7 @@ from limelight.optimise.pass_record import Change, PassRecord, Recorder
 LARGEST: Final = 64
 """Nodes in one group."""
 _HEADS: Final = frozenset(["matmul", "conv", "conv_transpose", "einsum_pair", "tensordot"])
+"""Products that a group may begin with: a choice of this pass, since it pays where a bias and an activation follow."""
 ELEMENTWISE: Final = "elementwise"
 PRODUCT: Final = "product"
 """Kinds of groups."""

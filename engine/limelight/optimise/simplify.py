@@ -1,4 +1,4 @@
-"""Cheaper nodes for the same result: the rules of `algebra`, `views` and `rounding` in one pass."""
+"""Cheaper nodes for the same result: the rules of `algebra`, `view_algebra` and `inexact_algebra` in one pass."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from limelight.graph.ir import Graph
 from limelight.optimise import algebra, inexact_algebra, view_algebra
 from limelight.optimise.pass_record import PassRecord
 from limelight.optimise.rewriter import Rule, rewrite
+from limelight.optimise.view_algebra import VIEWS
 
 
 def _together(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]]:
@@ -16,13 +17,12 @@ def _together(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]
     return {op: tuple([rule for table in tables for rule in table.get(op, ())]) for op in ops}
 
 
-_VIEWS: Final = frozenset(["reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose"])
-_ARITHMETIC: Final = _VIEWS | {"constant", "negative"}
+_ARITHMETIC: Final = VIEWS | {"constant", "negative"}
 _MAKERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("add", "subtract", "multiply", "divide", "maximum", "minimum"), _ARITHMETIC),
-    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), _VIEWS),
-    "negative": _VIEWS | {"negative", "multiply"},
-    "matmul": _VIEWS,
+    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), VIEWS),
+    "negative": VIEWS | {"negative", "multiply"},
+    "matmul": VIEWS,
     "pow": frozenset(["constant"]),
 }
 """What must make an operand for a rule to find something: most nodes need not be looked at more closely."""

@@ -11,6 +11,8 @@ from limelight.optimise.rewriter import Found, Rule, Scene, static, tensor
 
 _RESHAPING: Final = ("reshape", "expand_dims", "squeeze")
 _TURNING: Final = ("transpose", "matrix_transpose")
+VIEWS: Final = frozenset([*_RESHAPING, *_TURNING])
+"""Views that these rules move and join. Not all that have `Op.view`: the rules read the parameters of these."""
 _PASSED: Final = ("negative", "abs", "exp", "log", "sqrt", "square", "tanh", "sin", "cos", "sigmoid", "relu", "astype")
 """Elementwise ops of one operand that views are moved behind."""
 _PASSED_TWO: Final = ("add", "subtract", "multiply", "divide", "maximum", "minimum")

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from limelight.core.op import Op, get
+from limelight.core.op import Op
 from limelight.graph.ir import Node
 
 
@@ -38,12 +38,7 @@ Choice: TypeAlias = Callable[[Node], Formula | None]
 """Whether something cheaper than the op's kernel does for a node."""
 
 _NEW: Final = frozenset([np.where, np.concatenate, np.stack, np.take, np.dot, np.matmul])
-"""Functions of NumPy, besides its ufuncs, that return new arrays."""
-
-_NEW_BY_NAME: Final = frozenset(
-    ["matmul", "conv", "mean", "var", "softmax", "log_softmax", "logsumexp", "sigmoid", "softplus", "one_hot", "tile"]
-)
-"""Ops whose NumPy kernels are functions of ours that return new arrays."""
+"""Functions of NumPy, besides its ufuncs, that return new arrays. Kernels of ours that do so: `Op.fresh`."""
 
 _NAMED: Final = (np.maximum, np.minimum)
 """Ufuncs whose third operand must be named, lest it be mistaken for another number. For the others it costs 15 ns."""
@@ -64,7 +59,7 @@ class Formulas:
             kernel = node.op.kernel_on(backend)
             choice = self._cheaper(node.op, kernel) if backend == "numpy" else None
             formula = plain(kernel)
-            if backend == "numpy" and node.op.name in _NEW_BY_NAME and get(node.op.name) is node.op:
+            if backend == "numpy" and node.op.fresh:
                 formula = formula._replace(fresh=True)
             known = self._known[key] = (formula, choice)
         formula, choice = known

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
 from limelight.executors.base import Peak
@@ -58,7 +56,7 @@ class _Account:
         if taken is not None:
             return self._holds[taken]
         shared = [buffer for x in node.inputs for buffer in self._holds.get(x, ())]
-        if not fresh and shared and node.op.name in _VIEWS:
+        if not fresh and shared and node.op.view:
             return shared
         size = value.spec.nbytes if isinstance(value.spec, TensorSpec) else 0
         self.exact &= size is not None
@@ -72,9 +70,3 @@ class _Account:
             self._holders[buffer] -= 1
             if not self._holders[buffer]:
                 self._live -= self._sizes[buffer]
-
-
-_VIEWS: Final = frozenset(
-    ["identity", "stop_gradient", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose", "slice", "flip"]
-)
-"""Ops whose results share the memory of their operands, as a rule."""

@@ -1,4 +1,4 @@
-"""Cheaper than the kernel, and the same: what NumPy offers for particular shapes and dtypes.
+"""Cheaper than an op's kernel, and the same: what NumPy offers for particular shapes and dtypes.
 
 An op's kernel serves all shapes and looks at what it gets. A plan knows ranks and dtypes beforehand, so it can go where
 the kernel would go in the end. Times are for ten float32 numbers.
@@ -233,6 +233,7 @@ _OPERATORS: Final[dict[Any, Choice]] = {
     np.equal: _infix("=="),
     np.not_equal: _infix("!="),
 }
+"""By ufunc: an op of another name with this kernel is as well served."""
 _OPS: Final[dict[str, Choice]] = {
     "all": _reduction(np.logical_and),
     "any": _reduction(np.logical_or),
@@ -257,3 +258,5 @@ _OPS: Final[dict[str, Choice]] = {
     "sum_to": _sum_to,
     "transpose": _method("transpose"),
 }
+"""By op. The table is the plan's own business and not the ops': it says what NumPy has for particular ranks and dtypes,
+and how that is written in a line of Python; another executor has no use for it."""

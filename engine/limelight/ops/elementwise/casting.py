@@ -22,6 +22,7 @@ _identity = entry(defop(
     "identity",
     inputs="x",
     infer=same,
+    view=True,
     kernel=lambda xp, x: x,
     vjp={"x": lambda g: g},
     linear="x",
@@ -45,6 +46,7 @@ _stop_gradient = entry(defop(
     "stop_gradient",
     inputs="x",
     infer=same,
+    view=True,
     kernel=lambda xp, x: x,
     why_no_gradient="stop_gradient was asked to cut the connection",
 ))  # fmt: skip

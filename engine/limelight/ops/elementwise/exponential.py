@@ -205,6 +205,7 @@ _sigmoid = entry(defop(
     "sigmoid",
     inputs="x",
     infer=same,
+    fresh=True,
     kernel=_sigmoid_kernel,
     accepts="floating",
     vjp={"x": lambda g, out: g * (out * (1.0 - out))},

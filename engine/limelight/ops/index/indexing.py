@@ -64,6 +64,7 @@ _slice_op = defop(
     inputs="x",
     attrs="key",
     infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),
+    view=True,
     kernel=lambda xp, x, key: x[native(key)],
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
     linear="x",

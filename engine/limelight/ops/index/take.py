@@ -98,6 +98,7 @@ _one_hot = entry(defop(
     inputs="indices",
     attrs="depth dtype",
     infer=_one_hot_infer,
+    fresh=True,
     kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
     accepts="integer",
     why_no_gradient="it is a function of integers",

@@ -68,6 +68,7 @@ _matmul = entry(defop(
     "matmul",
     inputs="x y",
     infer=_matmul_infer,
+    fresh=True,
     kernel=lambda xp, x, y: xp.matmul(x, y).astype(x.dtype),  # NumPy's own bfloat16 would give float32
     special={"numpy": _matmul_numpy},
     accepts="numeric",

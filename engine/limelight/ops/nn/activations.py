@@ -51,6 +51,7 @@ _softplus = entry(defop(
     "softplus",
     inputs="x",
     infer=same,
+    fresh=True,
     kernel=lambda xp, x: xp.logaddexp(x, x.dtype.type(0)),
     accepts="floating",
     vjp={"x": lambda g, x: g * x.sigmoid()},

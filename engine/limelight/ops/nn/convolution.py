@@ -174,6 +174,7 @@ _conv: Entry = entry(defop(
     inputs="x w",
     attrs=ATTRS,
     infer=_infer,
+    fresh=True,
     kernel=_kernel,
     accepts="floating",
     vjp={
