@@ -6,10 +6,22 @@ import pytest
 
 import limelight as ll
 from limelight import events
+from limelight.core.op import all_ops
 from limelight.errors import ArgumentError
-from limelight.graph import Graph, parse
+from limelight.executors.plan import specialised_kernels
+from limelight.graph import Graph, known_sizes, parse
 from limelight.graph.build import Rewriter
-from limelight.optimise import PassRecord, optimise, passes
+from limelight.optimise import (
+    PassRecord,
+    algebra,
+    broadcasts,
+    fusion,
+    loop_invariants,
+    optimise,
+    passes,
+    simplify,
+    view_algebra,
+)
 from limelight.optimise.pass_record import Recorder
 from limelight.optimise.passes import Pass, When
 from limelight_widgets.folds.fates import fates
@@ -90,3 +102,20 @@ def test_what_tidies_ends_with_what_removes() -> None:
 def test_only_simplify_has_rules_that_round_otherwise() -> None:
     exact = [one.name for one in passes.PASSES if one.at(2) is not one.at(3)]
     assert exact == ["simplify"]
+
+
+def test_tables_of_ops_name_ops_that_there_are() -> None:
+    """The name of an op that has been renamed would only make graphs slower, and nobody would notice."""
+    tables = {
+        "rules": simplify._ALL,
+        "makers": simplify._MAKERS,
+        "views": view_algebra.VIEWS,
+        "never -0.0": algebra._NEVER_MINUS_ZERO,
+        "never fail": loop_invariants._SAFE,
+        "spread": broadcasts._OPS,
+        "heads of groups": fusion._HEADS,
+        "sizes": known_sizes.RULES,
+        "plans": specialised_kernels._OPS,
+    }
+    ops = all_ops()
+    assert {name: set(table) - set(ops) for name, table in tables.items()} == dict.fromkeys(tables, set())
