@@ -118,4 +118,4 @@ def test_tables_of_ops_name_ops_that_there_are() -> None:
         "plans": specialised_kernels._OPS,
     }
     ops = all_ops()
-    assert {name: set(table) - set(ops) for name, table in tables.items()} == dict.fromkeys(tables, set())
+    assert {name: set(table) - set(ops) for name, table in tables.items()} == {name: set() for name in tables}
