@@ -285,9 +285,9 @@ def test_every_rule_has_a_case() -> None:
 
         return noted
 
-    from limelight.optimise.simplify import _together
+    from limelight.optimise.simplify import _merged
 
-    table = _together(*TABLES)
+    table = _merged(*TABLES)
     watched = {op: [noting(rule) for rule in rules] for op, rules in table.items()}
     product = [
         "%2: f32[4,2] = matrix_transpose(%0)",
