@@ -29,7 +29,7 @@ def fuse(graph: Graph) -> tuple[Graph, PassRecord]:
     for group in groups:
         recorder.changes.append(Change(f"{group.kind} group", _reason(group), (), group.nodes))
     if not groups or groups == list(graph.groups):
-        return recorder.same(graph)
+        return recorder.unchanged(graph)
     marked = Graph(
         graph.name,
         graph.inputs,
@@ -39,7 +39,7 @@ def fuse(graph: Graph) -> tuple[Graph, PassRecord]:
         n_captures=graph.n_captures,
         groups=groups,
     )
-    return recorder.same(marked)
+    return recorder.unchanged(marked)
 
 
 def _reason(group: Group) -> str:

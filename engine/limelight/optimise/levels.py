@@ -47,17 +47,17 @@ class optimiser:  # noqa: N801  # used as a function
     """
 
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
-        self._mine = checked(level, without)
-        self._everywhere = setting.set_globally(self._mine)
+        self._setting = checked(level, without)
+        self._global_override = setting.set_globally(self._setting)
         self._blocks: list[AbstractContextManager[Setting]] = []
 
     def __repr__(self) -> str:
-        left_out = f", without={sorted(self._mine.without)}" if self._mine.without else ""
-        return f"<optimiser: level {self._mine.level}{left_out}>"
+        left_out = f", without={sorted(self._setting.without)}" if self._setting.without else ""
+        return f"<optimiser: level {self._setting.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.take_back(self._everywhere)
-        block = setting.override(self._mine)
+        setting.take_back(self._global_override)
+        block = setting.override(self._setting)
         block.__enter__()
         self._blocks.append(block)
         return self

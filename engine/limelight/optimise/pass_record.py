@@ -65,7 +65,7 @@ class Recorder:
         self._added += added
         self.changes.append(Change(rule, reason, old, new))
 
-    def same(self, graph: Graph) -> tuple[Graph, PassRecord]:
+    def unchanged(self, graph: Graph) -> tuple[Graph, PassRecord]:
         """The result of a pass that changed no node: the graph, or one of the same nodes."""
         seconds, n = time.perf_counter() - self._started, len(graph.nodes)
         return graph, PassRecord(self._name, n, 0, 0, n, seconds, self.changes, {})

@@ -1,5 +1,9 @@
 """The passes of the optimiser, each on one line, in the order in which they run: no other list of them exists.
 
+Passes are pure: each makes a graph from a graph, with a record that closes (`before - removed + added == after`).
+Gradients are taken of the graph as traced, so no pass merges what a tape could have told apart. Up to level 2 every bit
+of every result stays, NaN, infinities and signs of zeros included; level 3 rounds otherwise.
+
 To add a pass, write it in a file of its own as a function `run(graph) -> (graph, record)` (`pass_record.Recorder` takes
 the notes), and give it a line in `PASSES`. Its level, its name in `ll.config.optimiser(without=[...])`, when and how
 often it runs, and what the views say of nodes that it changed are read from there.

@@ -6,8 +6,8 @@ from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
 from limelight.executors.base import Peak
 from limelight.executors.plan.buffer_reuse import Buffers
-from limelight.executors.plan.kernel_calls import Formulas
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 
@@ -28,7 +28,7 @@ class _Account:
 
     def __init__(self, last: dict[Value, int]) -> None:
         self._last = last
-        self._formulas = Formulas(cheaper)
+        self._kernel_calls = KernelCalls(specialised)
         self._buffers = Buffers()
         self._holds: dict[Value, list[int]] = {}  # the buffers that a value keeps alive
         self._holders: list[int] = []  # of each buffer: how many values hold it
@@ -39,12 +39,12 @@ class _Account:
         self.exact = True
 
     def run(self, i: int, node: Node) -> None:
-        how = self._formulas.of(node, (node.device or CPU0).backend)
+        call = self._kernel_calls.of(node, (node.device or CPU0).backend)
         dying = [value for value in dict.fromkeys(node.inputs) if self._last[value] == i]
-        taken = self._buffers.take(node, how, dying)
-        self._buffers.note(node, how)
+        taken = self._buffers.take(node, call, dying)
+        self._buffers.note(node, call)
         for value in node.outputs:
-            self._holds[value] = self._made(value, node, fresh=how.fresh, taken=taken)
+            self._holds[value] = self._made(value, node, fresh=call.fresh, taken=taken)
             for buffer in self._holds[value]:
                 self._holders[buffer] += 1
         if self._live > self.most:

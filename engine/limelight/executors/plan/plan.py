@@ -22,9 +22,9 @@ from limelight.executors.error_lines import explain
 from limelight.executors.placement import place
 from limelight.executors.plan.blocked_groups import in_blocks
 from limelight.executors.plan.codegen import Part, emit
-from limelight.executors.plan.kernel_calls import Formulas
+from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.executors.plan.peak_memory import peak
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph, Node
 from limelight.user_code.source_line import GENERATED_PREFIX, locals_of
@@ -41,13 +41,13 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     """
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        return _compile(in_blocks(placed.graph, Formulas(cheaper)), placed.outputs)
+        return _compile(in_blocks(placed.graph, KernelCalls(specialised)), placed.outputs)
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:
     """The lines of the plan for `graph` on the CPU, in order, each with the node that it runs."""
     placed = place(graph, (), None, build)
-    return [line for part in emit(in_blocks(placed.graph, Formulas(cheaper))) for line in part.code()]
+    return [line for part in emit(in_blocks(placed.graph, KernelCalls(specialised))) for line in part.code()]
 
 
 def node_at(tb: TracebackType) -> Node | None:
