@@ -20,9 +20,9 @@ __all__ = ["astype", "identity", "stop_gradient", "to"]
 
 _identity = entry(defop(
     "identity",
+    view=True,
     inputs="x",
     infer=same,
-    view=True,
     kernel=lambda xp, x: x,
     vjp={"x": lambda g: g},
     linear="x",
@@ -44,9 +44,9 @@ def identity(x: TensorLike, /) -> Tensor:
 
 _stop_gradient = entry(defop(
     "stop_gradient",
+    view=True,
     inputs="x",
     infer=same,
-    view=True,
     kernel=lambda xp, x: x,
     why_no_gradient="stop_gradient was asked to cut the connection",
 ))  # fmt: skip

@@ -203,9 +203,9 @@ def _sigmoid_kernel(xp: Any, x: Any) -> Any:
 
 _sigmoid = entry(defop(
     "sigmoid",
+    fresh=True,
     inputs="x",
     infer=same,
-    fresh=True,
     kernel=_sigmoid_kernel,
     accepts="floating",
     vjp={"x": lambda g, out: g * (out * (1.0 - out))},

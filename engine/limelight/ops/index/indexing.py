@@ -61,10 +61,10 @@ def _of_shape(g: TensorSpec, *rest: Any) -> TensorSpec:
 
 _slice_op = defop(
     "slice",
+    view=True,
     inputs="x",
     attrs="key",
     infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),
-    view=True,
     kernel=lambda xp, x, key: x[native(key)],
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
     linear="x",

@@ -95,10 +95,10 @@ def _one_hot_infer(indices: TensorSpec, depth: int, dtype: DType) -> TensorSpec:
 
 _one_hot = entry(defop(
     "one_hot",
+    fresh=True,
     inputs="indices",
     attrs="depth dtype",
     infer=_one_hot_infer,
-    fresh=True,
     kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
     accepts="integer",
     why_no_gradient="it is a function of integers",

@@ -66,9 +66,9 @@ def _right_gradient(g: Tensor, x: Tensor, y_shape: Any) -> Tensor:
 
 _matmul = entry(defop(
     "matmul",
+    fresh=True,
     inputs="x y",
     infer=_matmul_infer,
-    fresh=True,
     kernel=lambda xp, x, y: xp.matmul(x, y).astype(x.dtype),  # NumPy's own bfloat16 would give float32
     special={"numpy": _matmul_numpy},
     accepts="numeric",

@@ -49,9 +49,9 @@ def relu(x: TensorLike, /) -> Tensor:
 
 _softplus = entry(defop(
     "softplus",
+    fresh=True,
     inputs="x",
     infer=same,
-    fresh=True,
     kernel=lambda xp, x: xp.logaddexp(x, x.dtype.type(0)),
     accepts="floating",
     vjp={"x": lambda g, x: g * x.sigmoid()},

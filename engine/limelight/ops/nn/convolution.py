@@ -171,10 +171,10 @@ def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:
 
 _conv: Entry = entry(defop(
     "conv",
+    fresh=True,
     inputs="x w",
     attrs=ATTRS,
     infer=_infer,
-    fresh=True,
     kernel=_kernel,
     accepts="floating",
     vjp={

@@ -61,10 +61,10 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
 
 _softmax = entry(defop(
     "softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
     infer=_along("softmax"),
-    fresh=True,
     kernel=_softmax_kernel,
     special={"numpy": _softmax_numpy},
     accepts="floating",
@@ -90,10 +90,10 @@ def _log_softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
 
 _log_softmax = entry(defop(
     "log_softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
     infer=_along("log_softmax"),
-    fresh=True,
     kernel=_log_softmax_kernel,
     accepts="floating",
     vjp={"x": lambda g, out, axis: g - out.exp() * g.sum(axis, True)},

@@ -50,10 +50,10 @@ def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims
 
 _mean = entry(defop(
     "mean",
+    fresh=True,
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("mean", _itself),
-    fresh=True,
     kernel=lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
     special={"numpy": _mean_numpy},
     accepts="inexact",
@@ -99,10 +99,10 @@ def _var_gradient(
 
 _var = entry(defop(
     "var",
+    fresh=True,
     inputs="x",
     attrs="axis keepdims correction",
     infer=reduction("var", _itself),
-    fresh=True,
     kernel=_var_kernel,
     accepts="floating",
     vjp={"x": _var_gradient},
@@ -175,10 +175,10 @@ def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
 
 _logsumexp = entry(defop(
     "logsumexp",
+    fresh=True,
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("logsumexp", _itself),
-    fresh=True,
     kernel=_logsumexp_kernel,
     accepts="floating",
     vjp={"x": lambda g, x, out, axis, keepdims: restore(g, axis, keepdims) * (x - restore(out, axis, keepdims)).exp()},

@@ -37,10 +37,10 @@ def _tile_gradient(g: Tensor, x_shape: Any, reps: tuple[int, ...]) -> Tensor:
 
 _tile = entry(defop(
     "tile",
+    fresh=True,
     inputs="x",
     attrs="reps",
     infer=_tile_infer,
-    fresh=True,
     kernel=lambda xp, x, reps: xp.tile(x, reps),
     vjp={"x": _tile_gradient},
     linear="x",
@@ -158,10 +158,10 @@ def _reversal(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
 
 _flip: Entry = entry(defop(
     "flip",
+    view=True,
     inputs="x",
     attrs="axes",
     infer=lambda x, axes: known(x.shape, x.dtype),
-    view=True,
     kernel=lambda xp, x, axes: x[_reversal(x.ndim, axes)],
     vjp={"x": lambda g, axes: _flip(g, axes)},
     linear="x",

@@ -65,9 +65,9 @@ def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
 
 _reshape = shaped(
     "reshape",
+    view=True,
     inputs="x",
     infer=_reshape_infer,
-    view=True,
     kernel=lambda xp, x, shape: x.reshape(shape),
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
     linear="x",
@@ -244,10 +244,10 @@ def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec
 
 _expand_dims: Entry = entry(defop(
     "expand_dims",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_expand_dims_infer,
-    view=True,
     kernel=lambda xp, x, axis: x[_expansion(x.ndim, axis)],
     vjp={"x": lambda g, axis: _squeeze(g, axis)},
     linear="x",
@@ -278,10 +278,10 @@ def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
 
 _squeeze: Entry = entry(defop(
     "squeeze",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_squeeze_infer,
-    view=True,
     kernel=lambda xp, x, axis: x.squeeze(axis),
     vjp={"x": lambda g, axis: _expand_dims(g, axis)},
     linear="x",

@@ -24,10 +24,10 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 _transpose: Entry = entry(defop(
     "transpose",
+    view=True,
     inputs="x",
     attrs="axes",
     infer=lambda x, axes: known(tuple([x.shape[i] for i in axes]), x.dtype),
-    view=True,
     kernel=lambda xp, x, axes: x.transpose(axes),
     vjp={"x": lambda g, axes: _transpose(g, _inverse(axes))},
     linear="x",
@@ -116,9 +116,9 @@ def _matrix_transpose_infer(x: TensorSpec) -> TensorSpec:
 
 _matrix_transpose = entry(defop(
     "matrix_transpose",
+    view=True,
     inputs="x",
     infer=_matrix_transpose_infer,
-    view=True,
     kernel=lambda xp, x: x.swapaxes(-1, -2),
     vjp={"x": lambda g: g.mT},
     linear="x",
