@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
+ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
-.PHONY: help lab lab-check test lint format-check types imports javascript-test unit-test browser-test format js pictures bench array-api clean
+.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -20,6 +21,9 @@ lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: do
 	$(RUN) scripts/lab.py check
 
 test: lint format-check types imports javascript-test unit-test browser-test ## set up, and check everything
+
+test-quick: $(READY) ## pytest while you work: thinned cases; no browser, no notebook, nothing slow
+	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" $(ON_ALL_CORES)
 
 lint: $(READY) ## ruff's rules
 	$(RUN) -m ruff check .
@@ -37,8 +41,8 @@ imports: $(READY) ## the contracts between layers
 javascript-test: $(READY) ## the views' JavaScript, where there is a Node
 	$(RUN) scripts/javascript.py test
 
-unit-test: $(READY) ## pytest on all cores, without the browser's tests
-	$(RUN) -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=8 --junitxml=artefacts/pytest.xml
+unit-test: $(READY) ## pytest with all cases on all cores, without the browser's tests
+	LIMELIGHT_TESTS=full $(RUN) -m pytest --ignore=tests/browser $(ON_ALL_CORES) --junitxml=artefacts/pytest.xml
 
 browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
 	$(RUN) scripts/browser.py
@@ -50,6 +54,9 @@ format: $(READY) ## format, and mend what ruff can mend
 
 js: $(READY) ## rebuild the views' JavaScript (needs Node)
 	$(RUN) scripts/javascript.py build
+
+architecture: $(READY) ## draw the rooms and their imports anew, for docs/architecture.md
+	$(RUN) scripts/architecture.py
 
 pictures: $(READY) ## take the README's pictures anew
 	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=first_light' --width 1120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections import Counter
@@ -10,16 +11,38 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-# A shared machine pauses a process for longer than Hypothesis's deadline; the run's own time limit is enough. Examples
-# are drawn from a fixed seed, so that a red test is red for everybody.
-hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True, print_blob=True)
+# A shared machine pauses a process for longer than Hypothesis's deadline, and makes drawing examples look slow; the
+# run's own time limit is enough. Examples are drawn from a fixed seed, so that a red test is red for everybody.
+hypothesis.settings.register_profile(
+    "limelight",
+    max_examples=100 if os.environ.get("LIMELIGHT_TESTS") == "full" else 20,  # where a test does not say how many
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=True,
+    print_blob=True,
+)
 hypothesis.settings.load_profile("limelight")
 
 
-def pytest_configure() -> None:
-    """Tests interrupt themselves, also in a run that a shell has begun in the background, with interrupts ignored."""
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(FailuresAtOnce(config))
+    # Tests interrupt themselves, also in a run that a shell has begun in the background, with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class FailuresAtOnce:
+    """Shows why a test failed when it fails; pytest itself does so at the end, minutes later."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")  # which xdist's workers lack
+        if terminal is not None and report.failed:
+            terminal.ensure_newline()
+            terminal.write_sep("_", f"{report.nodeid} ({report.when})")
+            terminal.write_line(report.longreprtext)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -28,6 +28,7 @@ def modules_of(package: ModuleType) -> list[str]:
     return [package.__name__, *(module.name for module in found if module.name not in ELSEWHERE)]
 
 
+@pytest.mark.slow  # runs the examples of all docstrings
 @pytest.mark.parametrize("package", [limelight, limelight_kernel, limelight_widgets])
 def test_examples_run(package: ModuleType) -> None:
     failed = attempted = 0

@@ -56,6 +56,7 @@ def test_the_versions_agree():
     assert limelight.__version__ == PROJECT["version"] == importlib.metadata.version("limelight")
 
 
+@pytest.mark.slow  # builds a wheel
 def test_the_wheel_holds_the_three_packages_and_nothing_else(tmp_path):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, ROOT], check=True)
@@ -82,6 +83,7 @@ def test_the_notebook_is_a_default_dependency_and_the_rest_are_extras():
 # --- the facade
 
 
+@pytest.mark.slow  # starts another Python
 def test_importing_the_engine_imports_no_notebook_and_no_accelerator():
     loaded = python("import sys, limelight; print(*sys.modules)").split()
     heavy = {"IPython", "ipywidgets", "anywidget", "ipykernel", "jax", "cupy", "limelight_kernel", "limelight_widgets"}
@@ -89,14 +91,18 @@ def test_importing_the_engine_imports_no_notebook_and_no_accelerator():
     assert not heavy & set(loaded)
 
 
+@pytest.mark.slow  # starts other Pythons
 def test_importing_the_engine_is_quick(monkeypatch, tmp_path):
     # With compiled files, as an installed package has them; and in time of the processor, which other work on a shared
-    # machine does not lengthen much.
+    # machine can still double: then NumPy's import, beside it, takes longer as well, and is the measure.
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
-    code = "import numpy, time; t = time.thread_time(); import limelight; print(time.thread_time() - t)"
-    best = min(float(python(code)) for _ in range(6))
-    assert best < IMPORT_SECONDS, f"importing limelight took {best * 1e3:.0f} ms beyond NumPy"
+    now = "clock.append(time.thread_time())"
+    code = f"import time; clock = []; {now}; import numpy; {now}; import limelight; {now}; print(*clock)"
+    runs = [[float(word) for word in python(code).split()] for _ in range(6)]
+    pairs = [(end - middle, middle - start) for start, middle, end in runs]
+    said = "; ".join(f"{seconds * 1e3:.0f} ms, NumPy {of_numpy * 1e3:.0f}" for seconds, of_numpy in pairs)
+    assert any(seconds < max(IMPORT_SECONDS, 2.5 * of_numpy) for seconds, of_numpy in pairs), said
 
 
 def test_every_public_name_is_there_and_says_what_it_is():
@@ -124,6 +130,7 @@ def test_the_readme_shows_windows_users_the_makefiles_pip_lines():
     assert all(f".installed-{extra}" in makefile for extra in installed)
 
 
+@pytest.mark.slow  # starts another Python
 def test_the_readmes_code_runs_and_prints_what_it_says(tmp_path):
     (code,), (said,) = blocks("python"), blocks("console")
     assert len([line for line in code.splitlines() if line.strip()]) <= 25
@@ -162,6 +169,24 @@ def test_the_commit_hooks_run_the_makefiles_tools():
         assert hook["entry"] in makefile
 
 
+def test_the_picture_of_the_architecture_is_that_of_the_code():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "architecture.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_room_imports_one_above_it():
+    """What the picture shows at a glance: no dot above the diagonal."""
+    import architecture
+
+    names = [room.name for room in architecture.rooms()]
+    pairs = architecture.imports(names)
+    assert len(names) > 20
+    assert len(pairs) > 60
+    assert not [(a, b) for a, b in pairs if names.index(a) > names.index(b)]
+
+
 # --- sizes
 
 
@@ -177,6 +202,7 @@ def test_no_file_is_too_long():
     assert not {name: length for name, length in lengths.items() if length > FILE_CEILING}
 
 
+@pytest.mark.slow  # parses every file
 def test_no_function_is_too_long():
     too_long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"

@@ -16,11 +16,13 @@ javascript = importlib.import_module("javascript")
 lab = importlib.import_module("lab")
 
 
+@pytest.mark.slow  # creates an environment
 def test_an_environment_is_created_with_a_python_that_is_new_enough(tmp_path):
     environment.create(tmp_path / "venv")
     assert environment.is_new_enough(str(environment.python_of(tmp_path / "venv")))
 
 
+@pytest.mark.slow  # starts each Python of the machine
 def test_without_a_new_enough_python_it_says_what_was_tried_and_what_to_write(monkeypatch, tmp_path):
     monkeypatch.setattr(environment, "OLDEST", (99, 0))
     with pytest.raises(SystemExit, match=r"No Python 99\.0 or newer(.|\n)*PYTHON="):
@@ -35,6 +37,7 @@ def test_where_venv_does_not_work_it_names_the_package(monkeypatch, tmp_path):
         environment.create(tmp_path / "file" / "venv")
 
 
+@pytest.mark.slow  # creates an environment
 def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path):
     def make_it_work(*packages):
         installed.extend(packages)
@@ -95,6 +98,7 @@ def test_a_server_that_does_not_start_shows_its_log(monkeypatch, tmp_path):
         pytest.fail("it must not get here")
 
 
+@pytest.mark.slow  # starts a server
 def test_a_server_is_stopped_after_an_error(tmp_path):
     def fail_while_running():
         with server.running(tmp_path, tmp_path / "state", tmp_path / "log") as running:

@@ -7,19 +7,18 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType
 from typing import Any
 
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.core.devices import list_devices
 from limelight.user_code import source_line
 from limelight.user_code import tracebacks as frames
-from limelight_kernel import completion, execution, grad, tracebacks
-from limelight_kernel.magics import LimelightMagics
-from limelight_kernel.options import PARTS
-from limelight_kernel.session import Session
+from limelight_kernel import tracebacks
+from limelight_kernel.magics.registry import RegisteredMagics
+from limelight_kernel.report import gradients
+from limelight_kernel.staged import execution
+from limelight_kernel.staged.session import Session
 
 _MISSING = object()
 _loaded: weakref.WeakKeyDictionary[InteractiveShell, _Loaded] = weakref.WeakKeyDictionary()
@@ -28,9 +27,10 @@ _machinery: list[str] = []
 
 @dataclass
 class _Loaded:
-    """What was in the shell before, and what we put there."""
+    """What we put into the shell, and what was there before."""
 
-    magics: dict[str, dict[str, Any]]
+    session: Session
+    magics: RegisteredMagics
     matcher: Callable[..., Any]
     exceptions: tuple[type[BaseException], ...]
     custom_tb: Any
@@ -45,18 +45,16 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         return
     _mark_machinery()
     session = Session(shell)
-    before = {kind: dict(known) for kind, known in shell.magics_manager.magics.items()}
-    magics = LimelightMagics(shell, session)
-    shell.register_magics(magics)
-    matcher = _matcher(magics, session)
+    magics = RegisteredMagics(shell, session)
+    matcher = magics.matcher()
     shell.Completer.custom_matchers.append(matcher)
     exceptions, custom_tb = shell.custom_exceptions, vars(shell).get("CustomTB", _MISSING)
     shell.set_custom_exc(tracebacks.HANDLED, tracebacks.handler)
     frames.left_to(shell)
     namer = _namer(shell)
-    _loaded[shell] = _Loaded(
-        before, matcher, exceptions, custom_tb, vars(shell)["CustomTB"], source_line.set_cell_namer(namer), namer
-    )
+    before = source_line.set_cell_namer(namer)
+    our_tb = vars(shell)["CustomTB"]
+    _loaded[shell] = _Loaded(session, magics, matcher, exceptions, custom_tb, our_tb, before, namer)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -65,7 +63,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     if loaded is None:
         return
     frames.left_to(shell, on=False)
-    _restore_magics(shell, loaded)
+    loaded.magics.remove()
     if loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
     if vars(shell).get("CustomTB") is loaded.our_tb:  # somebody who replaced our handler keeps his
@@ -81,41 +79,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 def session_of(shell: InteractiveShell) -> Session:
     """The session of a shell into which the extension is loaded."""
-    magics: LimelightMagics = shell.magics_manager.registry[LimelightMagics.__name__]
-    return magics.session
-
-
-def _restore_magics(shell: InteractiveShell, loaded: _Loaded) -> None:
-    manager = shell.magics_manager
-    ours = manager.registry.pop(LimelightMagics.__name__, None)
-    for kind, known in manager.magics.items():
-        for name in LimelightMagics.magics[kind]:
-            current = known.get(name)
-            if not isinstance(current, MethodType) or current.__self__ is not ours:
-                continue
-            if name in loaded.magics[kind]:
-                known[name] = loaded.magics[kind][name]
-            else:
-                del known[name]
-
-
-def _matcher(magics: LimelightMagics, session: Session) -> Callable[..., Any]:
-    methods = {name: getattr(magics, name) for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain")}
-    names = {
-        "stage": session.function_names,
-        "graph": session.function_names,
-        "trace_cache": session.function_names,
-        "explain": session.function_names,
-        "tape": session.tape_names,
-    }
-    devices = {"-d": _devices, "--device": _devices}
-    calls = dict.fromkeys(("--would", "--nan", "--pure"), session.function_names)
-    parts = {"-a": lambda: PARTS, "--annotate": lambda: PARTS}
-    return completion.matcher(methods, names, {**devices, **calls, **parts})
-
-
-def _devices() -> list[str]:
-    return [device.short for device in list_devices()]
+    return _loaded[shell].session
 
 
 def _namer(shell: InteractiveShell) -> source_line.CellNamer:
@@ -141,12 +105,10 @@ def _mark_machinery() -> None:
     _machinery.extend([os.path.dirname(__file__), os.path.dirname(IPython.__file__)])
     for folder in _machinery:
         source_line.hide(folder)
-    for ours in (
-        execution.__file__,
-        grad.__file__,
-    ):  # what called the magic is no part of what made a staged op, or its gradient
+    # What called the magic is no part of what made a staged op, or its gradient.
+    for ours in (execution.__file__, gradients.__file__):
         source_line.end_stacks_at(ours)
     for module in ("IPython.core.async_helpers", "ipykernel.ipkernel"):
-        found = importlib.util.find_spec(module)
-        if found is not None and found.origin is not None:
-            source_line.end_stacks_at(found.origin)
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin is not None:
+            source_line.end_stacks_at(spec.origin)

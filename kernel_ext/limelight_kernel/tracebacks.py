@@ -22,15 +22,18 @@ from limelight.errors import LimelightError
 from limelight.executors import base as executors
 from limelight.user_code import error_notes, source_line
 from limelight.user_code import tracebacks as frames
-from limelight_kernel.cell import CellSyntaxError
+from limelight_kernel.cell.compiled_cell import CellSyntaxError
 
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
-_RUNNERS = tuple(  # the frames that the body of a cell magic runs under
-    os.path.join(os.path.dirname(__file__), name) for name in ("run.py", "expect.py")
-)
+_RUNNERS: set[str] = set()  # files under whose frames the bodies of cell magics run
 MOST_CAUSES = 20
 HANDLED: tuple[type[BaseException], ...] = (Exception,)
 """Anything may be raised in a staged function; what limelight took no part in is shown as IPython would."""
+
+
+def runs_cells(file: str) -> None:
+    """Says that the code of `file` runs cells: of an error in one, the frames above are no part of the traceback."""
+    _RUNNERS.add(file)
 
 
 def user_frames(tb: TracebackType | None, staged: bool = False) -> TracebackType | None:

@@ -120,6 +120,7 @@ def test_011_python_loops_unroll_and_staged_loops_do_not() -> None:
     assert (ops_of(g).count("while_loop"), g.trace_count) == (1, 1)
 
 
+@pytest.mark.slow  # ten thousand ops
 def test_011_ten_thousand_ops_meet_no_recursion_limit() -> None:
     @ll.function
     def deep(a: Any) -> Any:

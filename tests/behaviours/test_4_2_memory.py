@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from behaving import both, gradient
 
 import limelight as ll
@@ -38,6 +39,7 @@ def test_072_a_used_tape_lets_go_of_everything() -> None:
                 gc.enable()
 
 
+@pytest.mark.slow  # hundreds of steps
 def test_072_training_does_not_grow() -> None:
     v = ll.Variable(np.ones((20, 20), "float32"))
 

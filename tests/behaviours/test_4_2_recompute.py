@@ -214,6 +214,7 @@ def test_052_assignments_happen_once_and_what_was_read_before_them_is_read_again
     assert (y.item(), v.item(), steps.item()) == (36.0, 50.0, 70)
 
 
+@pytest.mark.slow  # hundreds of calls, and garbage collected between
 def test_052_repeated_calls_do_not_grow() -> None:
     f, x = ll.recompute_grad(deep), ll.constant([1.0, 2.0])
     counts = []

@@ -42,6 +42,7 @@ def test_079_storage_dies_with_the_variable_even_if_a_graph_mentions_it() -> Non
         gc.enable()
 
 
+@pytest.mark.slow  # a thousand models
 def test_079_a_thousand_models_do_not_grow() -> None:
     class Model:
         def __init__(self) -> None:

@@ -32,7 +32,7 @@ def in_a_fresh_process(program: str) -> str:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

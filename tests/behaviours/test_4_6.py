@@ -125,7 +125,7 @@ def test_135_objects_are_held_weakly_and_their_entries_go():
     assert reference() is None
     f(x, keep := Thing())
     assert len(f.trace_cache) == 1
-    assert f.trace_cache[0].key.parts[1][1].ref() is keep
+    assert f.trace_cache[0].key.parts[1].identity.ref() is keep
 
 
 def test_135_a_reused_id_never_hits():

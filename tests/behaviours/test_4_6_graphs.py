@@ -141,6 +141,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow  # looks through all objects of the process
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 def test_151_leaks_are_caught_wherever_they_are_used(how):
     leaked = leaked_from(how)

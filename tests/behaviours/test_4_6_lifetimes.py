@@ -105,6 +105,7 @@ def differentiated_twice(f: Any, z: Any) -> list[Any]:
     return [weakref.ref(x) for x in made if x is not None]
 
 
+@pytest.mark.slow  # collects garbage in each of its many cases
 @pytest.mark.filterwarnings("ignore:gradient.. of a persistent tape")
 @pytest.mark.parametrize("name", list(BODIES))
 def test_161_functions_graphs_tapes_and_tensors_die_at_once(name: str) -> None:

@@ -49,6 +49,7 @@ def test_174_the_function_lives_as_long_as_its_graphs() -> None:
         gc.enable()
 
 
+@pytest.mark.slow  # many graphs, and garbage collected between
 def test_174_graphs_with_py_funcs_do_not_pile_up() -> None:
     def build() -> None:
         g: Any = ll.function(lambda a: ll.py_func(lambda t: t if t > 0 else g(t), [a], scalar))

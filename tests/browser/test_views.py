@@ -203,7 +203,7 @@ def test_views_move_while_a_cell_is_running(open_cells, picture):
 
 
 def test_the_kernel_hears_a_view_while_a_cell_is_running(open_cells):
-    """Version 7.4 of ipykernel needs `limelight_widgets.widget.Responsive` for this."""
+    """Version 7.4 of ipykernel needs `limelight_widgets.live.widget.Responsive` for this."""
     page = open_cells(
         PROGRAM,
         "import time, ipykernel\n"

@@ -110,14 +110,14 @@ def test_a_handler_installed_after_ours_stays(shell, run):
 
 def test_cells_have_their_names_in_the_engine(shell, run):
     run("%load_ext limelight")
-    run("from limelight import source")
-    label = run("source.user_line().label").value
+    run("from limelight.user_code import source_line")
+    label = run("source_line.user_line().label").value
     assert label == f"In[{len(shell.user_ns['In']) - 1}]"
 
 
 def test_frames_of_ipython_are_not_the_users(shell, run):
     run("%load_ext limelight")
-    run("from limelight import source\ndef where():\n    return source.user_stack()")
+    run("from limelight.user_code import source_line\ndef where():\n    return source_line.user_stack()")
     stack = run("where()").value
     assert [place.function for place in stack[:2]] == ["where", "<module>"]
     assert not [place for place in stack if "IPython" in place.file]
@@ -136,7 +136,7 @@ def test_a_staged_op_comes_from_the_cell_and_the_call_from_its_magic(shell, run)
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_magic_has_help_with_an_example(shell, run, name):
     run("%load_ext limelight")
-    method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
+    method = shell.magics_manager.magics["line"][name]
     assert f"%{name}" in method.__doc__.split("\n\n", 1)[1]
     info = shell.object_inspect(f"%{name}")
     assert info["found"]
@@ -147,7 +147,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
     for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain"):
-        method = getattr(shell.magics_manager.registry["LimelightMagics"], name)
+        method = shell.magics_manager.magics["line"][name]
         described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
         described = described.split("\n\n", 2)[2]
         examples = re.findall(r"(?:^    .+\n?)+", described, flags=re.MULTILINE)

@@ -1,5 +1,8 @@
 """Two languages, one picture: what Python makes of some graphs, kept for the JavaScript tests to compare with.
 
+Layout, visibility and the words on boxes are written twice: a static figure needs no browser, a live view no kernel. So
+that they cannot drift apart, the same cases are asserted here and in widgets/js/test.
+
 After a change that is meant, `LIMELIGHT_WRITE_EXAMPLES=1 pytest tests/widgets/test_examples.py` writes them anew.
 """
 
@@ -9,10 +12,14 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
 from limelight.graph.ir import Graph, Group
-from limelight_widgets.figures.frames import draw
-from limelight_widgets.figures.visible import visible
-from limelight_widgets.folds import GraphFold
+from limelight_widgets import format as formats
+from limelight_widgets.figures.box_text import words
+from limelight_widgets.figures.nested_layout import draw
+from limelight_widgets.figures.visible_boxes import visible
+from limelight_widgets.folds.graph import GraphFold
 
 FILE = Path(__file__).parents[2] / "widgets" / "js" / "test" / "examples.json"
 
@@ -26,6 +33,7 @@ def example(name, graph, opened=()):
         "state": state,
         "open": list(opened),
         "boxes": [[box.name, box.kind, box.parent] for box in picture.boxes],
+        "words": [[text.title, text.detail, text.kind] for text in (words(state, box) for box in picture.boxes)],
         "frames": [[frame.name, frame.label, frame.parent] for frame in picture.frames],
         "again": sorted(list(edge) for edge in picture.again),
         "edges": [[source, target, count] for (source, target), count in picture.edges.items()],
@@ -96,9 +104,40 @@ def fused(make):
     return Graph("fused", maker.inputs, maker.nodes, [d], input_names=["x"], groups=[group])
 
 
+def described(make):
+    """What is written on boxes besides names and types: a device, a constant's value, outputs of long types."""
+    maker = make("described")
+    x = maker.input("a_name_that_is_longer_than_the_box_it_stands_on")
+    w = maker.input("w", (2000, 3000, 4000, 5000), captured=True)
+    on_device = maker.node("tanh", x, device="CPU:1")
+    two = maker.node("constant", params={"value": np.float32(2.0)})
+    several = maker.node("split", maker.node("multiply", on_device, two), w, outputs=5, device="CPU:1")
+    return maker.graph(several, x)
+
+
+NUMBERS = {
+    "bytes": [0, 1, 40, 999, 1000, 31_360, 99_940, 99_960, 999_400, 999_600, 1_000_000, 15**15, 3 * 10**18],
+    "seconds": [None, 0.0, 4.2e-06, 0.0009994, 0.0009996, 0.0381, 0.9994, 0.9996, 12.0, 3600.7],
+    "counted": [[1, "entry", "entries"], [0, "entry", "entries"], [1200, "op"], [1, "op"], [1_234_567, "byte"]],
+    "shortened": [["a long name", 7], ["a long name", 11], ["a long name", 10], ["name", 1], ["name", 0], ["ab cd", 4]],
+}
+
+
+def formatted():
+    """Numbers with the words for them."""
+    counted, shortened = NUMBERS["counted"], NUMBERS["shortened"]
+    return {
+        "bytes": [[number, formats.bytes_text(number)] for number in NUMBERS["bytes"]],
+        "seconds": [[number, formats.seconds_text(number)] for number in NUMBERS["seconds"]],
+        "counted": [[given, formats.counted(*given)] for given in counted],
+        "shortened": [[given, formats.shortened(*given)] for given in shortened],
+    }
+
+
 def test_javascript_is_compared_with_what_python_does_now(make, fake_function, network):
-    found = [
+    graphs = [
         example("network", network),
+        example("described", described(make)),
         example("open call", network, ["n4"]),
         example("branches", branching(make, fake_function), ["n1"]),
         example("loop", looping(make, fake_function), ["n0"]),
@@ -106,6 +145,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         example("fused", fused(make)),
         example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),
     ]
+    found = {"graphs": graphs, "format": formatted()}
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):
         FILE.write_text(
             json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8"

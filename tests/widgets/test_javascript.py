@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from limelight_widgets import VIEWS
+
 ROOT = Path(__file__).parents[2] / "widgets"
 JS = ROOT / "js"
 STATIC = ROOT / "limelight_widgets" / "static"
 NODE = shutil.which("node")
+SCRIPTS = [f"{view.name}.js" for view in VIEWS]
+SMALL = (*SCRIPTS, "views.css")
 
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js here (`node` is not on the path)")
 
@@ -26,16 +30,20 @@ def test_the_bundle_was_made_from_these_sources():
 
 
 def test_the_bundle_is_complete_and_reaches_for_nothing():
-    for name in ("engine.js", "graph.js", "cache.js", "tape.js", "devices.js", "views.css"):
+    for name in ("engine.js", *SMALL):
         text = (STATIC / name).read_text(encoding="utf-8")
         assert text.strip()
         assert "https://cdn" not in text
         assert "@import" not in text
         assert "sourceMappingURL" not in text
-    small = sum(
-        (STATIC / name).stat().st_size for name in ("graph.js", "cache.js", "tape.js", "devices.js", "views.css")
-    )
-    assert small < 120_000
+    assert sum((STATIC / name).stat().st_size for name in SMALL) < 120_000
+
+
+def test_every_view_has_its_script_and_no_script_is_without_a_view():
+    assert {path.name for path in STATIC.glob("*.js")} == {"engine.js", *SCRIPTS}
+    assert {path.name for path in (JS / "src" / "views").iterdir()} == set(SCRIPTS)
+    for view in VIEWS:
+        assert str(view.widget_type._esm) == (STATIC / f"{view.name}.js").read_text(encoding="utf-8")
 
 
 def test_the_lock_file_names_no_registry():
@@ -50,9 +58,10 @@ def test_the_notice_names_the_version_of_graphviz_that_is_bundled():
     assert f"Viz.js {version}" in (STATIC / "engine.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # starts Node
 @needs_node
 def test_javascript():
-    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout
     assert "# tests 0" not in done.stdout
@@ -64,7 +73,7 @@ def test_building_again_gives_the_same_bundle():
     names = sorted(path.name for path in STATIC.iterdir() if path.suffix in {".js", ".css", ".json"})
     before = {name: (STATIC / name).read_bytes() for name in names}
     try:
-        subprocess.run([NODE, "build.mjs"], cwd=JS, capture_output=True, check=True, timeout=120)
+        subprocess.run([NODE, "build.mjs"], cwd=JS, capture_output=True, check=True, timeout=500)
         after = {name: (STATIC / name).read_bytes() for name in names}
     finally:
         for name, content in before.items():

@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
@@ -26,15 +26,17 @@ const inlineWorker = {
   },
 };
 
-const ENTRIES = ["engine.js", "graph.js", "cache.js", "tape.js", "devices.js", "views.css"];
+// A file of src/views is the script of a view, and bears the name that the view has in Python.
+const VIEWS = readdirSync(join(HERE, "src/views")).map((name) => `views/${name}`);
+const ENTRIES = ["engine.js", ...VIEWS, "views.css"];
 
 for (const entry of ENTRIES) {
   const result = await esbuild.build({
     ...COMMON, entryPoints: [join(HERE, "src", entry)], format: "esm", plugins: [inlineWorker],
   });
   const [{ contents }] = result.outputFiles;
-  writeFileSync(join(OUT, entry), contents);
-  console.log(`${entry} ${contents.length} bytes`);
+  writeFileSync(join(OUT, basename(entry)), contents);
+  console.log(`${basename(entry)} ${contents.length} bytes`);
 }
 const sources = readdirSync(join(HERE, "src"), { recursive: true, withFileTypes: true })
   .filter((file) => file.isFile())

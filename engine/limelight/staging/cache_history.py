@@ -6,10 +6,10 @@ All of it is words, numbers and weak references, so the history of a function ke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from limelight.staging.signature import Key
+from limelight.staging.key import Key
+from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart
 from limelight.staging.weak_identity import Identity
 
 _KEPT: Final = 1000
@@ -74,14 +74,14 @@ class History:
         """How many traces there have been since the cache was last cleared, evicted ones too."""
         return self.made - self._made_before
 
-    def ghost(self, key: Key, covers: Callable[[Key, Key], bool]) -> Ghost | None:
-        """The latest trace for calls with `key` that the cache has lost; `covers` tells of those with unknown sizes."""
+    def ghost(self, key: Key) -> Ghost | None:
+        """The latest trace for calls with `key` that the cache has lost."""
         known, past = hash(key), list(self.ghosts)
         one: Ghost
         for one in reversed(past):
             if one.key_hash == known and one.was_for(key):
                 return one
-            if one.relaxed is not None and covers(one.relaxed, key):
+            if one.relaxed is not None and one.relaxed.covers(key):
                 return one
         return None
 
@@ -104,13 +104,13 @@ class History:
 
 def _is_relaxed(key: Key) -> bool:
     """Whether all parts are tensors, some of unknown sizes: then nothing of the user's is in the key."""
-    return all(part[0] == "tensor" for part in key.parts) and any(None in part[2] for part in key.parts)
+    return all(isinstance(part, TensorPart) for part in key.parts) and any(part.has_open_sizes for part in key.parts)
 
 
 def _values(key: Key) -> str:
     """The whole numbers of a key, among which some hash alike."""
-    return " ".join([str(part[2]) for part in key.parts if part[0] == "value" and part[1] is int])
+    return " ".join([str(part.value) for part in key.parts if isinstance(part, ValuePart) and part.kind is int])
 
 
 def _objects(key: Key) -> tuple[Identity, ...]:
-    return tuple([part[1] for part in key.parts if part[0] == "object"])
+    return tuple([part.identity for part in key.parts if isinstance(part, ObjectPart)])

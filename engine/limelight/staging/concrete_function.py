@@ -20,10 +20,10 @@ from limelight.staging import explainer, named_call
 from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
 from limelight.staging.graph_function import GraphFunction
-from limelight.staging.signature import Key, describe
+from limelight.staging.key import Key
+from limelight.staging.key_parts import VariablePart
 from limelight.staging.structured_outputs import Outputs
 from limelight.staging.tracer import SymbolicTensor
-from limelight.staging.weak_identity import Identity
 from limelight.user_code import tracebacks
 
 
@@ -65,7 +65,7 @@ class ConcreteFunction:
         self._capture_names = [getattr(x, "name", None) for x in captures]
         self._capture_uids = [x._uid if isinstance(x, Resource) else 0 for x in captures]
         self._python_function: Any = None  # a weak reference
-        self._tensor_leaves = [i for i, part in enumerate(key.parts) if part[0] in ("tensor", "variable")]
+        self._tensor_leaves = [i for i, part in enumerate(key.parts) if part.is_input]
 
     def traced_from(self, function: Any, binding: Any, read: Any) -> None:
         """Notes the Python function, its signature, and what its code read of the world."""
@@ -98,7 +98,7 @@ class ConcreteFunction:
     @property
     def signature(self) -> str:
         """The abstract arguments on one line: "x: f32[32,784], training: True"."""
-        return describe(self.paths, self.key)
+        return self.key.describe(self.paths)
 
     @property
     def full_signature(self) -> str:
@@ -188,12 +188,12 @@ class ConcreteFunction:
         seen: dict[int, int] = {}
         captured = {x._uid for x in self.captures if isinstance(x, Variable)}
         for x, part in zip(inputs, [self.key.parts[i] for i in self._tensor_leaves], strict=True):
-            if part[0] != "variable":
+            if not isinstance(part, VariablePart):
                 continue
             number = seen.setdefault(x._uid, len(seen))
-            exact = part[-1] if isinstance(part[-1], Identity) else None
+            exact = part.identity
             if (
-                number != part[2]
+                number != part.alias
                 or (exact is not None and exact.target() is not x)
                 or (not exact and x._uid in captured)
             ):

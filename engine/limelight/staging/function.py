@@ -23,12 +23,13 @@ from limelight.staging.bound_methods import endless, name_of, too_deep, weakly_b
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
 from limelight.staging.graph_function import GraphFunction
+from limelight.staging.key import Call, Key, LookupKey, plain_types, settle
 from limelight.staging.lifted_initializers import lifted
 from limelight.staging.options import check_bounds, check_function, refuse_unavailable
-from limelight.staging.signature import Call, Key, Signature, plain_types, settle
+from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
 from limelight.staging.trace_arguments import add_input
-from limelight.staging.trace_cache import TraceCache, generalise, remember
+from limelight.staging.trace_cache import TraceCache, remember
 from limelight.staging.trace_lock import Turns
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line, tracebacks
@@ -119,7 +120,7 @@ class Function:
             call = self._call(args, kwargs)
             if self.run_eagerly or (active and eagerly.everywhere()):
                 return self._run_eagerly(call)
-            entry = self._find(call.key)
+            entry = self._find(call.lookup)
             if entry is None:
                 entry = self._trace_once(call)
             else:
@@ -193,7 +194,7 @@ class Function:
             args = tuple(self._declared)
         try:
             call = self._call(args, kwargs, abstract=True)
-            return self._find(call.key) or self._trace_once(call, run=False)
+            return self._find(call.lookup) or self._trace_once(call, run=False)
         except Exception as error:
             tracebacks.trim(error)
             raise
@@ -314,7 +315,7 @@ class Function:
             return settle(call, self._closed_over) if self._closed_over else call
         return declared.call(self._declared, self._signature, args, kwargs, abstract)
 
-    def _find(self, key: Key) -> Any:
+    def _find(self, key: LookupKey) -> Any:
         try:
             found = self._cache.find(key)
         except TypeError as error:
@@ -326,17 +327,18 @@ class Function:
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
         with _turns.take(self.name):
-            found: ConcreteFunction | None = self._find(call.key)
+            found: ConcreteFunction | None = self._find(call.lookup)
             if found is not None:
                 if run:
                     self._note_hit(found)
                 return found
-            if self._in_progress.count(call.key) >= _DEEPEST:
+            key = call.key
+            if self._in_progress.count(key) >= _DEEPEST:
                 raise endless(self.name)
-            self._in_progress.append(call.key)
+            self._in_progress.append(key)
             self._levels = max(self._levels, len(self._in_progress)) if len(self._in_progress) > 1 else 1
             try:
-                return self._trace(self._relax(call), call.key, run)
+                return self._trace(call.with_key(self._relax(key)), key, run)
             except RecursionError as error:
                 if len(self._in_progress) == 1 and self._levels > _DEEPEST:  # Python's own, here where there is room
                     raise too_deep(self.name, self._levels) from error
@@ -344,14 +346,14 @@ class Function:
             finally:
                 self._in_progress.pop()
 
-    def _relax(self, call: Call) -> Call:
-        """With `reduce_retracing`, a call that differs from an earlier one in sizes only is traced for all sizes."""
+    def _relax(self, key: Key) -> Key:
+        """With `reduce_retracing`, a key that differs from an earlier one in sizes only, with those sizes open."""
         if self._options["reduce_retracing"]:
             for entry in reversed(list(self._cache)):
-                wider = generalise(call.key, entry.key)
+                wider = key.generalised(entry.key)
                 if wider is not None:
-                    return Call(call.leaves, wider)
-        return call
+                    return wider
+        return key
 
     def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
         """Traces and stores a call whose key was `asked` before it was relaxed."""
@@ -364,37 +366,38 @@ class Function:
         if creation.variables:
             self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
-        call, entry = self._settled(call, entry)
+        entry = self._settled(call, entry)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
-        self._cache.add(call.key, entry)
+        self._cache.add(entry.key, entry)
         self._tell(entry)
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
 
-    def _settled(self, call: Call, entry: ConcreteFunction) -> tuple[Call, ConcreteFunction]:
+    def _settled(self, call: Call, entry: ConcreteFunction) -> ConcreteFunction:
         """Traces again, for these very variables, where an argument turned out to be closed over as well."""
         self._closed_over |= {x._uid for x in entry.captures if isinstance(x, Variable)}
         exact = settle(call, self._closed_over)
-        if exact.key == call.key:
-            return call, entry
-        return exact, self._trace_body(exact, Creation(self.name, allowed=False, again=True))
+        if exact.lookup == call.lookup:
+            return entry
+        return self._trace_body(exact, Creation(self.name, allowed=False, again=True))
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once, writing a graph."""
         self._runs += 1
         stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
-        paths = self._signature.paths(call.key.structure, len(call.leaves))
+        key = call.key
+        paths = self._signature.paths(key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}
         leaves = [
             add_input(tracer, leaf, part, path, seen)
-            for leaf, part, path in zip(call.leaves, call.key.parts, paths, strict=True)
+            for leaf, part, path in zip(call.leaves, key.parts, paths, strict=True)
         ]
-        args, kwargs = self._signature.unbind(leaves, call.key.structure)
-        read = explainer.current().take(self.python_function, paths, call.key.parts)
+        args, kwargs = self._signature.unbind(leaves, key.structure)
+        read = explainer.current().take(self.python_function, paths, key.parts)
         lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
         with (
             on_create.override(creation.note),
@@ -407,7 +410,7 @@ class Function:
             tensors, shape = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
-        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, call.key, paths, where)
+        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, key, paths, where)
         entry.traced_from(self.python_function, self._signature, read)
         return entry
 

@@ -10,7 +10,8 @@ from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ArgumentError, DTypeError, SignatureError
-from limelight.staging.signature import Call, Signature, refuse_spec
+from limelight.staging.key import Call
+from limelight.staging.signature import Signature, refuse_spec
 from limelight.user_code import source_line
 
 _MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -62,7 +63,7 @@ def call(
         if not abstract:
             refuse_spec(leaf)
     keyed = signature.call((*declared[: len(given)], *rest), keywords, abstract=True)
-    return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.key)
+    return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.lookup)
 
 
 def _check_complete(signature: Signature, declared: int, given: Sequence[Any]) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from limelight.core import nest
 from limelight.errors import SignatureError
-from limelight.staging.signature import Key, Signature, describe_part
-from limelight.staging.value_keys import is_words
+from limelight.staging.key import Key
+from limelight.staging.key_parts import ObjectPart, Part, ValuePart
+from limelight.staging.signature import Signature
 
 
 class _Missing:
@@ -71,21 +72,23 @@ def tensors_of(
     if len(parts) != len(key.parts):
         raise SignatureError(f"{name} was traced for {len(key.parts)} values ({', '.join(paths)}), got {len(parts)}")
     for i, leaf in by_leaf.items():
-        leaves[i], parts[i] = leaf, signature.call((leaf,), {}).key.parts[0] if key.parts[i][0] == "value" else parts[i]
+        leaves[i] = leaf
+        if isinstance(key.parts[i], ValuePart):
+            parts[i] = signature.call((leaf,), {}).key.parts[0]
     for leaf, part, bound, path in zip(leaves, parts, key.parts, paths, strict=True):
         if leaf is _MISSING:
-            raise SignatureError(f"{name}: argument `{path}` ({describe_part(bound)}) is missing")
-        if bound[0] not in ("tensor", "variable") and part != bound and leaf is not _BOUND:
+            raise SignatureError(f"{name}: argument `{path}` ({bound.describe()}) is missing")
+        if not bound.is_input and part != bound and leaf is not _BOUND:
             raise SignatureError(
-                f"{name}: argument `{path}`: expected {describe_part(bound)}, which this trace is bound to, got "
-                f"{describe_part(part)}; leave it out, or call the staged function, which has a trace for each value"
+                f"{name}: argument `{path}`: expected {bound.describe()}, which this trace is bound to, got "
+                f"{part.describe()}; leave it out, or call the staged function, which has a trace for each value"
             )
-    return [leaf for leaf, bound in zip(leaves, key.parts, strict=True) if bound[0] in ("tensor", "variable")]
+    return [leaf for leaf, bound in zip(leaves, key.parts, strict=True) if bound.is_input]
 
 
 def _bound(
     signature: Signature, key: Key, args: tuple[Any, ...], named: Mapping[str, Any]
-) -> tuple[list[Any], list[tuple[Any, ...]]]:
+) -> tuple[list[Any], list[Part]]:
     """Leaves and key parts of a call in which what is not given is what the trace is bound to."""
     positional, keywords = signature.unbind([_value(part) for part in key.parts], key.structure)
     known = signature.inspected.bind(*positional, **keywords).arguments
@@ -106,19 +109,19 @@ def _bound(
     return list(call.leaves), list(call.key.parts)
 
 
-def _value(part: tuple[Any, ...]) -> Any:
-    if part[0] in ("tensor", "variable"):
-        return _MISSING
-    if part[0] == "object":
-        return part[1].target()
-    return _BOUND if is_words(part) else part[2]
+def _value(part: Part) -> Any:
+    if isinstance(part, ObjectPart):
+        return part.identity.target()
+    if isinstance(part, ValuePart):
+        return _BOUND if part.is_words else part.value
+    return _MISSING
 
 
-def _rule(part: tuple[Any, ...]) -> str:
+def _rule(part: Part) -> str:
     """By what a plain argument or an object is found, where the words for it do not show that it is the value."""
-    if part[0] == "object":
+    if isinstance(part, ObjectPart):
         return "by identity"
-    return "by its own key" if part[0] == "value" and hasattr(part[1], "__limelight_key__") else ""
+    return "by its own key" if isinstance(part, ValuePart) and hasattr(part.kind, "__limelight_key__") else ""
 
 
 def in_full(entry: Any, signature: Signature) -> str:
@@ -128,9 +131,9 @@ def in_full(entry: Any, signature: Signature) -> str:
         root = re.split(r"[\[.]", path)[0]
         parameter = signature.inspected.parameters.get(root)
         kind = _KINDS[parameter.kind] if parameter is not None else ""
-        bound = "" if part[0] in ("tensor", "variable") else "= "
+        bound = "" if part.is_input else "= "
         said = ", ".join([word for word in (kind, _rule(part)) if word])
-        lines.append(f"  {path}: {bound}{describe_part(part)}" + (f"  ({said})" if said else ""))
+        lines.append(f"  {path}: {bound}{part.describe()}" + (f"  ({said})" if said else ""))
     lines.append(f") -> {entry.returns}")
     names = entry.graph.input_names[len(entry.graph.arguments) :]
     lines += [f"  captures {name}: {v.spec}" for name, v in zip(names, entry.graph.captures, strict=True)]

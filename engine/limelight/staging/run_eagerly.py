@@ -11,7 +11,9 @@ from limelight.core.tensor import as_tensor
 from limelight.core.variable import on_create
 from limelight.settings import Scoped
 from limelight.staging import structured_outputs
-from limelight.staging.signature import Call, Signature
+from limelight.staging.key import Call
+from limelight.staging.key_parts import TensorPart
+from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
 from limelight.staging.trace_body import apart
 
@@ -73,7 +75,7 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
 def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:
     """The result of the Python function for `call`, under the contracts of a staged one."""
     parts = zip(call.leaves, call.key.parts, strict=True)
-    leaves = [as_tensor(leaf) if part[0] == "tensor" else leaf for leaf, part in parts]
+    leaves = [as_tensor(leaf) if isinstance(part, TensorPart) else leaf for leaf, part in parts]
     args, kwargs = signature.unbind(leaves, call.key.structure)
     with on_create.override(creation.note):
         result = function(*args, **kwargs)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-from limelight.core import shapes
 from limelight.staging.cache_history import Ghost, History
-from limelight.staging.signature import Key
-from limelight.staging.weak_identity import Identity
+from limelight.staging.key import Key, LookupKey
 
 _MOST: Final = 512
 """How many calls of other sizes are remembered, so that they find their trace at once; then all are forgotten."""
@@ -48,22 +45,23 @@ class TraceCache:
         self._clock = itertools.count()
         self._entries: dict[Key, Any] = {}
         self._relaxed: list[tuple[Key, Any]] = []  # keys with unknown sizes, which serve many calls
-        self._covered: dict[Key, Any] = {}  # what `find` found among them; another dictionary after any change
+        self._covered: dict[LookupKey, Any] = {}  # what `find` found among them; another dictionary after any change
         self._order: list[Any] = []
         self.plain: dict[tuple[Any, ...], Any] = {}
-        """What `find` would find for the commonest calls, by `signature.plain_types`; another one after any change.
+        """What `find` would find for the commonest calls, by `key.plain_types`; another one after any change.
 
         A call that was under way at the change writes to the former one, where it does no harm."""
         self.history = History()
 
-    def find(self, key: Key) -> Any:
+    def find(self, key: LookupKey) -> Any:
         """The entry for `key`, exact or relaxed; None on a miss. Raises TypeError for an unhashable key."""
         covered, relaxed = self._covered, self._relaxed
-        found = self._entries.get(key)
+        found = self._entries.get(key)  # type: ignore[call-overload]  # equal to the typed key that it stands for
         if found is None and relaxed:
             found = covered.get(key)
             if found is None:
-                found = next((entry for wider, entry in relaxed if covers(wider, key)), None)
+                asked = key.typed()
+                found = next((entry for wider, entry in relaxed if wider.covers(asked)), None)
                 if found is not None:
                     remember(covered, key, found)
         return found
@@ -77,7 +75,7 @@ class TraceCache:
             self._entries[key] = entry
             self._order.append(entry)
             self.history.enter(entry)
-            if any(part[0] == "tensor" and None in part[2] for part in key.parts):
+            if any(part.has_open_sizes for part in key.parts):
                 self._relaxed = [*self._relaxed, (key, entry)]
             if self.size is not None and len(self._order) > self.size:
                 self._drop([self._oldest()], "evicted")
@@ -85,7 +83,7 @@ class TraceCache:
 
     def lost(self, key: Key) -> Ghost | None:
         """The latest trace that a call with `key` would have found, and that was evicted or cleared."""
-        return self.history.ghost(key, covers)
+        return self.history.ghost(key)
 
     @property
     def next_to_go(self) -> Any:
@@ -138,44 +136,8 @@ def remember(table: dict[Any, Any], key: Any, entry: Any) -> None:
 
 
 def _is_dead(key: Key) -> bool:
-    return any(isinstance(part[-1], Identity) and part[-1].ref() is None for part in key.parts)
+    return any(part.is_dead for part in key.parts)
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def covers(relaxed: Key, key: Key) -> bool:
-    """Whether a trace for `relaxed`, whose shapes may have unknown sizes, serves a call with `key`."""
-    if relaxed.structure != key.structure or relaxed.device is not key.device or len(relaxed.parts) != len(key.parts):
-        return False
-    return all(map(part_covers, relaxed.parts, key.parts))
-
-
-_fits: Final = functools.lru_cache(maxsize=1024)(shapes.compatible)
-"""Of a thousand arguments most have the same few shapes."""
-
-
-def part_covers(relaxed: tuple[Any, ...], part: tuple[Any, ...]) -> bool:
-    """The same for one part of each key."""
-    if relaxed[0] == "tensor" and part[0] == "tensor" and None in relaxed[2]:
-        return relaxed[1] == part[1] and relaxed[3:] == part[3:] and _fits(part[2], relaxed[2])
-    return bool(relaxed == part)
-
-
-def generalise(key: Key, seen: Key) -> Key | None:
-    """The key that serves both calls with some sizes unknown, None when they differ in more than sizes."""
-    if seen.structure != key.structure or seen.device is not key.device or len(seen.parts) != len(key.parts):
-        return None
-    merged = []
-    for old, new in zip(seen.parts, key.parts, strict=True):
-        if old == new:
-            merged.append(new)
-            continue
-        if old[0] != "tensor" or new[0] != "tensor" or old[1] != new[1] or old[3:] != new[3:]:
-            return None
-        shape = shapes.generalise(old[2], new[2])
-        if shape is None:
-            return None
-        merged.append(("tensor", new[1], shape, *new[3:]))
-    return Key(tuple(merged), key.structure, key.device)

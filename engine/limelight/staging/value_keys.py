@@ -45,8 +45,3 @@ def words_for(x: Any) -> Words | None:
 
 def _is_plain(key: Any) -> bool:
     return all(map(_is_plain, key)) if type(key) is tuple else type(key) in _PLAIN
-
-
-def is_words(part: tuple[Any, ...]) -> bool:
-    """Whether a part of a key has words in place of the value."""
-    return part[1] in BY_REPR or type(part[2]) is Words

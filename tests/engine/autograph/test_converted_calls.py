@@ -100,6 +100,7 @@ def test_endless_recursion_names_the_function_at_once():
         factorial(ll.constant(5))
 
 
+@pytest.mark.slow  # fills the stack
 @pytest.mark.parametrize("depth", range(3))
 def test_endless_recursion_of_a_plain_function_names_that(depth):
     with pytest.raises(RecursionError, match=r"^`unstaged` calls itself while it is traced"):

@@ -97,6 +97,7 @@ def test_what_cannot_be_converted_runs_as_it_is():
         cell("match 3:\n    case 3:\n        y = x if x > 0 else -x", x=2.0)
 
 
+@pytest.mark.slow  # starts another Python
 def test_the_library_is_imported_when_a_function_is_converted():
     program = (
         "import sys, limelight as ll\n"

@@ -10,6 +10,7 @@ import os
 import re
 import textwrap
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -134,6 +135,7 @@ PROGRAMS = int(os.environ.get("AUTOGRAPH_PROGRAMS", "15"))
 quick = settings(max_examples=PROGRAMS, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow  # hundreds of random programs
 @quick
 @given(program, st.integers(0, 3), st.lists(st.integers(-2, 2), min_size=2, max_size=2))
 def test_converted_programs_do_what_python_does(statements, n, xs):
@@ -145,6 +147,7 @@ def test_converted_programs_do_what_python_does(statements, n, xs):
         assert g.trace_count == 1, text
 
 
+@pytest.mark.slow  # hundreds of random programs
 @quick
 @given(program, st.integers(0, 3), st.lists(st.integers(-2, 2), min_size=2, max_size=2))
 def test_converted_programs_have_the_gradients_of_python(statements, n, xs):

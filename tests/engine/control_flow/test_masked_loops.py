@@ -50,6 +50,7 @@ def in_a_loop_that_is_done(x: Any) -> Any:
     return ll.while_loop(lambda n, s: n > 0.5, body, (ll.floor(ll.abs(x[2] * 4)), x[1]))[1]
 
 
+@pytest.mark.slow  # vectorised loops against each example's own
 @pytest.mark.parametrize("f", [in_a_branch, in_a_function_in_a_branch, in_a_loop_that_is_done])
 @pytest.mark.parametrize("derived", [lambda f: f, ll.grad, lambda f: lambda x: ll.jvp(f, (x,), (x,))[1], ll.hessian])
 def test_loops_end_for_the_examples_that_want_them(f: Callable[..., Any], derived: Callable[..., Any]) -> None:

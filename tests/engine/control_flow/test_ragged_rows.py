@@ -154,6 +154,7 @@ def agree(f: Function, orders: int = 3) -> None:
     np.testing.assert_allclose([g(x0).numpy() for g in around], wanted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow  # four kinds of derivatives, each in several traces
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_derivatives_of_loops_that_change_shapes(f: Function) -> None:
     """Item 61."""
@@ -273,6 +274,7 @@ PIECES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.slow  # random loops, each differentiated
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(sorted(PIECES)), min_size=1, max_size=3), st.booleans())
 def test_random_loops_that_change_shapes(names: list[str], mapped: bool) -> None:

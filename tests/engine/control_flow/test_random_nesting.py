@@ -130,6 +130,7 @@ def outcome(program: Program, way: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow  # hundreds of random programs
 @settings(max_examples=60)
 @given(programs)
 def test_random_control_flow(program: Program) -> None:
@@ -144,6 +145,7 @@ def test_random_control_flow(program: Program) -> None:
                 np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-7, atol=1e-9, err_msg=f"{way}: {key}")
 
 
+@pytest.mark.slow  # with the random programs above
 def test_the_programs_had_every_kind_of_control_flow() -> None:
     if not seen:
         pytest.skip("the random programs ran in another process")

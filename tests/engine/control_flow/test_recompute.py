@@ -115,6 +115,7 @@ def gradients(way: str, outer: Function, inner: Function, stage: Function, order
     return [*found, model.u.read_value(), model.n.read_value()]
 
 
+@pytest.mark.slow  # collects garbage in each of its many cases
 @pytest.mark.usefixtures("retraces_are_meant")
 @pytest.mark.parametrize("stage", [same, ll.function], ids=["eager", "staged"])
 @pytest.mark.parametrize("way", WAYS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import pytest
+
 import limelight as ll
 
 
@@ -23,6 +25,7 @@ def test_a_class_that_is_called_variable_is_not_one() -> None:
     del pretender
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_subclasses_of_variables_count_and_stand_ins_do_not_count_twice() -> None:
     class Weight(ll.Variable):
         pass

@@ -60,6 +60,7 @@ def reference(graph: Graph, x: np.ndarray) -> np.ndarray:
     return known[graph.outputs[0]]
 
 
+@pytest.mark.slow  # a hundred thousand nodes
 def test_everything_takes_a_hundred_thousand_nodes(shallow: None) -> None:
     graph = chain(N)
     assert len(graph.nodes) >= N
@@ -85,6 +86,7 @@ def test_everything_takes_a_hundred_thousand_nodes(shallow: None) -> None:
     del graph, better, records, run  # freeing is not recursive either
 
 
+@pytest.mark.slow  # a hundred thousand nodes
 def test_tracing_a_hundred_thousand_nodes(shallow: None) -> None:
     with Tracer("steps") as tracer:
         x = y = tracer.add_input(F3)
@@ -101,6 +103,7 @@ def test_tracing_a_hundred_thousand_nodes(shallow: None) -> None:
     assert better.text().count("\n") == N + 3
 
 
+@pytest.mark.slow  # a hundred thousand nodes
 def test_a_long_chain_of_effects(shallow: None) -> None:
     v = Value(ll.Variable(0.0).spec)
     x = Value(TensorSpec(()))

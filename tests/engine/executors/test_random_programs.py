@@ -291,6 +291,7 @@ def check(program: Program, graph: Graph, run: Any) -> None:
         watched.check()
 
 
+@pytest.mark.slow  # hundreds of random graphs
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 @settings(max_examples=400)
 @given(programs())
@@ -319,6 +320,7 @@ def better_like(graph: Graph, other: Graph) -> Graph:
     return Graph(graph.name, graph.inputs, literals, graph.outputs)
 
 
+@pytest.mark.slow  # large random graphs
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 @settings(max_examples=150)
 @given(programs(), st.integers(1, 7))

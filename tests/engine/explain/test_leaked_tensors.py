@@ -166,6 +166,7 @@ def empty() -> Any:
     vars(key).clear()
 
 
+@pytest.mark.slow  # looks through all objects of the process
 @pytest.mark.parametrize("way", WAYS)
 def test_151_the_error_says_where_it_is_kept(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     leaks = import_module("limelight.explain.leaked_tensors")  # the package has the function by that name

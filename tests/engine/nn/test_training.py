@@ -82,6 +82,7 @@ def test_attention_over_rows_reads_digits(digits):
     assert accuracy(model, images, labels) > 0.93
 
 
+@pytest.mark.slow  # trains a network
 @pytest.mark.parametrize("layer", [ll.nn.LSTM, ll.nn.GRU])
 def test_a_recurrent_network_reads_digits_row_by_row(digits, layer):
     images, labels = digits

@@ -5,6 +5,7 @@ A case is multiplied by every dtype that its op accepts, by memory layouts, and 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,13 @@ from limelight.core import op as registry
 from limelight.core.dtypes import DType
 from limelight.core.eager import prepare
 
+FULL = os.environ.get("LIMELIGHT_TESTS") == "full"
+"""Whether to run every case with everything, as `make test` and CI do.
+
+Else there is one dtype of a kind, one memory layout, one shape for each way to call an op, and what is traced or
+differentiated is one case for each op.
+"""
+ONE_OF_A_KIND = {dtypes.bool_, dtypes.int32, dtypes.float32, dtypes.complex64}
 REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 TOTAL = {
     dtypes.int8: dtypes.int32,
@@ -144,9 +152,25 @@ class Case:
 
     @property
     def accepted(self) -> tuple[DType, ...]:
-        """The dtypes to run with."""
+        """The dtypes that it can be run with."""
         found = registry.get(self.op).accepts if self.dtypes is None else self.dtypes
         return tuple(d for d in dtypes.ALL if d in found)
+
+    @property
+    def tried(self) -> tuple[DType, ...]:
+        """The dtypes to run with."""
+        if not isinstance(self.out, str) and all(x.dtype for x in self.inputs):
+            return self.accepted[:1]  # the case's dtype appears nowhere: all are one run
+        if FULL:
+            return self.accepted
+        kinds = {dtypes.kind(d): d for d in reversed(self.accepted)}
+        kinds |= {dtypes.kind(d): d for d in self.accepted if d in ONE_OF_A_KIND}
+        return tuple(kinds.values())
+
+    @property
+    def hides_sizes(self) -> bool:
+        """Whether a trace for unknown sizes is another than one for known sizes: numbers have no sizes."""
+        return not self.needs_sizes and any(x.shape for x in self.inputs)
 
     @property
     def has_gradient(self) -> bool:
@@ -159,6 +183,26 @@ class Case:
         if not isinstance(self.out, str):
             return self.out
         return {"same": dtype, "real": REAL_OF.get(dtype, dtype), "total": TOTAL.get(dtype, dtype)}[self.out]
+
+
+def thinned(cases: Sequence[Case], of: Callable[[Case], Any]) -> list[Case]:
+    """All cases for the full run; else one of those with an equal key, that with the most elements."""
+    if FULL:
+        return list(cases)
+    largest: dict[Any, Case] = {}
+    for case in sorted(cases, key=lambda case: sum(int(np.prod(x.shape)) for x in case.inputs)):
+        largest[of(case)] = case
+    return [case for case in cases if largest[of(case)] is case]
+
+
+def call_of(case: Case) -> Any:
+    """The key of cases that call an op in one way, on tensors of other shapes."""
+    return case.op, case.note, len(case.inputs)
+
+
+def op_of(case: Case) -> str:
+    """The key of cases of one op."""
+    return case.op
 
 
 def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

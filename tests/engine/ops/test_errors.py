@@ -227,6 +227,7 @@ print("done")
 """
 
 
+@pytest.mark.slow  # starts another Python
 def test_no_warning_of_numpy_reaches_anyone():
     """Not even where warnings are errors: tensors follow IEEE 754 in silence."""
     for options in ([], ["-W", "error"]):

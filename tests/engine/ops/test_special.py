@@ -188,6 +188,7 @@ def test_parameters_beyond_the_domain_give_nan_and_its_ends_nothing_to_gain():
     assert found[2:].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow  # starts another Python
 def test_importing_the_engine_does_not_import_scipy():
     code = (
         "import sys, limelight as ll; early = 'scipy' in sys.modules; ll.erf(0.5); print(early, 'scipy' in sys.modules)"

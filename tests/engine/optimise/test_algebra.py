@@ -114,6 +114,7 @@ def results(graph: Graph, payloads: list[np.ndarray]) -> list[Any]:
 NAMES = ("bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32", "float64", "complex64")
 
 
+@pytest.mark.slow  # every expression of some depth
 @pytest.mark.filterwarnings("ignore:.*encountered in", "ignore:Casting complex values to real")
 @pytest.mark.parametrize("inner_too", [False, True])
 @pytest.mark.parametrize("dtype", [dtypes.dtype(name) for name in NAMES], ids=str)
@@ -131,6 +132,7 @@ def test_exact_rules_keep_every_bit_of_every_expression(dtype: np.dtype, inner_t
         assert bits(one) == bits(other)
 
 
+@pytest.mark.slow  # every expression of some depth
 @pytest.mark.filterwarnings("ignore:.*encountered in", "ignore:Casting complex values to real")
 @pytest.mark.parametrize("dtype", [dtypes.dtype(name) for name in NAMES], ids=str)
 def test_the_other_rules_round_and_make_no_infinities(dtype: np.dtype) -> None:

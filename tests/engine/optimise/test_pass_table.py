@@ -24,7 +24,7 @@ from limelight.optimise import (
 )
 from limelight.optimise.pass_record import Recorder
 from limelight.optimise.passes import Pass, When
-from limelight_widgets.folds.fates import fates
+from limelight_widgets.folds.node_fates import fates
 
 GRAPH = """\
 graph g

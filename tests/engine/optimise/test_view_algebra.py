@@ -78,6 +78,7 @@ class Expressions:
             yield lambda one=one: self.op("multiply", self.view(self.x, one), self.x)
 
 
+@pytest.mark.slow  # every view of a view
 @pytest.mark.parametrize("inner_too", [False, True])
 @pytest.mark.parametrize("shape", [[2, 3, 4], [None, 3, 4], [2, None, 4], [None, None, None]], ids=str)
 def test_views_of_views_keep_every_bit(shape: list[int | None], inner_too: bool) -> None:

@@ -48,6 +48,7 @@ def loops(levels: int) -> Any:
     return ll.function(lambda x: at(levels, x))
 
 
+@pytest.mark.slow  # thousands of levels
 @pytest.mark.parametrize("nest", [functions, branches, loops])
 def test_deep_nests(nest: Any) -> None:
     levels = DEEP // 3 if nest is loops else DEEP
@@ -58,6 +59,7 @@ def test_deep_nests(nest: Any) -> None:
         assert f(x).item() == pytest.approx(wanted)
 
 
+@pytest.mark.slow  # thousands of levels
 @pytest.mark.parametrize("nest", [functions, branches])
 def test_their_gradients(nest: Any) -> None:
     levels = DEEP // 5
@@ -73,6 +75,7 @@ def endless(x: Any) -> Any:
     return ll.cond(x > 0, lambda: endless(x - 1.0), lambda: x)
 
 
+@pytest.mark.slow  # fills the stack
 @pytest.mark.parametrize("in_thread", [False, True])
 def test_what_never_ends_is_an_error(in_thread: bool) -> None:
     raised: list[BaseException] = []

@@ -379,6 +379,7 @@ def _vectorized() -> None:
     ll.hessian(lambda a: ll.sum(a * a * a))(ll.ones((2,)))
 
 
+@pytest.mark.slow  # runs once for each line of the engine that it reaches
 @pytest.mark.parametrize("work", [_differentiate, _stage, _loop, _staged_gradient, _py_func, _forward, _vectorized])
 def test_an_interrupt_at_any_line_leaves_nothing_behind(
     work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]

@@ -39,7 +39,11 @@ EXECUTORS = {name: base.get(name) for name in base.names()}
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 seen: Counter[str] = Counter()
 
-pytestmark = [pytest.mark.usefixtures("retraces_are_meant"), pytest.mark.timeout(600 + N)]
+pytestmark = [
+    pytest.mark.usefixtures("retraces_are_meant"),
+    pytest.mark.slow,  # hundreds of random programs, each run in a dozen ways
+    pytest.mark.timeout(1800 + 3 * N),
+]
 
 
 KINDS = ("cond", "switch", "while", "scan", "map", "call", "tape", "assign", "say", "random")

@@ -18,7 +18,7 @@ from comparing import close
 from drawn import programs  # beside this file
 from programs import FLOATS, Instruction, Limelight, Program
 
-pytestmark = pytest.mark.usefixtures("retraces_are_meant")
+pytestmark = [pytest.mark.usefixtures("retraces_are_meant"), pytest.mark.slow]  # a hundred random programs
 compared = [0]
 
 

@@ -22,7 +22,7 @@ from programs import FLOATS, HALVES, Limelight, Program
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 seen: Counter[str] = Counter()
 
-pytestmark = pytest.mark.usefixtures("retraces_are_meant")
+pytestmark = [pytest.mark.usefixtures("retraces_are_meant"), pytest.mark.slow]  # a hundred random programs
 
 
 def function_of(program: Program, staged: bool) -> tuple[list[Any], Any]:

@@ -48,6 +48,7 @@ def test_plain_values_do_not_lead_to_what_the_cache_has_forgotten() -> None:
     assert len(f.trace_cache) == 1
 
 
+@pytest.mark.slow  # collects garbage again and again
 def test_a_trace_for_all_sizes_goes_with_the_object_that_it_was_made_for() -> None:
     f = ll.function(lambda a, c: a * c.factor, reduce_retracing=True)
     config, big = Config(), ll.ones((50,))

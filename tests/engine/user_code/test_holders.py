@@ -6,6 +6,8 @@ import sys
 import types
 from typing import Any
 
+import pytest
+
 import limelight as ll
 
 
@@ -33,6 +35,7 @@ def test_072_a_traceback_that_holds_a_tape_is_found() -> None:
     assert "kept by a traceback" in where
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_072_an_output_of_a_notebook_that_holds_a_tape_is_found() -> None:
     notebook = types.ModuleType("notebook_for_a_test")
     sys.modules["notebook_for_a_test"] = notebook
@@ -51,6 +54,7 @@ class Shelf:
     __slots__ = ("contents",)
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_attributes_slots_closures_and_defaults() -> None:
     tape = ll.GradientTape()
     shelf = Shelf()

@@ -36,6 +36,7 @@ def run(tmp_path: Path, line: str, begin: str = BEGIN, given: str = "") -> str:
     return ran.stderr + ran.stdout
 
 
+@pytest.mark.slow  # starts another Python
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -52,12 +53,14 @@ def test_the_users_line_is_the_last(tmp_path: Path, line: str, message: str) -> 
     assert set(re.findall(r'File "(.*?)"', said)) == {str(tmp_path / "script.py")}
 
 
+@pytest.mark.slow  # starts another Python
 def test_one_switch_shows_all(tmp_path: Path) -> None:
     said = run(tmp_path, "x @ x", BEGIN + "ll.config.show_library_frames()\n")
     assert "limelight/core/eager" in said.replace("\\", "/")
     assert "ShapeError: matmul" in said
 
 
+@pytest.mark.slow  # starts another Python
 def test_threads_and_the_debugger_after_death(tmp_path: Path) -> None:
     line = (
         "thread = threading.Thread(target=lambda: x @ x)\n"
@@ -73,6 +76,7 @@ def test_threads_and_the_debugger_after_death(tmp_path: Path) -> None:
     assert "(Pdb) 12345" in said
 
 
+@pytest.mark.slow  # starts another Python
 def test_other_errors_and_other_hooks_are_left_alone() -> None:
     program = (
         "import sys\n"

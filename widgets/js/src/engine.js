@@ -1,7 +1,7 @@
 // The hidden widget that carries Graphviz. Views reach it by `host.getWidget(ref)` and call `exports.layout`.
 
-import { Workshop } from "./engine-workshop.js";
-import workerSource from "inline-worker:./worker.js";
+import { LayoutQueue } from "./graphviz/layout-queue.js";
+import workerSource from "inline-worker:./graphviz/worker.js";
 
 function startWorker() {
   const url = URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
@@ -13,8 +13,8 @@ function startWorker() {
 export default () => ({
   /** @param {{signal: AbortSignal}} context */
   initialize({ signal }) {
-    const workshop = new Workshop(startWorker);
-    signal.addEventListener("abort", () => workshop.stop());
-    return { layout: (/** @type {any} */ graph, /** @type {AbortSignal} */ at) => workshop.layout(graph, at) };
+    const layouts = new LayoutQueue(startWorker);
+    signal.addEventListener("abort", () => layouts.stop());
+    return { layout: (/** @type {any} */ graph, /** @type {AbortSignal} */ at) => layouts.layout(graph, at) };
   },
 });

@@ -1,4 +1,5 @@
-// Numbers as people read them; the same words as limelight_widgets/units.py writes.
+// Numbers as people read them; the same words as limelight_widgets/format.py writes. The tests hold both to the
+// same examples.
 
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 

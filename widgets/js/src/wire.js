@@ -1,7 +1,7 @@
 // States from the wire: compressed JSON, then the buffers of numbers that it refers to.
 
 /**
- * @param {ArrayLike<DataView | ArrayBuffer>} parts what `limelight_widgets.wire.pack` made
+ * @param {ArrayLike<DataView | ArrayBuffer>} parts what `limelight_widgets.live.wire.pack` made
  * @returns {Promise<any>} the state; arrays of numbers are Float32Array
  */
 export async function unpack(parts) {

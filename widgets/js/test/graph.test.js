@@ -2,27 +2,28 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { draw } from "../src/graph/frames.js";
-import { hidden } from "../src/graph/beyond.js";
+import { draw } from "../src/graph/nested-layout.js";
+import { hidden } from "../src/graph/offscreen-counts.js";
 import { fitted, settled, stacked } from "../src/graph/camera.js";
-import { lineCounts, sentence, short, worked } from "../src/graph/counts.js";
-import { fromViz, toViz } from "../src/graph/graphviz.js";
-import { layered } from "../src/graph/layers.js";
+import { lineCounts, sentence, short } from "../src/graph/line-counts.js";
+import { passSummary } from "../src/graph/passes.js";
+import { fromViz, toViz } from "../src/graph/graphviz-format.js";
+import { layered } from "../src/graph/layered-layout.js";
 import { Layouts } from "../src/graph/layout.js";
-import { openable } from "../src/graph/opening.js";
-import { across, around, places } from "../src/graph/paths.js";
+import { openable } from "../src/graph/open-all.js";
+import { across, around, places } from "../src/graph/box-paths.js";
 import { find, matcher } from "../src/graph/search.js";
-import { visible } from "../src/graph/visible.js";
-import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/words.js";
+import { visible } from "../src/graph/visible-boxes.js";
+import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/box-text.js";
 
 // Written by tests/widgets/test_examples.py: what Python makes of the same graphs.
-const EXAMPLES = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
+const { graphs: EXAMPLES } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
 
 const openNames = (names) => (name, byDefault) => byDefault || names.includes(name);
 const sizes = (picture, width = 60, height = 30) => new Map(picture.boxes.map(({ name }) => [name, [width, height]]));
 const close = (a, b) => Math.abs(a - b) < 1e-6;
 
-for (const { name, state, open, boxes, frames, again, edges, places } of EXAMPLES) {
+for (const { name, state, open, boxes, words, frames, again, edges, places } of EXAMPLES) {
   test(`${name}: the same boxes, frames and edges as in Python`, () => {
     const picture = visible(state.graphs, 0, openNames(open));
     assert.deepEqual(picture.boxes.map((box) => [box.name, box.kind, box.parent]), boxes);
@@ -31,6 +32,11 @@ for (const { name, state, open, boxes, frames, again, edges, places } of EXAMPLE
     assert.deepEqual(sorted, edges.sort());
     const back = [...picture.edges.values()].filter((edge) => edge.again).map(({ source, target }) => [source, target]);
     assert.deepEqual(back.sort(), again);
+  });
+
+  test(`${name}: the same words on the boxes as in Python`, () => {
+    const said = visible(state.graphs, 0, openNames(open)).boxes.map((box) => wordsOf(state, box));
+    assert.deepEqual(said.map(({ title, detail, kind }) => [title, detail, kind]), words);
   });
 
   test(`${name}: the same places as in Python`, () => {
@@ -296,7 +302,7 @@ test("what was fused in a called function is no idle pass", () => {
   const outer = { ...empty, nodes: [{ op: "while_loop", kind: "call", names: [], calls: [[1, "body"]] }] };
   const pass = (name, removed) => ({ name, before: 3, removed, added: 0, after: 3 - removed });
   const state = { graphs: [outer, inner], passes: [pass("fold", 0), pass("prune", 1), pass("fuse", 0)] };
-  const { busy, others, inside, called } = worked(state, 0);
+  const { busy, others, inside, called } = passSummary(state, 0);
   assert.deepEqual([busy.map(({ name }) => name), others, inside, called], [["prune"], ["fold"], 2, 1]);
-  assert.deepEqual(worked({ ...state, graphs: [{ ...outer, nodes: [] }] }, 0).others, ["fold", "fuse"]);
+  assert.deepEqual(passSummary({ ...state, graphs: [{ ...outer, nodes: [] }] }, 0).others, ["fold", "fuse"]);
 });

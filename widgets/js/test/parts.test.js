@@ -1,18 +1,51 @@
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
 
 import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
-import { Workshop } from "../src/engine-workshop.js";
+import { LayoutQueue } from "../src/graphviz/layout-queue.js";
 import { replace, Store } from "../src/store.js";
-import { line } from "../src/spark.js";
-import { extend, filtered } from "../src/tape-rows.js";
-import { moved, range, scrolledTo } from "../src/virtual.js";
+import { line } from "../src/tables/sparkline.js";
+import { extend, filtered } from "../src/tables/tape-rows.js";
+import { moved, range, scrolledTo } from "../src/tables/virtual-list.js";
 import { unpack } from "../src/wire.js";
 
 globalThis.requestAnimationFrame = (draw) => setTimeout(draw, 0);
-const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+const tick = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Waits until a store has taken in all it has heard, and drawn it. */
+async function settled(store) {
+  await store.ready;
+  while (store.frame) await tick();
+}
 const packed = (state, ...buffers) => [deflateSync(JSON.stringify(state)), ...buffers].map((part) => new DataView(part.buffer, part.byteOffset, part.byteLength));
+
+test("numbers in the same words as in Python", () => {
+  const { format } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
+  for (const [number, text] of format.bytes) assert.equal(bytes(number), text);
+  for (const [number, text] of format.seconds) assert.equal(seconds(number), text);
+  for (const [given, text] of format.counted) assert.equal(counted(...given), text);
+  for (const [given, text] of format.shortened) assert.equal(shortened(...given), text);
+});
+
+test("imports run one way: no file leads back to itself", () => {
+  const root = fileURLToPath(new URL("../src", import.meta.url));
+  const names = readdirSync(root, { recursive: true }).filter((name) => name.endsWith(".js"));
+  const imported = (name) => {
+    const found = readFileSync(join(root, name), "utf8").matchAll(/^import [^;]*from "(?:inline-worker:)?(\.[^"]+)";/gm);
+    return [...found].map(([, path]) => relative(root, join(root, dirname(name), path)));
+  };
+  const arrows = new Map(names.map((name) => [name, imported(name)]));
+  assert.ok([...arrows.values()].flat().length > 50, "the imports were found");
+  for (const start of names) {
+    const reached = new Set(arrows.get(start));
+    for (const name of reached) for (const next of arrows.get(name)) reached.add(next);
+    assert.ok(!reached.has(start), start);
+  }
+});
 
 test("numbers as people read them", () => {
   assert.deepEqual([40, 31_360, 1e6, 999_600, null].map(bytes), ["40 B", "31.4 kB", "1 MB", "1 MB", "–"]);
@@ -48,7 +81,7 @@ test("a view is drawn at once and after updates, in their order, and answers whe
   const closing = new AbortController();
   await store.show((state) => drawn.push(state.n), closing.signal);
   for (let n = 1; n <= 5; n++) model.hear({ type: "update", number: n, answer: n === 4 }, packed({ n }));
-  await settled();
+  await settled(store);
   assert.equal(drawn[0], 0);
   assert.equal(drawn.at(-1), 5);
   assert.deepEqual(model.sent.map(({ type, number }) => [type, number]), [["opened", 0], ["seen", 4]]);
@@ -73,7 +106,7 @@ test("an update that does not follow asks for everything", async () => {
   const store = new Store(model, extend);
   await store.ready;
   model.hear({ type: "update", number: 7, answer: false }, packed({ from: 5, rows: [[5]] }));
-  await settled();
+  await settled(store);
   assert.deepEqual([model.sent[0].type, model.sent[0].number], ["opened", -1]);
   assert.equal(store.state.rows.length, 1);
 });
@@ -139,29 +172,29 @@ class FakeWorker {
 
 test("one worker lays out one graph after the other", async () => {
   let started = 0;
-  const workshop = new Workshop(() => (started++, new FakeWorker(true)));
+  const layouts = new LayoutQueue(() => (started++, new FakeWorker(true)));
   const { signal } = new AbortController();
-  assert.deepEqual(await Promise.all([workshop.layout({ n: 1 }, signal), workshop.layout({ n: 2 }, signal)]), [1, 2]);
-  await assert.rejects(workshop.layout({ bad: true }, signal), /bad/);
-  assert.equal(await workshop.layout({ n: 3 }, signal), 3);
+  assert.deepEqual(await Promise.all([layouts.layout({ n: 1 }, signal), layouts.layout({ n: 2 }, signal)]), [1, 2]);
+  await assert.rejects(layouts.layout({ bad: true }, signal), /bad/);
+  assert.equal(await layouts.layout({ n: 3 }, signal), 3);
   assert.equal(started, 1);
 });
 
 test("a superseded or slow layout ends its worker; the next starts another", async () => {
   const workers = [];
-  const workshop = new Workshop(() => (workers.push(new FakeWorker(workers.length > 1)), workers.at(-1)), 30);
+  const layouts = new LayoutQueue(() => (workers.push(new FakeWorker(workers.length > 1)), workers.at(-1)), 30);
   const first = new AbortController();
-  const pending = workshop.layout({ n: 1 }, first.signal);
-  await settled();
+  const pending = layouts.layout({ n: 1 }, first.signal);
+  while (!workers.length) await tick();
   first.abort();
   await assert.rejects(pending, /superseded/);
   assert.ok(workers[0].terminated);
-  await assert.rejects(workshop.layout({ n: 2 }, new AbortController().signal), /no layout within 30 ms/);
+  await assert.rejects(layouts.layout({ n: 2 }, new AbortController().signal), /no layout within 30 ms/);
   assert.ok(workers[1].terminated);
-  assert.equal(await workshop.layout({ n: 3 }, new AbortController().signal), 3);
+  assert.equal(await layouts.layout({ n: 3 }, new AbortController().signal), 3);
   const aborted = new AbortController();
   aborted.abort();
-  await assert.rejects(workshop.layout({ n: 4 }, aborted.signal), /superseded/);
+  await assert.rejects(layouts.layout({ n: 4 }, aborted.signal), /superseded/);
 });
 
 test("copies of the code on one page share no ids", async () => {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.boxes import Words, words
-from limelight_widgets.figures.frames import Rectangle, draw
-from limelight_widgets.figures.layers import Point
-from limelight_widgets.figures.listing import listing
-from limelight_widgets.figures.static import Figure, figure
-from limelight_widgets.figures.visible import Frame, Picture, visible
+from limelight_widgets.figures.box_text import Words, words
+from limelight_widgets.figures.layered_layout import Point
+from limelight_widgets.figures.nested_layout import Rectangle, draw
+from limelight_widgets.figures.op_listing import listing
+from limelight_widgets.figures.static_forms import Figure, figure
+from limelight_widgets.figures.visible_boxes import Frame, Picture, visible
 from limelight_widgets.folds.fold import State
-from limelight_widgets.units import counted, shortened
+from limelight_widgets.format import counted, shortened
 
 MARGIN = 16.0
 HEAD = 30.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from limelight import events
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.sources import line_state
+from limelight_widgets.folds.source_excerpts import line_state
 
 SAMPLES = 240  # points of a sparkline at most
 FIRST_STEP = 0.05  # seconds between two samples, until the history is full
@@ -88,7 +88,15 @@ class DevicesFold:
         """Nothing to do: `reconcile` is called before each look."""
 
     def reconcile(self, name: str, full: str, live: int, peak: int, time: float) -> None:
-        """Takes over the engine's own count, which is right; events may be missed, and count a buffer for each view."""
+        """Takes over the engine's own count, which is right; events may be missed, and count a buffer for each view.
+
+        Args:
+            name: the device's short name.
+            full: its full name.
+            live: bytes alive on it.
+            peak: the most that were.
+            time: when this was counted, on the clock of the events.
+        """
         device = self._device(name, full)
         if (device["live"], device["peak"]) != (live, peak):
             device["live"], device["peak"] = live, peak

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from limelight import events
 from limelight.graph.build import collector_paused
-from limelight_widgets.folds.describe import Describer
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.links import link
+from limelight_widgets.folds.graph_json import Describer
+from limelight_widgets.folds.version_links import link
 
 Which = Literal["traced", "optimised"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from limelight import events
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.sources import line_state
+from limelight_widgets.folds.source_excerpts import line_state
 
 MOST_ROWS = 50_000  # rows kept; totals count on
 

@@ -111,7 +111,7 @@ def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: An
         raise ArgumentError(f"explain.nan needs a function, got {type(F).__name__}")
     function = F if isinstance(F, Function) else Function(F)
     call = function._call(args, kwargs)
-    entry = function._find(call.key) or function._trace_once(call, run=False)
+    entry = function._find(call.lookup) or function._trace_once(call, run=False)
     inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
     inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
     graph = entry.graph

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.explain.retracing.key_diff import SEVERITY, Cause, Part, cause_of, differing, differing_sizes
-from limelight.staging.signature import Key, Signature
-from limelight.staging.trace_cache import part_covers
+from limelight.explain.retracing.key_diff import SEVERITY, Cause, cause_of, differing, differing_sizes
+from limelight.staging.key import Key
+from limelight.staging.key_parts import Part, TensorPart
+from limelight.staging.signature import Signature
 
 _LOOKED_AT: Final = 16
 """Of how many differing parts of a trace the causes are weighed."""
@@ -31,7 +32,7 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(key: Key) -> Fingerprint:
     hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
-    known = [not (part[0] == "tensor" and None in part[2]) for part in key.parts]
+    known = [not part.has_open_sizes for part in key.parts]
     structure = hash(key.structure) if key.structure is not None else len(key.parts)
     return Fingerprint(structure, hashes, None if all(known) else np.array(known))
 
@@ -81,7 +82,7 @@ def _counted_in_full(counted: list[tuple[int, Any, Any]], key: Key) -> list[tupl
         known = entry.fingerprint.known
         opened = [] if known is None else np.flatnonzero(differs & ~known).tolist()
         for i in opened:
-            differs[i] = not part_covers(entry.key.parts[i], key.parts[i])
+            differs[i] = not entry.key.parts[i].covers(key.parts[i])
         exact.append((count + sum([differs[i] for i in opened]), differs, entry))
     return exact
 
@@ -94,9 +95,12 @@ def _severity(before: Key, after: Key, differs: np.ndarray[Any, Any]) -> float:
 
 def _weight(before: Part, after: Part) -> float:
     cause = cause_of(before, after)
-    if cause is Cause.SHAPE or cause is Cause.DTYPE:  # one axis is less than two, and a dtype alone least of all
-        return SEVERITY[cause] + len(differing_sizes(before[2], after[2])) / 100
-    return SEVERITY[cause]
+    if cause not in (Cause.SHAPE, Cause.DTYPE) or not (
+        isinstance(before, TensorPart) and isinstance(after, TensorPart)
+    ):
+        return SEVERITY[cause]
+    # one axis is less than two, and a dtype alone least of all
+    return SEVERITY[cause] + len(differing_sizes(before.shape, after.shape)) / 100
 
 
 def _likeliest(entries: Sequence[Any], leaves: int) -> list[Any]:

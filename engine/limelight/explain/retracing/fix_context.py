@@ -12,8 +12,10 @@ from typing import Any, Final, NamedTuple
 from limelight.core import dtypes, nest
 from limelight.core.dtypes import DType
 from limelight.explain.may_be_tensor import obstacle
-from limelight.explain.retracing.key_diff import Change, Part, quoted
-from limelight.staging.signature import Key, Signature
+from limelight.explain.retracing.key_diff import Change, quoted
+from limelight.staging.key import Key
+from limelight.staging.key_parts import Part, TensorPart, ValuePart, VariablePart
+from limelight.staging.signature import Signature
 from limelight.user_code.call_expression import CallSite
 from limelight.user_code.value_use import Obstacle
 
@@ -56,7 +58,8 @@ class Situation(NamedTuple):
         """Whether the closest trace was made for the parameter's default."""
         parameter = self.signature.inspected.parameters.get(change.path)
         default = inspect.Parameter.empty if parameter is None else parameter.default
-        return type(default) is change.before[1] and default == change.before[2]
+        before = change.before
+        return isinstance(before, ValuePart) and type(default) is before.kind and default == before.value
 
     def obstacle(self, path: str) -> Obstacle | None:
         """What keeps a number from being a tensor, looked up once."""
@@ -85,7 +88,7 @@ def met_dtype(parts: Sequence[Part]) -> DType | None:
     Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
     may be an axis, a size or a count, which no tensor can be.
     """
-    given = {part[1].dtype if part[0] == "variable" else part[1] for part in parts if part[0] in ("tensor", "variable")}
+    given = {part.dtype for part in parts if isinstance(part, (TensorPart, VariablePart))}
     found = {dtype for dtype in given if dtypes.is_floating(dtype)}
     if not given:
         return dtypes.float32

@@ -9,8 +9,9 @@ from typing import Final
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.explain.retracing.fix_context import MOST, Fix, Situation, parameter_of
-from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, Part, quoted
+from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
+from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight.user_code.definitions import reads_only
 
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
@@ -49,12 +50,14 @@ def advice(changes: Sequence[Change], situation: Situation) -> str:
 
 def _more_keys(change: Change, situation: Situation) -> str:
     """What to do about a dictionary of other keys, where the function may have read them all."""
-    old, new = change.before[3], change.after[3]
+    assert isinstance(change.before, TextPart), "a dictionary"
+    assert isinstance(change.after, TextPart), "a dictionary"
+    old, new = change.before.keys, change.after.keys
     before, after = set(old), set(new)
     come, gone = [key for key in new if key not in before], [key for key in old if key not in after]
     if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
         return ADVICE[Cause.KEYS]
-    if _container_template(change, situation) is not None:
+    if _container_template(change.path, change.before, change.after, situation) is not None:
         return ""
     more = [f"{len(come or gone) - 2} more"] if len(come or gone) > 2 else []
     keys = " and ".join([*map(quoted, (come or gone)[:2]), *more])
@@ -71,13 +74,14 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     names = {fix.paths[0]: name for fix, name in hoisted}
     fixes = for_shapes(changes, templates, names, situation)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
-        numbers = [c.path for c in named if c.before[0] == "value" and c.path in templates]
+        numbers = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
         templates = {path: template for path, template in templates.items() if path not in numbers}
     made = [fix for fix, _ in hoisted]
     fixes = made + fixes if fixes and fixes[0].place == ONCE else fixes + made
-    earlier = [change.path for change in named if change.before[0] == "value" and change.after[0] == "tensor"]
-    both = [change.path for change in named if change.before[0] == change.after[0] == "value"]
+    numbers_before = [change for change in named if isinstance(change.before, ValuePart)]
+    earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
+    both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]
     mended = _at_the_call(templates, names, earlier, situation)
     fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
     return _scoped(changes, fixes, situation)
@@ -93,22 +97,24 @@ def _constant(dtype: DType) -> str:
 def _template(change: Change, situation: Situation) -> str | None:
     """The expression to pass for a leaf, with {} for what is passed now."""
     before, after = change.before, change.after
-    kinds = (before[0], after[0])
-    if kinds == ("tensor", "tensor"):
-        return _tensor_template(before, after)
-    if kinds == ("value", "value"):
-        return _number_template(change, situation)
-    if set(kinds) == {"value", "tensor"}:
-        tensor, value = (after, before) if kinds[0] == "value" else (before, after)
-        return f'll.constant({{}}, "{tensor[1].name}")' if _fits(value, tensor) else None
-    if kinds == ("tensor", "variable") and before[1:3] == (after[1].dtype, after[1].shape):
-        return "ll.constant({})"
-    return _container_template(change, situation)
+    match before, after:
+        case TensorPart(), TensorPart():
+            return _tensor_template(before, after)
+        case ValuePart(), ValuePart():
+            return _number_template(change, {before.kind, after.kind}, situation)
+        case TensorPart(), ValuePart():
+            return _scalar_template(after, before)
+        case ValuePart(), TensorPart():
+            return _scalar_template(before, after)
+        case TensorPart(), VariablePart() if (before.dtype, before.shape) == (after.dtype, after.spec.shape):
+            return "ll.constant({})"
+        case TextPart(), TextPart():
+            return _container_template(change.path, before, after, situation)
+    return None
 
 
-def _number_template(change: Change, situation: Situation) -> str | None:
+def _number_template(change: Change, types: set[type], situation: Situation) -> str | None:
     """For Python numbers that the function only computes with; whole numbers where all else is of one float dtype."""
-    types = {change.before[1], change.after[1]}
     if not types <= set(_NUMBERS):
         return None
     if float not in types and situation.is_default(change):
@@ -119,34 +125,34 @@ def _number_template(change: Change, situation: Situation) -> str | None:
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
 
-def _fits(value: Part, tensor: Part) -> bool:
-    """Whether a Python number can be that scalar tensor, at which the function has already traced or is about to."""
+def _scalar_template(value: ValuePart, tensor: TensorPart) -> str | None:
+    """For a Python number that can be that scalar tensor, at which the function has traced already or is about to."""
     allowed = {"bool": (bool,), "integer": (int,), "floating": (int, float), "complex": (int, float, complex)}
-    return tensor[2] == () and value[1] in allowed[dtypes.kind(tensor[1])]
+    fits = tensor.shape == () and value.kind in allowed[dtypes.kind(tensor.dtype)]
+    return f'll.constant({{}}, "{tensor.dtype.name}")' if fits else None
 
 
-def _tensor_template(before: Part, after: Part) -> str | None:
+def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
     text = "{}"
-    if len(before[2]) != len(after[2]):
-        if not shapes.is_static(before[2]) or _without_ones(before[2]) != _without_ones(after[2]):
+    if len(before.shape) != len(after.shape):
+        if not shapes.is_static(before.shape) or _without_ones(before.shape) != _without_ones(after.shape):
             return None  # another dtype or device would not spare the trace
-        text = f"ll.reshape({text}, {shapes.show(before[2])})"
-    if before[1] != after[1]:
-        text = f'll.astype({text}, "{before[1].name}")'
-    if before[3:] != after[3:]:
-        text = f'{text}.to("{before[3].short if len(before) > 3 else "CPU:0"}")'
+        text = f"ll.reshape({text}, {shapes.show(before.shape)})"
+    if before.dtype != after.dtype:
+        text = f'll.astype({text}, "{before.dtype.name}")'
+    if before.device is not after.device:
+        text = f'{text}.to("{before.device.short}")'
     return text if text != "{}" else None
 
 
-def _container_template(change: Change, situation: Situation) -> str | None:
-    before, after = change.before, change.after
-    if not before[0] == after[0] == "text" or len(before) < 4 or len(after) < 4:
+def _container_template(path: str, before: TextPart, after: TextPart, situation: Situation) -> str | None:
+    old_kind, old_keys, new_kind, new_keys = before.kind, before.keys, after.kind, after.keys
+    if old_kind is None or new_kind is None:
         return None
-    (_, _, old_kind, old_keys), (_, _, new_kind, new_keys) = before, after
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
     is_more = old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys)
-    if is_more and reads_only(situation.function, change.path, old_keys):  # else the others may matter
+    if is_more and reads_only(situation.function, path, old_keys):  # else the others may matter
         return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 
@@ -266,7 +272,8 @@ def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -
     change = next((one for one in changes if one.path == SCOPE), None)
     if change is None:
         return fixes
-    name = "None" if change.before[1] == "none" else f'"{change.before[1]}"'
+    device = show(change.before)
+    name = "None" if device == "none" else f'"{device}"'
     if fixes and fixes[-1].place.endswith(_CALL):
         last = fixes[-1]
         place = last.place.removesuffix(_CALL).strip()

@@ -6,17 +6,17 @@ import enum
 import functools
 import itertools
 import json
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from limelight.core import nest
 from limelight.core.nest import Structure
-from limelight.staging.signature import LONG, Key, Signature, describe_part
-from limelight.staging.trace_cache import part_covers
+from limelight.staging.key import Key
+from limelight.staging.key_parts import LONG, ObjectPart, Part, TensorPart, ValuePart, VariablePart
+from limelight.staging.signature import Signature
 from limelight.staging.weak_identity import Bound, Identity
 
-Part = tuple[Any, ...]
 _NUMBERS: Final = (int, float, complex)
 _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
@@ -55,19 +55,27 @@ class Cause(enum.StrEnum):
 SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
 
 
+class TextPart(NamedTuple):
+    """What differs and is no part of a key by itself, in words; for a container with its kind and its keys."""
+
+    words: str
+    kind: type | None = None
+    keys: tuple[Any, ...] = ()
+
+
 class Change(NamedTuple):
-    """One differing part. `before` and `after` are key parts, or ("text", words) for what is not a part by itself."""
+    """One differing part of a key."""
 
     path: str
     cause: Cause
-    before: Part
-    after: Part
+    before: Part | TextPart
+    after: Part | TextPart
     note: str = ""
 
     @property
     def detail(self) -> str:
         """What exactly has changed, where that is not plain: "axis 0: 32 -> 17"."""
-        if self.before[0] == self.after[0] == "tensor":
+        if isinstance(self.before, TensorPart) and isinstance(self.after, TensorPart):
             return _tensor_detail(self.before, self.after)
         return self.note
 
@@ -83,14 +91,12 @@ SCOPE: Final = "ll.device"
 """The path under which the device scope around a call is listed; no argument can have this name."""
 
 
-def show(part: Part, limit: int = 60) -> str:
+def show(part: Part | TextPart, limit: int = 60) -> str:
     """A part in at most `limit` characters."""
-    kind = part[0]
-    text: str
-    if kind == "variable":
-        text = str(part[1]) + "".join([f" on {where.short}" for where in _places(part)])
+    if isinstance(part, TextPart):
+        text = part.words
     else:
-        text = part[1] if kind == "text" else part[1].words if kind == "object" else describe_part(part)
+        text = part.type_words if isinstance(part, VariablePart) else part.describe()
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -102,19 +108,19 @@ def quoted(key: Any) -> str:
 def sealed(change: Change) -> Change:
     """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
     path, cause, before, after, note = change
-    keep_before = before[0] == "tensor" or _is_harmless(before)
-    keep_after = after[0] == "tensor" or _is_harmless(after)
+    keep_before = isinstance(before, TensorPart) or _is_harmless(before)
+    keep_after = isinstance(after, TensorPart) or _is_harmless(after)
     if keep_before and keep_after:
         return change
-    before = before if keep_before else ("text", show(before))
-    return _new((path, cause, before, after if keep_after else ("text", show(after)), note))
+    before = before if keep_before else TextPart(show(before))
+    return _new((path, cause, before, after if keep_after else TextPart(show(after)), note))
 
 
-def _is_harmless(part: Part) -> bool:
+def _is_harmless(part: Part | TextPart) -> bool:
     """Whether a part that is no tensor's holds nothing but a number, a short string, or the spec of a variable."""
-    if part[0] == "variable":
-        return not isinstance(part[-1], Identity)
-    return part[0] == "value" and (part[1] in _PLAIN or (part[1] is str and len(part[2]) <= LONG))
+    if isinstance(part, VariablePart):
+        return part.identity is None
+    return isinstance(part, ValuePart) and (part.kind in _PLAIN or (part.kind is str and len(part.value) <= LONG))
 
 
 def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
@@ -124,7 +130,7 @@ def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str
     """
     comparison = _Comparison(_Side(before, signature, paths), _Side(after, signature), signature)
     if before.device is not after.device:
-        words = [("text", "none" if d is None else d.short) for d in (before.device, after.device)]
+        words = [TextPart("none" if d is None else d.short) for d in (before.device, after.device)]
         comparison.changes.append(Change(SCOPE, Cause.DEVICE, words[0], words[1]))
     comparison.run()
     return comparison.changes
@@ -132,29 +138,17 @@ def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str
 
 def cause_of(before: Part, after: Part) -> Cause:
     """Why two different parts at one place differ; the severest reason where there are several."""
-    kind = before[0]
-    if kind != after[0]:
-        return Cause.TYPE
-    if kind == "tensor":
+    if isinstance(before, TensorPart) and isinstance(after, TensorPart):
         return _tensor_cause(before, after)
-    if kind == "variable":
-        if before[1] != after[1]:
+    if isinstance(before, VariablePart) and isinstance(after, VariablePart):
+        if before.spec != after.spec:
             return Cause.VARIABLE
-        return Cause.ALIASING if _places(before) == _places(after) else Cause.DEVICE
-    if kind == "value":
-        if before[1] is not after[1]:
-            return Cause.TYPE
-        return Cause.NUMBER if before[1] in _NUMBERS else Cause.VALUE
-    return _identity_cause(before[1], after[1])
-
-
-def _is_exact(parts: Iterable[Part]) -> bool:
-    """Whether any of the variables is keyed as that very one, since the function closes over it as well."""
-    return any(isinstance(part[-1], Identity) for part in parts)
-
-
-def _places(part: Part) -> list[Any]:
-    return [x for x in part[3:] if not isinstance(x, Identity)]
+        return Cause.ALIASING if before.device is after.device else Cause.DEVICE
+    if isinstance(before, ValuePart) and isinstance(after, ValuePart) and before.kind is after.kind:
+        return Cause.NUMBER if before.kind in _NUMBERS else Cause.VALUE
+    if isinstance(before, ObjectPart) and isinstance(after, ObjectPart):
+        return _identity_cause(before.identity, after.identity)
+    return Cause.TYPE
 
 
 class _Side:
@@ -179,13 +173,13 @@ class _Side:
     def _owners(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for i, part in enumerate(self.parts):
-            if part[0] == "variable":
-                found.setdefault(part[2], i)
+            if isinstance(part, VariablePart):
+                found.setdefault(part.alias, i)
         return found
 
-    def owner(self, index: int) -> str:
-        """The path of the first argument that is the same variable as the leaf at `index`."""
-        return self.paths[self._owners[self.parts[index][2]]]
+    def owner(self, variable: VariablePart) -> str:
+        """The path of the first argument that is this variable."""
+        return self.paths[self._owners[variable.alias]]
 
 
 class _Node(NamedTuple):
@@ -211,22 +205,22 @@ class _Node(NamedTuple):
             start += size
         return found
 
-    def summary(self, parts: tuple[Part, ...]) -> Part:
+    def summary(self, parts: tuple[Part, ...]) -> Part | TextPart:
         """A leaf's part; for a container its kind and size."""
         kind = self.structure.kind
         if kind is None:
             return parts[self.start]
         keys = self.structure.keys
         words = f"{kind.__name__} of {len(keys)}" if kind in (list, tuple, dict) else kind.__name__
-        return ("text", words, kind, keys)
+        return TextPart(words, kind, keys)
 
-    def outline(self, apart: Container[Any] = ()) -> Part:
+    def outline(self, apart: Container[Any] = ()) -> TextPart:
         """The keys of a dictionary, the number of values of another container; but for the keys in `apart`."""
         keys = tuple([key for key in self.structure.keys if key not in apart])
         if self.structure.kind is dict:
             more = [f"{len(keys) - _SPELLED} more"] if len(keys) > _SPELLED else []
-            return ("text", f"keys {{{', '.join([*map(quoted, keys[:_SPELLED]), *more])}}}", dict, keys)
-        return ("text", f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
+            return TextPart(f"keys {{{', '.join([*map(quoted, keys[:_SPELLED]), *more])}}}", dict, keys)
+        return TextPart(f"{len(keys)} value{'' if len(keys) == 1 else 's'}", self.structure.kind, keys)
 
 
 class _Comparison:
@@ -306,38 +300,41 @@ class _Comparison:
 
     def _leaf(self, path: str, i: int, j: int) -> None:
         before, after = self.old.parts[i], self.new.parts[j]
-        kind = before[0]
-        if kind != after[0] or kind == "tensor":  # first, since there may be a thousand of these
-            if kind == "tensor" and None in before[2] and part_covers(before, after):
-                return  # the trace has these sizes open
-            cause = Cause.TYPE if kind != after[0] else _tensor_cause(before, after)
-            self.changes.append(_new((path, cause, before, after, "")))
-            return
-        cause = cause_of(before, after)
-        if kind != "variable":
+        if type(before) is not type(after):  # this and the next come first, since there may be a thousand of these
+            self.changes.append(_new((path, Cause.TYPE, before, after, "")))
+        elif isinstance(before, TensorPart) and isinstance(after, TensorPart):
+            if None not in before.shape or not before.covers(after):  # else the trace has these sizes open
+                self.changes.append(_new((path, _tensor_cause(before, after), before, after, "")))
+        elif isinstance(before, VariablePart) and isinstance(after, VariablePart):
+            self._variable(path, before, after)
+        else:
+            cause = cause_of(before, after)
             self.changes.append(_new((path, cause, before, after, _note(cause, before, after))))
-            return
-        owners = self.old.owner(i), self.new.owner(j)
+
+    def _variable(self, path: str, before: VariablePart, after: VariablePart) -> None:
+        cause = cause_of(before, after)
+        owners = self.old.owner(before), self.new.owner(after)
         own = ["a variable of its own" if o == path else f"the same variable as `{o}`" for o in owners]
         if cause is not Cause.ALIASING:
             note = "" if owners[0] == owners[1] else f"{own[0]} -> {own[1]}"
             self.changes.append(_new((path, cause, before, after, note)))
         elif owners[0] != owners[1]:
-            self.changes.append(Change(path, cause, ("text", own[0]), ("text", own[1])))
-        elif before[-1] != after[-1] and _is_exact((before, after)):
-            said = [("text", _CLOSED_OVER if _is_exact([part]) else "any other variable") for part in (before, after)]
+            self.changes.append(Change(path, cause, TextPart(own[0]), TextPart(own[1])))
+        elif before.identity != after.identity:
+            said = ["any other variable" if part.identity is None else _CLOSED_OVER for part in (before, after)]
             if said[0] == said[1]:
-                said[1] = ("text", f"another v{_CLOSED_OVER[3:]}")
-            self.changes.append(Change(path, cause, said[0], said[1]))
+                said[1] = f"another v{_CLOSED_OVER[3:]}"
+            self.changes.append(Change(path, cause, TextPart(said[0]), TextPart(said[1])))
         # else only variables before this one are numbered differently
 
 
-def _tensor_cause(before: Part, after: Part) -> Cause:
-    if len(before[2]) != len(after[2]):
+def _tensor_cause(before: TensorPart, after: TensorPart) -> Cause:
+    old, new = before.shape, after.shape
+    if len(old) != len(new):
         return Cause.RANK
-    if before[1] != after[1]:
+    if before.dtype != after.dtype:
         return Cause.DTYPE
-    if before[2] == after[2] or (None in before[2] and not differing_sizes(before[2], after[2])):
+    if old == new or (None in old and not differing_sizes(old, new)):
         return Cause.DEVICE
     return Cause.SHAPE
 
@@ -347,11 +344,11 @@ def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -
     return [(i, m, n) for i, (m, n) in enumerate(zip(before, after, strict=True)) if m != n and m is not None]
 
 
-def _tensor_detail(before: Part, after: Part) -> str:
+def _tensor_detail(before: TensorPart, after: TensorPart) -> str:
     """The axes whose sizes differ; nothing where the ranks do, since the shapes say it."""
-    if len(before[2]) != len(after[2]):
-        return f"rank {len(before[2])} -> {len(after[2])}"
-    sizes = differing_sizes(before[2], after[2])
+    if len(before.shape) != len(after.shape):
+        return f"rank {len(before.shape)} -> {len(after.shape)}"
+    sizes = differing_sizes(before.shape, after.shape)
     return ", ".join(f"axis {i}: {m} -> {'?' if n is None else n}" for i, m, n in sizes)
 
 
@@ -367,17 +364,19 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
 
 def _note(cause: Cause, before: Part, after: Part) -> str:
     if cause is Cause.TYPE:
-        kinds = before[0] == after[0] == "value"
-        return f"{before[1].__name__} -> {after[1].__name__}" if kinds else ""
+        if isinstance(before, ValuePart) and isinstance(after, ValuePart):
+            return f"{before.kind.__name__} -> {after.kind.__name__}"
+        return ""
     if cause is Cause.FUNCTION:
         return "a new function object"
     if cause is Cause.REDEFINED:
         return "defined again: the same name, another object"
     if cause is Cause.DELETED:
         return "the former one has been deleted"
-    if cause is Cause.OBJECT and before[1].label == after[1].label:
-        return "another instance" if isinstance(after[1], Bound) else "another object"
-    return ""
+    if not (isinstance(before, ObjectPart) and isinstance(after, ObjectPart)):
+        return ""
+    what = "another instance" if isinstance(after.identity, Bound) else "another object"
+    return what if before.identity.label == after.identity.label else ""
 
 
 def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:

@@ -20,7 +20,8 @@ from limelight.explain.retracing.fix_context import MOST, Fix, Situation, decora
 from limelight.explain.retracing.key_diff import Cause, Change
 from limelight.explain.tracing import snapshot
 from limelight.staging.cache_history import Ghost
-from limelight.staging.signature import Call, Key
+from limelight.staging.key import Key
+from limelight.staging.key_parts import ObjectPart, ValuePart
 from limelight.staging.tracer import Tracer
 from limelight.user_code import call_expression
 from limelight.user_code.source_line import Source
@@ -147,8 +148,8 @@ class Miss:
 def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     """Why `function` has no trace for `key`. To be called before tracing; `stack` is where the call is made."""
     for part in key.parts:
-        if part[0] == "object":
-            part[1].label  # noqa: B018  # looked up while the object is sure to live
+        if isinstance(part, ObjectPart):
+            part.identity.label  # noqa: B018  # looked up while the object is sure to live
     where = str(stack[0]) if stack else "a library thread"
     entries = tuple(function.trace_cache)
     found = closest(entries, key, function._signature, where)
@@ -281,8 +282,10 @@ def _compared(function: Any, key: Key, where: str, entries: Sequence[Any], found
 def _told(change: Change) -> Change:
     """`change`, where it is one of long texts that begin alike, with the place where they differ."""
     before, after = change.before, change.after
-    texts = (before[-1], after[-1])
-    if not (before[0] == after[0] == "value" and type(texts[0]) is type(texts[1]) and type(texts[0]) in (str, bytes)):
+    if not (isinstance(before, ValuePart) and isinstance(after, ValuePart)):
+        return change
+    texts = (before.value, after.value)
+    if not (type(texts[0]) is type(texts[1]) and type(texts[0]) in (str, bytes)):
         return change
     if changes.show(before) != changes.show(after):
         return change
@@ -296,7 +299,7 @@ def _told(change: Change) -> Change:
 
 def _opened(function: Any, key: Key, differing: Sequence[Change]) -> str:
     """With `reduce_retracing`, which sizes the new trace has open."""
-    wider = function._relax(Call([], key)).key
+    wider = function._relax(key)
     if wider == key:
         return ""
     paths = function._signature.paths(wider.structure, len(wider.parts))

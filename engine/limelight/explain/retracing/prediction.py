@@ -58,7 +58,7 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
         call = function._call(args, kwargs, abstract=True)
         if function.run_eagerly or (active and run_eagerly.everywhere()):
             return Prediction(function.name, False, notes=(_why_eagerly(function),))
-        found = function._find(call.key)
+        found = function._find(call.lookup)
         if found is not None:
             found._captured()
     except DeadVariableError as error:

@@ -10,8 +10,8 @@ from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.errors import SignatureError
 from limelight.explain.retracing.fix_context import MOST, Code, Fix, Situation, decorator
-from limelight.explain.retracing.key_diff import Change, Part, quoted, show
-from limelight.staging.signature import LONG, part_of
+from limelight.explain.retracing.key_diff import Change, quoted, show
+from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 from limelight.user_code.bytecode import reads_sizes
 
 ONCE: Final = "once, before the loop,"
@@ -28,7 +28,7 @@ def for_shapes(
     which needs two traces to see what varies. `hoisted` are the names of arguments that another fix makes before the
     loop.
     """
-    shaped = [c for c in changes if c.before[0] == c.after[0] == "tensor" and _sizes_differ(c.before[2], c.after[2])]
+    shaped = [change for change in changes if _is_of_sizes(change)]
     if not shaped or _decides_by_sizes(situation.function):
         return []
     paths = tuple([change.path for change in shaped])
@@ -52,8 +52,12 @@ def _decides_by_sizes(function: Any) -> bool:
     return code is not None and reads_sizes(code)
 
 
-def _sizes_differ(before: tuple[int | None, ...], after: tuple[int | None, ...]) -> bool:
-    return len(before) == len(after) and before != after
+def _is_of_sizes(change: Change) -> bool:
+    """Whether two tensors of one rank differ in their sizes."""
+    before, after = change.before, change.after
+    if not (isinstance(before, TensorPart) and isinstance(after, TensorPart)):
+        return False
+    return len(before.shape) == len(after.shape) and before.shape != after.shape
 
 
 def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
@@ -101,9 +105,9 @@ def _repeated(argument: _Argument, given: str, situation: Situation) -> str | No
     part = situation.key.parts[argument.start]
     if any(entry.key.parts[argument.start] != part for entry in situation.entries):
         return None
-    if part[0] == "value":
-        plain = part[1] in (bool, int, float, str, type(None)) and part[2] not in ("nan", "inf", "-inf")
-        return show(part, LONG) if plain and len(str(part[2])) <= LONG // 2 else None
+    if isinstance(part, ValuePart):
+        plain = part.kind in (bool, int, float, str, type(None)) and part.value not in ("nan", "inf", "-inf")
+        return show(part, LONG) if plain and len(str(part.value)) <= LONG // 2 else None
     return given if is_lasting(given) else None
 
 
@@ -151,10 +155,10 @@ def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
 
 
 def _is_default(part: Part, default: Any) -> bool:
-    if part[0] != "value" or default is inspect.Parameter.empty:
+    if not isinstance(part, ValuePart) or default is inspect.Parameter.empty:
         return False
     try:
-        return bool(part == part_of(default, {}))
+        return bool(part == bare_part(default, {}))
     except SignatureError:  # a default that no call could have
         return False
 
@@ -163,33 +167,39 @@ def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | 
     """One leaf as a TensorSpec that takes what every trace was made for: sizes that they do not share are None."""
     part, path = situation.key.parts[index], situation.paths[index]
     seen = [entry.key.parts[index] for entry in situation.entries]
-    if part[0] == "value":
+    if isinstance(part, ValuePart):
         return _number_spec(index, path in templates, situation) if all(map(_is_scalar, seen)) else None
-    if part[0] != "tensor":
+    if not isinstance(part, TensorPart):
         return None
-    shape, dtypes_seen = part[2], set()
+    sizes, dtypes_seen = part.shape, set()
     for other in seen:
-        if other[0] == "tensor":
-            dtypes_seen.add(other[1])
-            shape = shapes.generalise(shape, other[2])
+        if isinstance(other, TensorPart):
+            dtypes_seen.add(other.dtype)
+            shared = shapes.generalise(sizes, other.shape)
+            if shared is None:
+                return None
+            sizes = shared
         elif not (path in templates and _is_scalar(other)):
-            shape = None
-        if shape is None:
             return None
-    dtype = next(iter(dtypes_seen)) if path in templates and dtypes_seen else part[1]
-    return f'll.TensorSpec({shapes.show(shape)}, "{dtype.name}")' if dtypes_seen <= {dtype} else None
+    dtype = next(iter(dtypes_seen)) if path in templates and dtypes_seen else part.dtype
+    return f'll.TensorSpec({shapes.show(sizes)}, "{dtype.name}")' if dtypes_seen <= {dtype} else None
 
 
 def _is_scalar(part: Part) -> bool:
     """Whether a part is a number, or a tensor that a number could be."""
-    return part[1] in (int, float) if part[0] == "value" else part[0] == "tensor" and part[2] == ()
+    if isinstance(part, ValuePart):
+        return part.kind in (int, float)
+    return isinstance(part, TensorPart) and part.shape == ()
 
 
 def _number_spec(index: int, is_mended: bool, situation: Situation) -> str | None:
     """A number as a tensor. Of the ints, which may be sizes or counts, only those that are known not to be."""
-    if not is_mended and (situation.key.parts[index][1] is not float or situation.obstacle(situation.paths[index])):
+    part = situation.key.parts[index]
+    is_float = isinstance(part, ValuePart) and part.kind is float
+    if not is_mended and (not is_float or situation.obstacle(situation.paths[index])):
         return None
-    tensors = {seen[1] for entry in situation.entries if (seen := entry.key.parts[index])[0] == "tensor"}
+    seen = [entry.key.parts[index] for entry in situation.entries]
+    tensors = {other.dtype for other in seen if isinstance(other, TensorPart)}
     dtype = (tensors.pop() if len(tensors) == 1 else None) if tensors else situation.met_dtype()
     return None if dtype is None else f'll.TensorSpec((), "{dtype.name}")'
 

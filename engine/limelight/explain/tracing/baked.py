@@ -14,6 +14,7 @@ from limelight.explain.tracing import snapshot as snapshots
 from limelight.explain.tracing.side_effects import SideEffect, side_effects
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
+from limelight.staging.key_parts import ObjectPart
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
@@ -118,7 +119,7 @@ def _of_entry(
     """The values of one trace; what the function has `written` itself, by name and function, is state, no argument."""
     now = snapshots.take(function.python_function, entry.paths, entry.key.parts)
     by_name = {value.name: value for value in now.values()}
-    gone = any(part[0] == "object" and part[1].target() is None for part in entry.key.parts)
+    gone = any(isinstance(part, ObjectPart) and part.identity.target() is None for part in entry.key.parts)
     values = []
     for key, then in entry.baked.items():
         current = now.get(key) or by_name.get(then.name)  # the second where the code that reads it was edited

@@ -16,7 +16,7 @@ from limelight.explain.tracing.side_effects import SideEffects, side_effects
 from limelight.graph.ir import Graph, Literal, Node, is_function
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
-from limelight.staging.signature import Call
+from limelight.staging.key import Call
 from limelight.staging.state_creation import Creation
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source

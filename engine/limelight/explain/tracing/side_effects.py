@@ -17,6 +17,7 @@ from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.host_draws import staged_draw
 from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
 from limelight.staging.function import Function
+from limelight.staging.key_parts import ObjectPart
 from limelight.user_code import source_line
 from limelight.user_code.names_read import MISSING, Read, reads
 from limelight.user_code.source_line import Source
@@ -135,9 +136,9 @@ def _of_function(function: Function) -> list[SideEffect]:
     plain: set[str] = set()
     for entry in function.trace_cache:
         for path, part in zip(entry.paths, entry.key.parts, strict=True):
-            if part[0] == "object" and path.isidentifier():
-                objects[path] = part[1].target()
-            if part[0] not in ("tensor", "variable") and path.isidentifier():
+            if isinstance(part, ObjectPart) and path.isidentifier():
+                objects[path] = part.identity.target()
+            if not part.is_input and path.isidentifier():
                 plain.add(path)
     own = getattr(function.python_function, "__code__", None)
     began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}

@@ -21,6 +21,7 @@ import numpy as np
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
+from limelight.staging.key_parts import ObjectPart, Part
 from limelight.user_code.bytecode import Chain
 from limelight.user_code.names_read import MISSING, Read, defaults_of, is_users, reads
 from limelight.user_code.source_line import Source
@@ -69,12 +70,13 @@ Snapshot = dict[tuple[str, str], Baked]
 """By the code that reads it and by name."""
 
 
-def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[tuple[Any, ...]]) -> Snapshot:
+def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Part]) -> Snapshot:
     """The snapshot for a trace whose key has these parts, under these paths. Never fails: it is only for explanations.
 
     Objects among the arguments are looked at like globals: the trace is made for the object, whatever its attributes.
     """
-    objects = {path: part[1].target() for path, part in zip(paths, parts, strict=True) if part[0] == "object"}
+    named = zip(paths, parts, strict=True)
+    objects = {path: part.identity.target() for path, part in named if isinstance(part, ObjectPart)}
     arguments = {path: x for path, x in objects.items() if path.isidentifier()}
     try:
         written = getattr(function, "__limelight_written__", None)

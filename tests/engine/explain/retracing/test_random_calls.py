@@ -72,6 +72,7 @@ trees = st.recursive(
 calls = st.tuples(st.lists(trees, max_size=3), st.dictionaries(st.sampled_from(["a", "b"]), trees, max_size=2))
 
 
+@pytest.mark.slow  # hundreds of random calls
 @hypothesis.settings(max_examples=120)
 @hypothesis.given(st.lists(calls, min_size=2, max_size=5))
 def test_explanations_of_random_calls(several):

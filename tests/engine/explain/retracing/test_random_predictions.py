@@ -108,6 +108,7 @@ def asked(f: Any, args: Any, given: dict[str, Any]) -> Any:
     return answer
 
 
+@pytest.mark.slow  # hundreds of random calls
 @hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(st.integers(0, 2**32))
 def test_predictions_come_true(seed: int) -> None:

@@ -227,9 +227,9 @@ def test_a_snapshot_costs_little() -> None:
     entry = model.step.trace_cache[0]
 
     def once() -> float:
-        start = time.perf_counter()
+        start = time.thread_time()  # other work on the machine does not count
         snapshots.take(model.step.python_function, entry.paths, entry.key.parts)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     assert min(once() for _ in range(20)) < 0.3e-3
 

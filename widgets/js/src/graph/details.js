@@ -2,15 +2,15 @@
 
 import { button, h } from "../dom.js";
 import { counted } from "../format.js";
-import { worked } from "./counts.js";
-import { across, stepsTo } from "./paths.js";
-import { lineKey } from "./source.js";
-import { decisionTitle, KINDS, placeOf, titleOf, valuesOf } from "./words.js";
+import { passSummary } from "./passes.js";
+import { across, stepsTo } from "./box-paths.js";
+import { lineKey } from "./line-key.js";
+import { decisionTitle, KINDS, placeOf, titleOf, valuesOf } from "./box-text.js";
 
 /**
- * @typedef {import("./visible.js").Box} Box
- * @typedef {import("./words.js").GraphState} GraphState
- * @typedef {import("./words.js").Position} Position
+ * @typedef {import("./visible-boxes.js").Box} Box
+ * @typedef {import("./box-text.js").GraphState} GraphState
+ * @typedef {import("./box-text.js").Position} Position
  *
  * @typedef {object} Links
  * @property {(key: string) => void} chooseLine @property {(name: string) => void} toggle
@@ -57,7 +57,7 @@ export function details(state, variant, box, links) {
 
 /**
  * All that is known about a fusion group.
- * @param {GraphState} state @param {string} variant @param {import("./visible.js").Frame} frame @param {Links} links
+ * @param {GraphState} state @param {string} variant @param {import("./visible-boxes.js").Frame} frame @param {Links} links
  * @returns {HTMLElement[]}
  */
 export function fusionDetails(state, variant, { fused }, links) {
@@ -99,7 +99,7 @@ function nodeDetails(state, variant, box, links) {
   return [heading(titleOf(node), node.kind), list(facts), ...(box.opens ? [opener(box, links)] : [])];
 }
 
-/** Each function that a node calls: "dense(x f32[8,16]) → f32[8,4], 7 ops". @param {GraphState} state @param {import("./visible.js").GraphNode} node */
+/** Each function that a node calls: "dense(x f32[8,16]) → f32[8,4], 7 ops". @param {GraphState} state @param {import("./visible-boxes.js").GraphNode} node */
 function callsOf(state, node) {
   return (node.calls ?? []).map(([index, name]) => {
     const { inputs, outputs, nodes } = state.graphs[index];
@@ -139,7 +139,7 @@ function nodeLink(state, graph, index, variant, name, links) {
   return button(`Show ${text} in the ${variant} graph`, () => links.goTo(variant, name), { class: "ll-link" }, text);
 }
 
-/** @param {import("./visible.js").Graph} graph @param {number} number @param {string} frame @param {Links} links */
+/** @param {import("./visible-boxes.js").Graph} graph @param {number} number @param {string} frame @param {Links} links */
 function fusionLink(graph, number, frame, links) {
   const size = graph.fusions?.[number - 1].nodes.length ?? 0;
   const text = `in group ${number}: ${counted(size, "op")} in one go`;
@@ -164,7 +164,7 @@ function overview(state, links) {
   const root = state.variants.find(({ key }) => key === "optimised")?.graph ?? 0;
   const optimised = state.graphs[root];
   const fusions = optimised.fusions?.length ?? 0;
-  const { busy, others, inside, called } = worked(state, root);
+  const { busy, others, inside, called } = passSummary(state, root);
   return [
     h("h4", {}, "What the optimiser did"),
     h("div", { class: "ll-passes" }, ...busy.map((one) => passRow(state, one, links))),
@@ -175,7 +175,7 @@ function overview(state, links) {
   ];
 }
 
-/** A pass: its arithmetic, which unfolds to what it changed. @param {GraphState} state @param {import("./words.js").Pass} pass @param {Links} links */
+/** A pass: its arithmetic, which unfolds to what it changed. @param {GraphState} state @param {import("./box-text.js").Pass} pass @param {Links} links */
 function passRow(state, { name, before, removed, added, after, changed = [] }, links) {
   const root = state.variants.find(({ key }) => key === "traced")?.graph ?? 0;
   const sum = [h("code", {}, name), ` ${before} − ${removed} + ${added} = ${after}`];
@@ -186,7 +186,7 @@ function passRow(state, { name, before, removed, added, after, changed = [] }, l
   return h("details", { class: "ll-pass" }, h("summary", {}, ...sum), h("ul", {}, ...rows));
 }
 
-/** The fusion groups, folded away. @param {import("./visible.js").Graph} graph @param {Links} links */
+/** The fusion groups, folded away. @param {import("./visible-boxes.js").Graph} graph @param {Links} links */
 function fusionRow({ nodes, fusions = [] }, links) {
   const rows = fusions.slice(0, MOST_CHANGES).map(({ nodes: members }, i) => {
     const ops = members.slice(0, MOST_OPS).map((index) => nodes[index].op).join(", ");

@@ -1,11 +1,11 @@
 // Where the boxes go: by Graphviz if it answers in time, by our own linear layout otherwise; remembered either way.
 
-import { draw } from "./frames.js";
-import { fromViz, toViz } from "./graphviz.js";
+import { draw } from "./nested-layout.js";
+import { fromViz, toViz } from "./graphviz-format.js";
 
 /**
- * @typedef {import("./visible.js").Picture} Picture
- * @typedef {import("./frames.js").Drawing} Drawing
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./nested-layout.js").Drawing} Drawing
  * @typedef {(graph: any, signal: AbortSignal) => Promise<any>} Graphviz gives its format json0 as an object
  */
 

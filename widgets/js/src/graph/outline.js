@@ -1,11 +1,11 @@
 // The picture as a tree of words, for screen readers and for those who prefer reading: the same boxes, the same choice.
 
 import { h } from "../dom.js";
-import { GLYPHS } from "./words.js";
+import { GLYPHS } from "./box-text.js";
 
 /**
- * @typedef {import("./visible.js").Picture} Picture
- * @typedef {import("./words.js").Words} Words
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./box-text.js").Words} Words
  *
  * @typedef {object} OutlineActions
  * @property {(name: string) => void} select @property {(name: string) => void} toggle

@@ -2,15 +2,15 @@
 
 import { s } from "../dom.js";
 import { shortened } from "../format.js";
-import { GLYPHS, KINDS } from "./words.js";
+import { GLYPHS, KINDS } from "./box-text.js";
 
 /**
- * @typedef {import("./frames.js").Drawing} Drawing
- * @typedef {import("./frames.js").Rectangle} Rectangle
- * @typedef {import("./visible.js").Picture} Picture
- * @typedef {import("./visible.js").Box} Box
- * @typedef {import("./visible.js").Frame} Frame
- * @typedef {import("./words.js").Words} Words
+ * @typedef {import("./nested-layout.js").Drawing} Drawing
+ * @typedef {import("./nested-layout.js").Rectangle} Rectangle
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./visible-boxes.js").Box} Box
+ * @typedef {import("./visible-boxes.js").Frame} Frame
+ * @typedef {import("./box-text.js").Words} Words
  *
  * @typedef {object} Actions
  * @property {(name: string) => void} select chooses a box or the frame of a fusion group @property {(name: string) => void} toggle
@@ -70,7 +70,7 @@ function frameTitle({ name, label, fused }, { x, y, width }, actions) {
   );
 }
 
-/** @param {string} path @param {import("./visible.js").Edge} edge */
+/** @param {string} path @param {import("./visible-boxes.js").Edge} edge */
 function edgeElement(path, { source, target, count, again }) {
   const said = [count > 1 ? `${count} values` : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
   const title = said ? s("title", {}, said) : null;

@@ -1,11 +1,11 @@
 // Finding nodes: `matmul`, `op:matmul`, `dtype:f32`, `line:7`, `dev:gpu`, `fused:2`, `was:shared`, and several of them
 // together.
 
-import { callLabel } from "./visible.js";
+import { callLabel } from "./visible-boxes.js";
 
 /**
- * @typedef {import("./visible.js").GraphNode} GraphNode
- * @typedef {import("./words.js").GraphState} GraphState
+ * @typedef {import("./visible-boxes.js").GraphNode} GraphNode
+ * @typedef {import("./box-text.js").GraphState} GraphState
  */
 
 /** @type {Record<string, (node: GraphNode, text: string) => boolean>} */

@@ -10,8 +10,8 @@ export function toolbar(view) {
   const search = /** @type {HTMLInputElement} */ (
     h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find ops", size: 12, spellcheck: "false" })
   );
-  search.addEventListener("input", () => view.seeking.seek());
-  search.addEventListener("keydown", (event) => view.seeking.onKey(event));
+  search.addEventListener("input", () => view.results.seek());
+  search.addEventListener("keydown", (event) => view.results.onKey(event));
   const tool = (/** @type {string} */ label, /** @type {() => void} */ action, /** @type {string} */ sign) =>
     button(label, action, { class: "ll-button" }, sign);
   const tools = [

@@ -2,30 +2,30 @@
 
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
-import { Beyond } from "./beyond.js";
+import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, LEGIBLE, stacked } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
 import { Highlights } from "./highlights.js";
-import { keyHelp, onKey } from "./keys.js";
+import { keyHelp, onKey } from "./keyboard.js";
 import { Layouts } from "./layout.js";
-import { openable } from "./opening.js";
+import { openable } from "./open-all.js";
 import { Outline } from "./outline.js";
-import { around, places, stepsTo } from "./paths.js";
+import { around, places, stepsTo } from "./box-paths.js";
 import { arrowMarker, scene } from "./scene.js";
-import { Seeking } from "./seeking.js";
-import { Side } from "./side.js";
-import { lineKey, placeOfKey } from "./source.js";
+import { SearchResults } from "./search-results.js";
+import { SidePanes } from "./side-panes.js";
+import { lineKey, placeOfKey } from "./line-key.js";
 import { toolbar } from "./toolbar.js";
-import { visible } from "./visible.js";
-import { placeOf, positionsOf, sizeOf, wordsOf } from "./words.js";
+import { visible } from "./visible-boxes.js";
+import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
 
 /**
- * @typedef {import("./visible.js").Box} Box
- * @typedef {import("./visible.js").Picture} Picture
- * @typedef {import("./frames.js").Drawing} Drawing
- * @typedef {import("./frames.js").Rectangle} Rectangle
- * @typedef {import("./words.js").GraphState} GraphState
- * @typedef {import("./words.js").Position} Position
+ * @typedef {import("./visible-boxes.js").Box} Box
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./nested-layout.js").Drawing} Drawing
+ * @typedef {import("./nested-layout.js").Rectangle} Rectangle
+ * @typedef {import("./box-text.js").GraphState} GraphState
+ * @typedef {import("./box-text.js").Position} Position
  */
 
 const COMFORTABLE = 0.8; // the scale at which a picture is to be shown at first, if there is room
@@ -45,7 +45,7 @@ export class GraphView {
     this.chosen = null;
     /** @type {string | null} the line that the reader chose */
     this.line = null;
-    this.seeking = new Seeking(this);
+    this.results = new SearchResults(this);
     /** @type {Picture} */
     this.picture = { boxes: [], frames: [], edges: new Map() };
     /** @type {Drawing} */
@@ -65,10 +65,10 @@ export class GraphView {
     this.canvas = h("div", { class: "ll-canvas" }, this.svg);
     this.camera = new Camera(this.svg, this.stage, signal);
     this.highlights = new Highlights(this.stage);
-    this.beyond = new Beyond(this.camera);
-    this.camera.onMove = () => this.beyond?.update(() => this.drawing.boxes.values());
-    this.canvas.append(...this.beyond.signs.map(({ sign }) => sign));
-    this.side = new Side({
+    this.offscreen = new OffscreenCounts(this.camera);
+    this.camera.onMove = () => this.offscreen?.update(() => this.drawing.boxes.values());
+    this.canvas.append(...this.offscreen.signs.map(({ sign }) => sign));
+    this.side = new SidePanes({
       chooseLine: (key) => this.chooseLine(key),
       chooseOp: (name) => this.goTo(this.variant, name),
       turned: (shown) => {
@@ -108,7 +108,7 @@ export class GraphView {
     this.layouts.forget();
     this.chosen = this.line = null;
     this.fitted = false;
-    this.seeking.renew();
+    this.results.renew();
   }
 
   get graph() {
@@ -250,7 +250,7 @@ export class GraphView {
     const isLit = (/** @type {Box} */ other) => (frame ? other.parent === frame.name : this.isFrom(state, other, this.line));
     const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
     const chosen = box?.name ?? frame?.name ?? null;
-    highlights.set(chosen, lit.map(({ name }) => name), this.seeking.boxes());
+    highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes());
     this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
@@ -373,7 +373,7 @@ export class GraphView {
   }
 }
 
-/** How many values the nodes before one give. @param {import("./visible.js").Graph} graph @param {number} before */
+/** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
 function countOutputs({ nodes }, before) {
   return nodes.slice(0, before).reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 }

@@ -1,0 +1,117 @@
+"""The key of a call: what the trace cache finds a trace by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from limelight.core import shapes
+from limelight.core.devices import CPU0, Device
+from limelight.core.nest import Structure
+from limelight.core.tensor import Tensor
+from limelight.staging.key_parts import BY_VALUE, BarePart, Part, TensorPart, settled, typed
+
+
+class Key(NamedTuple):
+    """What a trace was made for."""
+
+    parts: tuple[Part, ...]
+    structure: Structure | None  # None: flat positional arguments
+    device: Device | None
+
+    def covers(self, other: Key) -> bool:
+        """Whether a trace for this key, whose shapes may have unknown sizes, serves a call with `other`."""
+        if not self._is_alike(other):
+            return False
+        return all(mine.covers(its) for mine, its in zip(self.parts, other.parts, strict=True))
+
+    def generalised(self, seen: Key) -> Key | None:
+        """The key that serves calls with this one and with `seen`; None when they differ in more than sizes."""
+        if not self._is_alike(seen):
+            return None
+        merged: list[Part] = []
+        for old, new in zip(seen.parts, self.parts, strict=True):
+            if old == new:
+                merged.append(new)
+                continue
+            part = _generalised(old, new)
+            if part is None:
+                return None
+            merged.append(part)
+        return self._replace(parts=tuple(merged))
+
+    def describe(self, paths: Sequence[str]) -> str:
+        """The abstract arguments, whose leaves have these paths, on one line: "x: f32[32,784], training: True"."""
+        return ", ".join([f"{path}: {part.describe()}" for path, part in zip(paths, self.parts, strict=True)])
+
+    def _is_alike(self, other: Key) -> bool:
+        alike = self.structure == other.structure and self.device is other.device
+        return alike and len(self.parts) == len(other.parts)
+
+
+def _generalised(old: Part, new: Part) -> Part | None:
+    """The tensor with all sizes that the two parts share; None where they differ in something else."""
+    if not (isinstance(old, TensorPart) and isinstance(new, TensorPart)):
+        return None
+    if old.dtype != new.dtype or old.device is not new.device:
+        return None
+    shape = shapes.generalise(old.shape, new.shape)
+    return None if shape is None else TensorPart.of(new.dtype, shape, new.device)
+
+
+class LookupKey(NamedTuple):
+    """A key as each call makes it, of bare parts; it is equal to the `Key` that it stands for, and hashes alike."""
+
+    parts: tuple[BarePart, ...]
+    structure: Structure | None
+    device: Device | None
+
+    def typed(self) -> Key:
+        return Key(typed(self.parts), self.structure, self.device)
+
+
+class Call(NamedTuple):
+    """The arguments of a call, canonical: `leaves` in order, and what to look the call up by."""
+
+    leaves: list[Any]
+    lookup: LookupKey
+
+    @property
+    def key(self) -> Key:
+        """The key with typed parts. It takes 0.1 us for each leaf, so a call that finds its trace never asks."""
+        return self.lookup.typed()
+
+    def with_key(self, key: Key) -> Call:
+        return Call(self.leaves, LookupKey(*key))
+
+
+def settle(call: Call, closed_over: Collection[int]) -> Call:
+    """`call` with the variables that the function closes over as well, given by uid, keyed by identity.
+
+    A graph that reads such a variable and writes to the argument means one thing when both are the same variable, and
+    another when they are not.
+    """
+    parts = settled(call.lookup.parts, call.leaves, closed_over)
+    return Call(call.leaves, call.lookup._replace(parts=parts))
+
+
+def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """The types of arguments that are tensors on CPU:0 or plain values, and the tensors' payloads; None for any others.
+
+    While no interpreter, scope or listener is active they decide which trace a call without keywords finds: a key
+    within the key, which takes a third of the time to make.
+    """
+    types: list[Any] = []
+    payloads = []
+    for x in args:
+        if type(x) is Tensor and x._device is CPU0:
+            data = x._data
+            payloads.append(data)
+            types.append(data.dtype)
+            types.append(data.shape)
+        elif type(x) in BY_VALUE:
+            types.append(type(x))
+            types.append(x)
+        else:
+            return None
+    return tuple(types), payloads

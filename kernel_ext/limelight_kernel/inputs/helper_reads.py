@@ -1,0 +1,91 @@
+"""What does a helper function of the notebook read when it runs?
+
+A staged cell must be traced again when a helper that it calls is redefined in another cell, and also when a helper of
+that helper is. So the names that the notebook's own functions and classes read belong to the cell's inputs. Code that
+was imported is taken as it is.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType
+from typing import Any
+
+from limelight.staging.function import Function
+
+MOST_MEMBERS = 200  # a class with more of them is no helper written in a cell
+MOST_LAYERS = 20  # a wrapper that wraps itself must not hang the cell
+
+
+def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
+    """The global names that `value`'s code reads, when it is written in the notebook whose globals are `namespace`.
+
+    `value` may be a function, a staged function, a bound method, a partial, a class written in a cell or an instance
+    of one.
+
+    >>> scale = 2.0
+    >>> def helper(x):
+    ...     return [scale * y for y in x]
+    >>> sorted(reads_of(helper, helper.__globals__))
+    ['scale']
+    """
+    names: set[str] = set(getattr(value, "reads", ())) if isinstance(value, Function) else set()  # a staged cell's
+    for function in _functions(value, namespace):
+        names |= global_loads(function.__code__)
+    return frozenset(name for name in names if name in namespace)
+
+
+@functools.lru_cache(maxsize=1024)
+def global_loads(code: CodeType) -> frozenset[str]:
+    """The names that `code`, or a function or class inside it, looks up among its globals."""
+    names = {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+    }
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= global_loads(constant)
+    return frozenset(names)
+
+
+def _functions(value: object, namespace: Mapping[str, Any]) -> Iterator[FunctionType]:
+    """The notebook's own functions that make up `value`."""
+    functions = [layer for layer in _layers(value) if isinstance(layer, FunctionType)]
+    yield from (function for function in functions if function.__globals__ is namespace)
+    module = namespace.get("__name__")
+    if functions or module is None:
+        return
+    cls = value if isinstance(value, type) else type(value)
+    for base in cls.__mro__:
+        if base.__module__ == module:
+            for member in list(vars(base).values())[:MOST_MEMBERS]:
+                inner = member.fget if isinstance(member, property) else member
+                yield from (f for f in _layers(inner) if isinstance(f, FunctionType) and f.__globals__ is namespace)
+
+
+def _layers(value: object) -> Iterator[object]:
+    """`value`, and what is inside when it is a partial, a method, a staged function or a well-behaved wrapper."""
+    for _ in range(MOST_LAYERS):
+        yield value
+        if isinstance(value, functools.partial):
+            value = value.func
+        elif isinstance(value, staticmethod | classmethod) or inspect.ismethod(value):
+            value = value.__func__
+        else:
+            value = _static(value, "python_function") or _static(value, "__wrapped__")
+            if value is None:
+                return
+
+
+def _static(value: object, name: str) -> object:
+    """`value.name` where that cannot run the user's code: a plain attribute, or a property of ours."""
+    own = getattr(value, "__dict__", None)
+    if isinstance(own, dict) and name in own:
+        return own[name]
+    if type(value).__module__.partition(".")[0] in ("limelight", "limelight_kernel"):
+        return getattr(value, name, None)
+    return None

@@ -1,0 +1,60 @@
+"""The names that a cell reads and writes, as the notebook stands now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.inputs.cell_names import Names, analyse
+from limelight_kernel.inputs.helper_reads import reads_of
+
+_DATA = (Tensor, Resource, np.ndarray, np.generic)
+_PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, type(None))
+
+
+class NamesRead:
+    """What a cell reads and writes, through the notebook's helper functions as they are now.
+
+    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers.
+    """
+
+    def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
+        self._shell = shell
+        self._tree = cell.tree
+        self._met: dict[str, tuple[object, frozenset[str]]] = {}
+        self._names: Names | None = None
+
+    def __call__(self) -> Names:
+        if self._names is None or not self._still_holds():
+            self._met.clear()
+            self._names = analyse(self._tree, self._indirect)
+        return self._names
+
+    def _indirect(self, name: str) -> Iterable[str]:
+        self._met[name] = met = self._look(name)
+        return met[1]
+
+    def _look(self, name: str) -> tuple[object, frozenset[str]]:
+        """What `name` stands for, and the names that it reads; of plain data only the type, so that it is not kept."""
+        space = self._shell.user_ns
+        if name not in space or name in self._shell.user_ns_hidden:
+            return None, frozenset()
+        value = space[name]
+        kind = type(value)
+        if isinstance(value, _DATA) or kind in _PLAIN:
+            return kind, frozenset()
+        return value, reads_of(value, space)
+
+    def _still_holds(self) -> bool:
+        for name, (stood_for, reads) in self._met.items():
+            if self._shell.user_ns.get(name) is not stood_for:
+                now = self._look(name)
+                if now[1] != reads:
+                    return False
+                self._met[name] = now
+        return True

@@ -1,0 +1,128 @@
+"""Calls that are written on the line of a magic: their arguments are evaluated, and the call is asked about."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Collection
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from limelight_kernel.line.arguments import unquoted
+from limelight_kernel.staged.session import Session, is_function
+from limelight_kernel.staged.staged_cell import StagedCell
+
+_WOULD = "%trace_cache --would"
+_FILE = "<would>"
+
+
+def written_call(line: str, flag: str = "--would") -> str:
+    """What stands after `flag` on the line of the magic, as it was typed."""
+    text = line.partition(flag)[2].strip().removeprefix("=").strip().removesuffix(";").strip()
+    return unquoted(text)
+
+
+def without_flag(text: str, flags: Collection[str]) -> tuple[str, bool]:
+    """A call without the one of `flags` that stands before or behind it, and whether one does."""
+    for flag in flags:
+        if text.startswith(f"{flag} "):
+            return unquoted(text[len(flag) :].strip()), True
+        if text.endswith(f" {flag}"):
+            return unquoted(text[: -len(flag)].strip()), True
+    return text, False
+
+
+def prediction(session: Session, text: str, function: Any = None) -> Any:
+    """The prediction for the call `text`, such as "step(x[:3], 0.1)"; `function` is what it must call, if given.
+
+    Raises UsageError, one line, for what is no call of a staged function, and for arguments that cannot be evaluated.
+    """
+    called, args, kwargs = _function_and_arguments(session, text, _WOULD)
+    if function is not None and called.id not in (function.id, *(one.id for one in function.instances)):
+        raise UsageError(f"{_WOULD}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
+    try:
+        return _predicted_as_written(session, text, called, args, kwargs)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
+
+
+def _predicted_as_written(session: Session, text: str, called: Any, args: Any, kwargs: Any) -> Any:
+    """`called.explain(*args, **kwargs)` as if it stood in a cell, in the words of `text`: its fix mends that call."""
+    written = text.strip()
+    function = ast.get_source_segment(written, _parsed(written, _WOULD).func) or ""
+    if not written.startswith(function) or "\n" in written:
+        return called.explain(*args, **kwargs)
+    written = f"{function}.explain{written[len(function) :]}"
+    tree = ast.parse(written, mode="eval")
+    call, given = tree.body, ast.parse("_explain(*_args, **_kwargs)", mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(given, ast.Call)
+    for node in ast.walk(given):
+        ast.copy_location(node, call)
+    linecache.cache[_FILE] = (len(written), None, [f"{written}\n"], _FILE)
+    space = {**session.shell.user_ns, "_explain": called.explain, "_args": args, "_kwargs": kwargs}
+    tree.body = given
+    try:
+        return eval(compile(ast.fix_missing_locations(tree), _FILE, "eval"), space)
+    finally:
+        del linecache.cache[_FILE]
+
+
+def answer_about_call(session: Session, text: str, question: Callable[..., Any], flag: str) -> Any:
+    """The answer to a question about a call; raises UsageError as `prediction` does.
+
+    Args:
+        session: of the shell in which the call is evaluated.
+        text: the call, such as "step(x[:3], 0.1)".
+        question: is given the function and the call's arguments.
+        flag: the flag of `%explain` that asks.
+    """
+    called, args, kwargs = _function_and_arguments(session, text, f"%explain {flag}")
+    if isinstance(called, StagedCell):
+        kwargs = called.sent(kwargs)
+    return question(called, *args, **kwargs)
+
+
+def _function_and_arguments(session: Session, text: str, where: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The staged function and the arguments of a call; raises UsageError for what is no such call."""
+    if not text:
+        raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
+    call = _parsed(text, where)
+    called = _evaluated(session, call.func, text, where)
+    if not is_function(called):
+        name = ast.unparse(call.func)
+        raise UsageError(
+            f"{where}: {name!r} is a {type(called).__name__}, not a staged function; stage it with ll.function({name})"
+        )
+    args, kwargs = _evaluated(session, _arguments_only(call), text, where)
+    return called, args, kwargs
+
+
+def _parsed(text: str, where: str) -> ast.Call:
+    flag = where.rsplit(maxsplit=1)[-1]
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise UsageError(f"{where} {text!r}: {error.msg}; write a call, as in {flag} step(x[:3], 0.1)") from None
+    if not isinstance(tree.body, ast.Call):
+        raise UsageError(f"{where}: {text!r} is no call; write one, as in {flag} step(x[:3], 0.1)")
+    return tree.body
+
+
+def _arguments_only(call: ast.Call) -> ast.expr:
+    """An expression for the arguments of `call`, as a tuple and a dictionary."""
+    keep = ast.parse("lambda *args, **kwargs: (args, kwargs)", mode="eval").body
+    return ast.fix_missing_locations(ast.Call(keep, call.args, call.keywords))
+
+
+def _evaluated(session: Session, node: ast.expr, text: str, where: str) -> Any:
+    code = compile(ast.fix_missing_locations(ast.Expression(node)), _FILE, "eval")
+    try:
+        return eval(code, session.shell.user_global_ns, session.shell.user_ns)
+    except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
+        raise UsageError(f"{where} {text!r}: {type(error).__name__}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

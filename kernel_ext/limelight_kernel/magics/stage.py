@@ -1,0 +1,135 @@
+"""`%%stage` runs a cell as a graph; `%stage` lists the staged cells, and shows one again."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+import limelight_widgets as views
+from limelight.core.devices import list_devices
+from limelight_kernel.cell.cell_source import cell_number
+from limelight_kernel.inputs.line_inputs import specs_from
+from limelight_kernel.line import arguments
+from limelight_kernel.line.arguments import form_arguments, keep_argument
+from limelight_kernel.line.completion import Names
+from limelight_kernel.line.options import PARTS, USUAL, Options, Shown
+from limelight_kernel.magics.magic import LimelightMagic, PlainText, form_asked
+from limelight_kernel.report.headline import newest_trace_report, staged_table
+from limelight_kernel.run.run_cell import run_cell
+from limelight_kernel.staged.session import Session
+from limelight_kernel.staged.staged_cell import StagedCell
+
+
+@magics_class
+class StageMagic(LimelightMagic):
+    """`%%stage`."""
+
+    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+        super().__init__(shell, session)
+        self._shown: tuple[int, str] | None = None
+
+    @magic_arguments()
+    @argument("name", nargs="?", metavar="NAME", help="bind the staged cell, as a callable, to this name")
+    @argument(
+        "-i", "--inputs", metavar="a,b", help="the graph's arguments, instead of every tensor that the cell reads"
+    )
+    @argument("-s", "--spec", metavar="x=SPEC", action="append", default=[], help="trace for this spec of an input")
+    @argument("-d", "--device", metavar="DEVICE", help="run on this device")
+    @argument("--relax", action="store_true", help="after a second size, trace for unknown sizes")
+    @argument(
+        "--max-traces", type=int, metavar="N", help="a call that would make more traces is an error, and says why"
+    )
+    @argument(
+        "--strict", action="store_true", help="a second trace is an error, so is what Python does while tracing alone"
+    )
+    @argument("--autograph", action="store_true", help="stage Python's if, while and for where tensors decide")
+    @argument(
+        "-g", "--grad", action="store_true", help="show the gradients of the result, and the graph that makes them"
+    )
+    @argument(
+        "-a",
+        "--annotate",
+        metavar="PARTS",
+        nargs="?",
+        action="append",
+        const=",".join(USUAL),
+        default=[],
+        help="under each line its ops as traced (trace), as they run (opt), the code that runs them (plan), or nothing "
+        "(source); several with commas; -a alone: trace,opt",
+    )
+    @argument("-t", "--time", action="store_true", help="time tracing, passes, planning, cached calls and eager runs")
+    @argument("-f", "--force", action="store_true", help="forget earlier traces of this cell, and trace afresh")
+    @argument("--no-run", action="store_true", help="trace and show, but neither run nor assign")
+    @argument("-q", "--quiet", action="store_true", help="show nothing but the result")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @no_var_expand
+    @line_cell_magic
+    def stage(self, line: str, cell: str | None = None) -> Any:
+        """Compile the cell to a graph and run it.
+
+        Names that the cell reads before it assigns them are the graph's inputs: tensors and arrays by type, plain
+        Python values by value, variables by reference, everything else by identity. Names that it assigns are
+        written back, and its last expression is its result. What is no tensor is made once, while tracing.
+        Shows the cell, line by line: staged, fused, constant, dead, or run by Python while tracing only. A line unfolds
+        to its ops, as traced and as they run, and what each pass did to them.
+
+        --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
+
+        %stage lists the staged cells; %stage NAME shows one as it was traced last, and runs nothing.
+
+            import limelight as ll
+            x = ll.constant([1.0, 2.0])
+
+            %%stage double
+            y = x + x
+            y
+        """
+        given = arguments.parse(self.stage, line, cell)
+        if cell is None:
+            return self._staged(given)
+        given.name, parts = arguments.parts(given.annotate, given.name)
+        options = Options(
+            None if given.name is None else arguments.identifier(given.name, "%%stage"),
+            arguments.names(given.inputs, "%%stage -i"),
+            specs_from(self.shell, given.spec),
+            arguments.device(given.device, "%%stage -d"),
+            given.relax,
+            arguments.positive(given.max_traces, "%%stage --max-traces"),
+            given.autograph,
+            given.strict,
+        )
+        shown = Shown(parts, given.grad, given.time, given.force)
+        result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
+        self._keep(given, result)
+        if not given.quiet and self._shown != (cell_number(self.shell), result.name):
+            # %%timeit runs a cell many times, and shows it once
+            self._shown = (cell_number(self.shell), result.name)
+            display(form_asked(given, result))
+        return result.result
+
+    def _staged(self, given: Namespace) -> Any:
+        given.name, parts = arguments.parts(given.annotate, given.name)
+        arguments.only(given, ("annotate", "output", "text", "static"), self.stage, "stage")
+        if given.name is None:
+            return self._say(given, PlainText(staged_table(self.session.cells)))
+        function = self.session.function(given.name)
+        again = newest_trace_report(function, parts) if isinstance(function, StagedCell) else None
+        return self._show(given, views.graph(function) if again is None else again)
+
+    def names(self) -> Iterable[str]:
+        return self.session.function_names()
+
+    def flag_values(self) -> Mapping[str, Names]:
+        return {"-d": _devices, "--device": _devices, "-a": lambda: PARTS, "--annotate": lambda: PARTS}
+
+
+def _devices() -> list[str]:
+    return [device.short for device in list_devices()]

@@ -1,0 +1,30 @@
+"""An annotated cell and live graph views, one above the other, in one widget where a front end can show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets
+
+import limelight_widgets as views
+from limelight_widgets.live.front_end import has_front_end
+
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+
+def widget_bundle(html: str, graphs: Sequence[views.GraphView]) -> dict[str, Any]:
+    """The widget's part of a MIME bundle: `html` above the live graphs; empty where no widget can run."""
+    if not has_front_end():
+        return {}
+    # Else each row is as tall as a button, and the keys of JupyterLab take those that unfold a line.
+    listing = ipywidgets.HTML(f'<div style="line-height: 1.4" data-lm-suppress-shortcuts="true">{html}</div>')
+    box = ipywidgets.VBox([listing, *(graph.widget for graph in graphs)])
+
+    def close(change: Any) -> None:
+        if change["new"] is None:  # the view has closed its widget: nobody looks any more
+            box.close()
+            listing.close()
+
+    graphs[0].widget.observe(close, "comm")
+    return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": box.model_id}}

@@ -1,0 +1,84 @@
+"""Runs the body of a cell in the notebook's namespace, and leaves the namespace as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight_kernel.cell.compiled_cell import Cell
+
+_ABSENT = object()
+Converted: TypeAlias = "Callable[[dict[str, Any]], Any]"
+"""Runs a cell in a namespace, with control flow on tensors staged; returns the value of its last expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a run of a body made: the names it assigned, those it deleted, the value of its last expression."""
+
+    assigned: dict[str, Any]
+    deleted: frozenset[str]
+    result: Any
+
+
+def execute(
+    shell: InteractiveShell,
+    cell: Cell,
+    inputs: Mapping[str, Any],
+    writes: Collection[str],
+    deletes: Collection[str],
+    converted: Converted | None = None,
+) -> Made:
+    """Runs `cell` with `inputs` under their names, as if they stood in the notebook.
+
+    Helper functions see them as well, as they would if the cell ran unstaged. Afterwards, and after an exception, every
+    name means again what it meant; inputs that a helper has set, by its `global`, are among those assigned. The engine
+    lets one thread trace at a time, so no two share the notebook.
+
+    Args:
+        shell: whose namespace the code runs in.
+        cell: the compiled cell.
+        inputs: values by name.
+        writes: the names that the cell may assign; those that are no inputs do not exist before it does, whatever they
+            meant in the notebook.
+        deletes: the names that it may delete.
+        converted: runs in place of the cell's code, with control flow on tensors staged.
+    """
+    __tracebackhide__ = True
+    namespace = shell.user_ns
+    with _borrowed(namespace, {*inputs, *writes}):
+        for name in writes:
+            namespace.pop(name, None)
+        namespace.update(inputs)
+        result = _run(shell, cell) if converted is None else converted(namespace)
+        assigned = {
+            name: namespace[name]
+            for name in dict.fromkeys([*writes, *inputs])
+            if name in namespace and namespace[name] is not inputs.get(name, _ABSENT)
+        }
+        deleted = frozenset(name for name in deletes if name not in namespace)
+    return Made(assigned, deleted, result)
+
+
+def _run(shell: InteractiveShell, cell: Cell) -> Any:
+    __tracebackhide__ = True
+    exec(cell.body, shell.user_global_ns, shell.user_ns)
+    return None if cell.result is None else eval(cell.result, shell.user_global_ns, shell.user_ns)
+
+
+@contextmanager
+def _borrowed(namespace: dict[str, Any], names: Collection[str]) -> Iterator[None]:
+    """Puts `names` back to what they mean now."""
+    saved = {name: namespace.get(name, _ABSENT) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is _ABSENT:
+                namespace.pop(name, None)
+            else:
+                namespace[name] = value

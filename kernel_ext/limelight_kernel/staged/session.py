@@ -1,0 +1,167 @@
+"""What the extension knows of one shell: its staged cells, and how to find functions and tapes by name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight.autodiff import GradientTape
+from limelight_kernel.cell.cell_source import lines_above, renumber, show_as_typed
+from limelight_kernel.cell.compiled_cell import compile_cell
+from limelight_kernel.line.arguments import did_you_mean
+from limelight_kernel.line.options import Options
+from limelight_kernel.staged.staged_cell import StagedCell
+
+_PATH = (
+    ast.Expression,
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Load,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Tuple,
+)
+_MOST = 4  # functions that a message names
+MOST_CELLS = 64  # staged cells kept for a re-run; the least recently run one is let go
+
+
+class Session:
+    """The staged cells of a shell, the most recently run last."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self._cells: dict[tuple[str, Options], StagedCell] = {}
+
+    @property
+    def cells(self) -> tuple[StagedCell, ...]:
+        return tuple(self._cells.values())
+
+    @property
+    def last(self) -> StagedCell | None:
+        return next(reversed(self._cells.values()), None)
+
+    def cell(self, text: str, line: str, options: Options) -> tuple[StagedCell, bool]:
+        """The staged cell of this text and these options, and whether it was known.
+
+        Raises StagedSyntaxError for a text that cannot be staged.
+        """
+        show_as_typed(self.shell)
+        known = self._cells.get((text, options))
+        if known is not None:
+            renumber(self.shell, known.cell.filename)
+            return known, True
+        above = lines_above(self.shell, line, text)
+        return StagedCell(self.shell, compile_cell(self.shell, text, above), options), False
+
+    def keep(self, text: str, options: Options, staged: StagedCell) -> None:
+        """Remembers a staged cell that has run."""
+        self._cells.pop((text, options), None)
+        self._cells[text, options] = staged
+        while len(self._cells) > MOST_CELLS:
+            del self._cells[next(iter(self._cells))]
+
+    def value(self, path: str) -> Any:
+        """The object that a name of the notebook means, dotted or with indices: "nets[0].step".
+
+        Raises UsageError with the closest name.
+        """
+        if "[" in path:
+            return self._indexed(path)
+        first, *rest = path.split(".")
+        if first not in self.shell.user_ns:
+            raise UsageError(f"nothing is called {first!r} here{did_you_mean(first, self._visible())}")
+        value = self.shell.user_ns[first]
+        for name in rest:
+            if not hasattr(value, name):
+                raise UsageError(f"{path!r}: a {type(value).__name__} has no {name!r}{did_you_mean(name, dir(value))}")
+            value = getattr(value, name)
+        return value
+
+    def _indexed(self, path: str) -> Any:
+        try:
+            tree = ast.parse(path, mode="eval")
+        except SyntaxError:
+            tree = None
+        if tree is None or not all(isinstance(node, _PATH) for node in ast.walk(tree)):
+            raise UsageError(f"{path!r} is no name; write one, such as step, net.step or nets[0].step")
+        try:
+            return eval(compile(tree, "<name>", "eval"), self.shell.user_global_ns, self.shell.user_ns)
+        except Exception as error:  # noqa: BLE001  # whatever indexing raises is the user's to read
+            raise UsageError(f"{path!r}: {type(error).__name__}: {error}".partition("\n")[0]) from None
+
+    def function(self, path: str | None) -> Any:
+        """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
+
+        Raises UsageError where the name means something else, or several functions could be meant.
+        """
+        if path is not None:
+            function = self.value(path)
+            if not is_function(function):
+                inside = [f"{path}.{name}" for name in staged_members(function)]
+                remedy = f"stage it with ll.function({path})" if callable(function) else "give one"
+                raise UsageError(
+                    f"{path!r} is a {type(function).__name__}, not a staged function: "
+                    + (f"write {' or '.join(inside)}" if inside else f"{remedy}, or name a cell with %%stage NAME")
+                )
+            return function
+        if self.last is not None:
+            return self.last
+        alive = self.function_names()
+        if len(alive) > 1:
+            raise UsageError(f"which function? write one of {', '.join(alive)}")
+        return self.shell.user_ns[alive[0]] if alive else None
+
+    def tape(self, path: str | None) -> Any:
+        """The tape of that name; without a name the notebook's newest, or None."""
+        if path is not None:
+            value = self.value(path)
+            if not isinstance(value, GradientTape):
+                raise UsageError(
+                    f"{path!r} is a {type(value).__name__}, not a tape: with ll.GradientTape() as tape: ..."
+                )
+            return value
+        tapes = [value for value in self.shell.user_ns.values() if isinstance(value, GradientTape)]
+        return max(tapes, key=lambda tape: tape.id, default=None)
+
+    def function_names(self) -> list[str]:
+        """The notebook's names for staged functions."""
+        return [name for name in self._visible() if is_function(self.shell.user_ns[name])]
+
+    def tape_names(self) -> list[str]:
+        return [name for name in self._visible() if isinstance(self.shell.user_ns[name], GradientTape)]
+
+    def _visible(self) -> Iterable[str]:
+        hidden = self.shell.user_ns_hidden
+        return [name for name in self.shell.user_ns if name not in hidden and not name.startswith("_")]
+
+
+def staged_members(value: object) -> list[str]:
+    """The names under which an object or its class has staged functions, the first few."""
+    names = [*vars(type(value)), *getattr(value, "__dict__", ())]
+    return [name for name in dict.fromkeys(names) if is_function(inspect.getattr_static(value, name, None))][:_MOST]
+
+
+def is_function(value: object) -> bool:
+    """Whether `value` is a staged function, as staged cells are."""
+    return hasattr(type(value), "trace_cache")
+
+
+def position(function: Any, number: int, flag: str = "%graph --trace") -> int:
+    """Where trace #`number` stands in the function's cache; a negative number counts from the end.
+
+    Raises UsageError when it is not there (any more).
+    """
+    numbers = [entry.index + 1 for entry in function.trace_cache]
+    if -len(numbers) <= number < 0:
+        return number + len(numbers)
+    if number not in numbers:
+        there = ", ".join(f"#{known}" for known in numbers) or "none yet, so call it first"
+        raise UsageError(f"{flag} {number}: {function.name} has no trace #{number}; its traces: {there}")
+    return numbers.index(number)

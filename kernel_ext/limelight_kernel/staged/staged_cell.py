@@ -1,0 +1,282 @@
+"""A staged cell: a staged function that takes its inputs from the notebook."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from limelight.core import dispatch
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import SignatureError, TraceBudgetError
+from limelight.staging.function import Function
+from limelight_kernel.cell.cell_source import cell_number
+from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.explain.none_gradients import NoneGradient
+from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
+from limelight_kernel.explain.side_effects import side_effects
+from limelight_kernel.inputs.cell_names import Names
+from limelight_kernel.inputs.input_keys import Pins, as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.inputs.line_inputs import check_known, nameable
+from limelight_kernel.inputs.names_read import NamesRead
+from limelight_kernel.line.options import Options
+from limelight_kernel.staged.cell_body import Body, OutputTemplate
+from limelight_kernel.staged.execution import Converted, Made
+from limelight_widgets.format import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call of a staged cell.
+
+    `made` is what it made (None when it was only traced), `entry` the trace it used, `hit` whether the cache had it.
+    """
+
+    made: Made | None
+    entry: Any
+    hit: bool
+    seconds: float
+
+
+class StagedCell(Function):
+    """A cell as a staged function: called with new values for some of its inputs, it takes the rest from the notebook.
+
+    It returns the names that the cell assigns, as a dictionary, and the value of its last expression; the notebook's
+    own names stay as they are.
+
+        outputs, result = step(x=batch)
+    """
+
+    def __init__(self, shell: InteractiveShell, cell: Cell, options: Options) -> None:
+        self.cell = cell
+        self.options = options
+        self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
+        self._shell = shell
+        self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
+        self._names_read = NamesRead(shell, cell)
+        self._pins = Pins()
+        self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
+        self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
+        self._asked = False
+        self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
+        self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
+        super().__init__(
+            self._body,
+            name=options.name or f"cell_{cell_number(shell)}",
+            reduce_retracing=options.relax,
+            max_traces=options.traces,
+        )
+        self.__doc__ = f"The staged cell {self.name}.\n\n{type(self).__doc__}"
+
+    def __call__(self, *args: Any, **inputs: Any) -> tuple[dict[str, Any], Any]:
+        """Runs the cell's graph; raises TypeError for what is no input of the cell."""
+        if args:
+            raise TypeError(f"{self.name}() takes its inputs by name: {self.name}(x=...)")
+        made = self.call(inputs).made
+        assert made is not None, "it ran"
+        return made.assigned, made.result
+
+    def explain(self, *args: Any, **inputs: Any) -> Any:
+        """Whether such a call would hit or miss, and why, without tracing or running anything."""
+        sent = self._sent(self._values(self._names(), inputs))
+        answer: Any = super().explain(*args, **sent)
+        if answer.miss is None:
+            return answer
+        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
+        return dataclasses.replace(answer, miss=miss)
+
+    def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
+        """Traces if need be, and runs unless told otherwise."""
+        __tracebackhide__ = True
+        while True:
+            values = self._values(self._names(), overrides)
+            try:
+                return self._run(values, run)
+            except NameError as error:
+                if not self._may_read_after_all(error.name, values):
+                    raise
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of the notebook that a call reads, and so whatever calls this cell reads."""
+        if self._asked:  # by itself: a cell may call the one whose name it takes
+            return frozenset()
+        self._asked = True
+        try:
+            return frozenset(self._values(self._names(), {}))
+        finally:
+            self._asked = False
+
+    @property
+    def namespace(self) -> Mapping[str, Any]:
+        """The names of the notebook that it belongs to."""
+        names: dict[str, Any] = self._shell.user_ns
+        return names
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The names of the notebook that running the cell assigns."""
+        return frozenset(self._names().writes)
+
+    def output_names(self, entry: Any) -> list[str]:
+        """For each output of a trace's graph the name that the cell gives it; empty where that is not known."""
+        template = self._templates.get(entry)
+        return [] if template is None else template.names
+
+    def unconnected(self, entry: Any) -> tuple[NoneGradient, ...]:
+        """The gradients that were None when a trace was made."""
+        template = self._templates.get(entry)
+        return () if template is None else template.unconnected
+
+    # For measurements and gradients
+
+    def inputs(self) -> dict[str, Any]:
+        """What each input means in the notebook now."""
+        return self._values(self._names(), {})
+
+    def tensors(self, overrides: Mapping[str, Any]) -> list[Any]:
+        """What a call hands to its graph besides captures: tensors, arrays, variables, in the order of the graph."""
+        call = self._call((), self._sent(self._values(self._names(), overrides)))
+        return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part.is_input]
+
+    def sent(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that stand for all inputs, for whoever calls or traces the cell as an ordinary function."""
+        self._body.originals = values = self._values(self._names(), inputs)
+        return self._sent(values)
+
+    def cached(self) -> Callable[[], Any]:
+        """A function that calls the engine as a cached call does, and is counted nowhere."""
+        sent = self.sent({})
+
+        def run() -> Any:
+            call = self._call((), sent)
+            return self._find(call.lookup).call_leaves(call.leaves)
+
+        return run
+
+    def eagerly(self) -> Callable[[], Any]:
+        """A function that runs the cell's code by Python, op by op; the notebook's names stay as they are."""
+        sent = self.sent({})
+        return lambda: self._body(**sent)
+
+    # Inputs
+
+    def _names(self) -> Names:
+        names = self._names_read()
+        self._body.writes, self._body.deletes = names.writes, names.deletes
+        return names
+
+    def _values(self, names: Names, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """What each input means: as the call says, else as the notebook does."""
+        space = self._shell.user_ns
+        if self._withheld is None:
+            self._withheld = frozenset(name for name in names.writes if name not in space)
+        passed_over = (self._withheld | self._shell.user_ns_hidden.keys()) - self._wanted
+        values = {
+            name: overrides[name] if name in overrides else space[name]
+            for name in dict.fromkeys([*names.reads, *sorted(self._wanted)])
+            if name in overrides or (name in space and name not in passed_over)
+        }
+        unknown = [name for name in overrides if name not in values]
+        if unknown:
+            known = ", ".join(sorted(nameable(values))) or "none"
+            raise TypeError(f"{self.name}() got an unexpected input {unknown[0]!r}; its inputs are {known}")
+        self.through = {name: helper for name, helper in names.reads.items() if name in values and helper != name}
+        check_known(self.options.inputs or (), values, "--inputs")
+        check_known(dict(self.options.specs), values, "--spec")
+        return values
+
+    def _may_read_after_all(self, name: str | None, values: Mapping[str, Any]) -> bool:
+        """Whether the code read a name of the notebook that it was expected to assign first: then it is an input."""
+        if name is None or name in values or name not in self._body.writes or name not in self._shell.user_ns:
+            return False
+        self._wanted |= {name}
+        return True
+
+    def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that stand for the inputs."""
+        specs = dict(self.options.specs)
+        closed_over = variables_in(values[name] for name in self.through)
+        return {
+            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value, closed_over)
+            for name, value in values.items()
+        }
+
+    def _argument(self, name: str, value: Any, closed_over: Collection[int]) -> Any:
+        if self.options.inputs is not None:
+            if name in self.options.inputs:
+                return numbers_as_tensors(value, None)
+            if goes_into_graph(value):
+                return self._pins.pin(name, value)
+        return as_argument(name, value, self._pins, closed_over)
+
+    def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
+        tensor = as_tensor(numbers_as_tensors(value, spec))
+        if not spec.accepts(tensor.spec):
+            raise SignatureError(
+                f"{self.name}: {name} is {tensor.spec}, but --spec promises {spec}; change one of them"
+            )
+        return tensor
+
+    # Tracing and running
+
+    def _run(self, values: dict[str, Any], run: bool) -> Run:
+        __tracebackhide__ = True
+        self._body.originals = values
+        sent = self._sent(values)
+        start = time.perf_counter()
+        with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
+            try:
+                entry, hit, tensors = self._use(sent, run)
+            except TraceBudgetError as error:
+                parts = self._call((), sent, abstract=True).key.parts
+                raise budget_error(error, self.name, parts, self.options, self.effects) from None
+        made = self._templates[entry].filled(tensors) if run else None
+        return Run(made, entry, hit, time.perf_counter() - start)
+
+    def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
+        """The entry used, whether it was there before, and the graph's results."""
+        __tracebackhide__ = True
+        traced = self.trace_count
+        if self.options.specs or not run:
+            entry = self.get_concrete_function(**{**sent, **dict(self.options.specs)})
+            if not run:
+                return entry, self.trace_count == traced, ()
+            self.uncounted = entry if self.trace_count != traced else self.uncounted
+        hits = [(entry, entry.hits) for entry in self.trace_cache]
+        tensors = super().__call__(**sent)
+        used = next((entry for entry, before in hits if entry.hits != before), None)
+        return used or self.trace_cache[-1], self.trace_count == traced, tensors
+
+    def _note_hit(self, entry: Any) -> None:
+        if entry is not self.uncounted:
+            super()._note_hit(entry)
+        self.uncounted = None
+
+    def _tell(self, entry: Any) -> None:
+        """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
+        if self._body.last is not None:
+            self._templates[entry] = self._body.last
+        put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
+        super()._tell(entry)
+
+    def effects(self) -> tuple[Any, ...]:
+        """What the cell does while it is traced alone."""
+        return side_effects(self, self.namespace).records
+
+    def __repr__(self) -> str:
+        lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")
+        return f"<staged cell {self.name}: {lines}, {traces}>"
+
+
+def _converted(cell: Cell) -> Converted:
+    from limelight.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
+
+    return converted_cell(cell.tree, cell.filename)

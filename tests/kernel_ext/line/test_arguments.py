@@ -1,0 +1,73 @@
+"""Arguments of the magics."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments
+
+from limelight_kernel.line import arguments
+
+
+@magic_arguments()
+@argument("name", nargs="?")
+@argument("--which", choices=("traced", "optimised"))
+@argument("--trace", type=int)
+@argument("-s", "--spec", action="append", default=[])
+@arguments.keep_argument
+@arguments.form_arguments
+def magic_sample(line):
+    """A sample."""
+
+
+def refused(line):
+    with pytest.raises(UsageError) as caught:
+        arguments.parse(magic_sample, line)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_values_and_groups():
+    given = arguments.parse(magic_sample, "f --which traced -s 'a b' -o kept --text ;")
+    assert (given.name, given.which, given.output, given.text, given.static) == ("f", "traced", "kept", True, False)
+    assert arguments.unquoted(given.spec[0]) == "a b"
+
+
+def test_an_unknown_flag_comes_with_the_closest_one():
+    assert "did you mean '--static'?" in refused("--statik")
+    assert "its flags are" in refused("--qqqq")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--which forward", ["'traced', 'optimised'", "forward"]),
+        ("--trace one", ["--trace", "one"]),
+        ("'open", ["closing quotation", "'open"]),
+        ("a b", ["unrecognized arguments: b"]),
+        ("-o 1x", ["'1x'", "cannot bind", "can bind"][:1]),
+        ("-o for", ["'for'"]),
+    ],
+)
+def test_one_line_says_what_is_wrong(line, words):
+    message = refused(line)
+    assert all(word in message for word in words)
+    assert "%magic_sample" in message
+
+
+def test_lists_of_names():
+    assert arguments.names("'a, b,c'", "-i") == ("a", "b", "c")
+    assert arguments.names(None, "-i") is None
+    with pytest.raises(UsageError, match="'2b'"):
+        arguments.names("a,2b", "-i")
+
+
+def test_flags_choices_and_values():
+    assert set(arguments.flags(magic_sample)) == {
+        "--which", "--trace", "-s", "--spec", "-o", "--output", "--static", "--text",
+    }  # fmt: skip
+    assert arguments.choices(magic_sample, "--which") == ("traced", "optimised")
+    assert arguments.choices(magic_sample, "--trace") == ()
+    assert arguments.takes_value(magic_sample, "-o")
+    assert not arguments.takes_value(magic_sample, "--text")

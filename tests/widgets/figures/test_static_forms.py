@@ -1,0 +1,103 @@
+"""The static forms of every view: text, HTML and pictures."""
+
+from __future__ import annotations
+
+import base64
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from limelight_widgets import VIEWS
+from limelight_widgets.figures.devices import devices_figure
+from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.figures.static_forms import Table, figure, text_table
+from limelight_widgets.figures.tape import tape_figure
+from limelight_widgets.figures.trace_cache import cache_figure
+from limelight_widgets.folds.devices import DevicesFold
+from limelight_widgets.folds.graph import GraphFold
+from limelight_widgets.folds.tape import TapeFold
+from limelight_widgets.folds.trace_cache import CacheFold
+
+ALLOWED = {"figure", "figcaption", "img", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "p", "div"}
+
+
+@pytest.fixture
+def figures(network, staged, fake_tape):
+    tape = fake_tape(40, 80)
+    staged.add(network, reason="first call")
+    staged.add(network, signature="x: f32[17,3]", reason="argument `x` f32[2,3] -> f32[17,3]", hits=3)
+    devices = DevicesFold([("CPU:0", "/job:localhost/task:0/device:CPU:0", 31_360, 62_720)])
+    return {
+        "graph": graph_figure(GraphFold(staged).state(), "optimised"),
+        "trace_cache": cache_figure(CacheFold((staged,), only=True).state()),
+        "tape": tape_figure(TapeFold(tape).state()),
+        "devices": devices_figure(devices.state()),
+    }
+
+
+@pytest.mark.parametrize("name", [view.name for view in VIEWS])
+def test_every_form_is_there_and_small(figures, name):
+    bundle = figures[name].bundle()
+    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
+    assert sum(len(form.encode()) for form in bundle.values()) < 200_000
+    assert all(len(line) <= 80 for line in bundle["text/plain"].splitlines())
+
+
+@pytest.mark.parametrize("name", [view.name for view in VIEWS])
+def test_html_holds_only_what_untrusted_notebooks_keep(figures, name):
+    html = figures[name].html
+    assert set(re.findall(r"<\s*([a-zA-Z]+)", html)) <= ALLOWED
+    image = re.search(r'<img src="data:image/svg\+xml;base64,([^"]+)" alt="([^"]+)"', html)
+    assert base64.b64decode(image[1]).decode() == figures[name].svg
+    assert image[2]
+
+
+@pytest.mark.parametrize("name", [view.name for view in VIEWS])
+def test_pictures_are_well_formed_described_and_bring_their_backdrop(figures, name):
+    root = ElementTree.fromstring(figures[name].svg)
+    kinds = [child.tag.rpartition("}")[2] for child in root]
+    assert kinds[:3] == ["title", "desc", "rect"]
+    assert not {"script", "style", "foreignObject", "image"} & {e.tag.rpartition("}")[2] for e in root.iter()}
+
+
+def test_the_graph_as_text(figures):
+    assert figures["graph"].text.splitlines() == [
+        "Graph of step: optimised, trace #2 of 2, 5 ops, 3 inputs, 1 output",
+        "",
+        "value  op         of              gives     line",
+        "─────  ─────────  ──────────────  ────────  ─────────",
+        "%3     matmul     x, w            f32[2,3]  cell.py:5",
+        "%4     tanh       %3              f32[2,3]  cell.py:6",
+        "%5     constant   2.0             f32[2,3]",
+        "%6     multiply   %4, %5          f32[2,3]  cell.py:7",
+        "%7     call loss  %6, y           f32[2,3]  cell.py:8",
+        "       in loss:",
+        "%2     subtract   logits, labels  f32[2,3]  cell.py:2",
+        "%3     multiply   %2, %2          f32[2,3]  cell.py:3",
+        "%4     mean       %3              f32[2,3]  cell.py:3",
+    ]
+
+
+def test_the_cache_as_text_names_the_reason(figures):
+    assert "2 traces, 3 hits" in figures["trace_cache"].text
+    assert "first call" in figures["trace_cache"].text
+
+
+def test_a_table_that_is_too_large_says_that_it_was_cut():
+    rows = [[str(n), "x" * 150, "y" * 150, "z" * 150] for n in range(2_000)]
+    shown = figure("Rows", "many", None, Table(("n", "a", "b", "c"), rows))
+    assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
+    assert re.search(r"the first \d+ rows; more would not fit here", shown.html)
+
+
+def test_empty_views_say_what_to_do_in_every_form(staged):
+    shown = graph_figure(GraphFold(staged).state(), "optimised")
+    for form in (shown.text, shown.html, shown.svg):
+        assert "has not been traced yet" in form
+
+
+def test_wide_columns_give_way():
+    table = Table(("a", "b"), [["x" * 200, "12"]], numbers=frozenset({"b"}))
+    assert max(map(len, text_table(table).splitlines())) == 80
+    assert text_table(table).splitlines()[-1].endswith("…  12")

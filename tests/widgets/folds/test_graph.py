@@ -1,0 +1,117 @@
+"""The fold of the graph view."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from limelight import events
+from limelight_widgets.figures.box_text import words
+from limelight_widgets.figures.visible_boxes import visible
+from limelight_widgets.folds.graph import GraphFold
+
+
+def traced(function_id=7, entry=0):
+    return events.Traced("step", function_id, entry, 3, 0.01)
+
+
+def test_an_untraced_function_says_what_to_do(staged):
+    state = GraphFold(staged).state()
+    assert state["variants"] == []
+    assert "Call it once" in state["empty"]
+
+
+def test_the_newest_trace_is_followed(staged, network, make):
+    staged.add(network)
+    fold = GraphFold(staged)
+    assert fold.state()["trace"] == 0
+    staged.add(network, signature="f32[5,3]")
+    assert fold.apply(traced(entry=1))
+    assert (fold.state()["trace"], fold.state()["traces"], fold.state()["signature"]) == (1, 2, "f32[5,3]")
+
+
+def test_a_cleared_function_says_so_and_traces_keep_the_numbers_of_the_cache(staged, network):
+    entry = staged.add(network)
+    fold, third = GraphFold(staged), GraphFold(staged, trace=0)
+    assert fold.state()["label"] == "trace #1 of 1"
+    staged.trace_cache.clear()
+    staged.trace_count = 1
+    for one in (fold, third):
+        assert one.apply(events.CacheCleared("step", 7, 1))
+        assert "step has forgotten its traces" in one.state()["empty"]
+    entry.index = 2
+    staged.trace_cache.append(entry)
+    assert fold.apply(traced(entry=2))
+    assert fold.state()["label"] == "trace #3, 1 kept"
+    with pytest.raises(IndexError, match="there is no 4"):
+        GraphFold(staged, trace=4)
+
+
+def test_outputs_have_the_names_that_their_function_knows(staged, network):
+    staged.output_names = lambda entry: [f"{entry.reason}[{k}]" for k in range(len(network.outputs))]
+    staged.add(network, reason="loss")
+    state = GraphFold(staged).state()
+    shown = state["graphs"][state["variants"][0]["graph"]]
+    assert shown["output_names"] == ["loss[0]"]
+    output = next(box for box in visible(state, 0).boxes if box.kind == "output")
+    assert words(state, output).title == "loss[0]"
+    staged.output_names = lambda entry: ["a", "b", "c"]
+    assert "output_names" not in GraphFold(staged).state()["graphs"][0]
+
+
+def test_another_functions_traces_change_nothing(staged, network):
+    staged.add(network)
+    fold = GraphFold(staged)
+    _, mark = fold.since(0)
+    assert not fold.apply(traced(function_id=8))
+    assert fold.since(mark) == ({}, mark)
+
+
+def test_a_trace_missed_while_nobody_looked_is_caught_up(staged, network):
+    fold = GraphFold(staged)
+    _, mark = fold.since(0)
+    staged.add(network)
+    fold.catch_up()
+    state, _ = fold.since(mark)
+    assert state["traces"] == 1
+
+
+def test_both_versions_and_what_the_optimiser_did(staged, network, make):
+    small = make("step")
+    optimised = small.graph(small.node("exp", small.input("x")))
+    staged.add(network, optimised=optimised)
+    state = GraphFold(staged).state()
+    assert [v["key"] for v in state["variants"]] == ["traced", "optimised"]
+    assert [len(state["graphs"][v["graph"]]["nodes"]) for v in state["variants"]] == [5, 1]
+
+
+def test_the_fold_keeps_neither_the_function_nor_its_graphs_alive(make):
+    class Staged:
+        name, id = "f", 1
+
+    maker = make()
+    graph = maker.graph(maker.node("exp", maker.input("x")))
+    function = Staged()
+    function.trace_cache = []
+    alive = [weakref.ref(graph), weakref.ref(function)]
+    folds = [GraphFold(graph), GraphFold(function)]
+    del graph, maker, function
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+    assert [fold.state()["kind"] for fold in folds] == ["graph", "graph"]
+
+
+@pytest.mark.parametrize("trace", [1, -2])
+def test_a_trace_that_does_not_exist_is_refused(staged, network, trace):
+    staged.add(network)
+    with pytest.raises(IndexError, match="step has 1 traces"):
+        GraphFold(staged, trace=trace)
+
+
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(TypeError, match=r"this is a int\. Stage it first: F = limelight\.function"):
+        GraphFold(3)
+    with pytest.raises(ValueError, match='"traced" or "optimised"'):
+        GraphFold(3, "best")

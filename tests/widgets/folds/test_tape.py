@@ -1,0 +1,91 @@
+"""The fold of the tape view."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from limelight import events
+from limelight.user_code.source_line import Source
+from limelight_widgets.folds.tape import MOST_ROWS, TapeFold
+
+LINE = Source("cell.py", 4, "f")
+
+
+def recorded(index, op="tanh", saved=40, tape_id=3):
+    return events.Recorded(tape_id, index, op, ("f32[10]",), ("f32[10]",), saved, "x̄ = ȳ (1 - y²)", LINE)
+
+
+def test_rows_with_totals(fake_tape):
+    tape = fake_tape(8)
+    fold = TapeFold(tape)
+    assert fold.apply(recorded(1, "exp", saved=32))
+    state = fold.state()
+    assert json.loads(json.dumps(state)) == state
+    assert state["rows"][0] == [0, "tanh", ["cell.py", 4, ""], ["f32[10]"], ["f32[10]"], 8, "x̄ = ȳ (1 - y²)"]
+    assert [row[1] for row in state["rows"]] == ["tanh", "exp"]
+    assert (state["entries"], state["saved"], state["released"]) == (2, 40, False)
+
+
+def test_only_added_rows_are_sent(fake_tape):
+    tape = fake_tape()
+    fold = TapeFold(tape)
+    _, mark = fold.since(0)
+    for index in range(3):
+        fold.apply(recorded(index))
+    update, mark = fold.since(mark)
+    assert (update["from"], len(update["rows"])) == (0, 3)
+    assert fold.since(mark)[0] == {}
+    fold.apply(recorded(3))
+    update, _ = fold.since(mark)
+    assert (update["from"], len(update["rows"]), update["entries"]) == (3, 1, 4)
+
+
+def test_a_released_tape_says_so_and_starts_anew_when_it_records_again(fake_tape):
+    tape = fake_tape(40, 40)
+    fold = TapeFold(tape)
+    _, mark = fold.since(0)
+    fold.apply(events.TapeReleased(3, 2, 80))
+    update, mark = fold.since(mark)
+    assert update["released"]
+    assert update["rows"] == []
+    fold.apply(recorded(0))
+    update, _ = fold.since(mark)
+    assert (update["from"], len(update["rows"]), update["entries"], update["released"]) == (0, 1, 1, False)
+
+
+def test_other_tapes_are_ignored_and_entries_are_not_counted_twice(fake_tape):
+    tape = fake_tape(40, 40)
+    fold = TapeFold(tape)
+    assert not fold.apply(recorded(1))
+    assert not fold.apply(recorded(2, tape_id=4))
+    assert not fold.apply(events.TapeReleased(4, 1, 1))
+    tape.entries.append(fake_tape(1, 1, 1).entries[2])
+    fold.catch_up()
+    assert fold.state()["entries"] == 3
+
+
+@pytest.mark.slow  # thousands of events
+def test_totals_count_on_when_rows_do_not(fake_tape):
+    tape = fake_tape()
+    fold = TapeFold(tape)
+    for index in range(MOST_ROWS + 5):
+        fold.apply(recorded(index, saved=2))
+    state = fold.state()
+    assert len(state["rows"]) == MOST_ROWS
+    assert (state["entries"], state["hidden"], state["saved"]) == (MOST_ROWS + 5, 5, 2 * MOST_ROWS + 10)
+
+
+def test_an_empty_tape_says_what_to_do(fake_tape):
+    tape = fake_tape()
+    assert "with limelight.GradientTape() as tape" in TapeFold(tape).state()["empty"]
+
+
+def test_a_used_tape_says_that_it_has_answered(fake_tape):
+    tape = fake_tape()
+    fold = TapeFold(tape)
+    tape.used = True
+    for shown in (fold, TapeFold(tape)):
+        assert "has answered" in shown.state()["empty"]
+        assert "persistent=True" in shown.state()["empty"]

@@ -1,0 +1,119 @@
+"""The fold of the trace-cache view."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from limelight import events
+from limelight.user_code.source_line import Source
+from limelight_widgets.folds.trace_cache import CacheFold
+
+LINE = Source("cell.py", 4, "f")
+
+
+def miss(entry, reason="shape", function_id=7, name="step"):
+    return events.CacheMiss(name, function_id, entry, reason, LINE)
+
+
+def test_entries_come_with_their_reason_and_their_hits(staged):
+    fold = CacheFold((staged,), only=True)
+    assert "step has no traces yet" in fold.state()["empty"]
+    for event in [miss(0, "first call"), events.Traced("step", 7, 0, 12, 0.04), *[events.CacheHit("step", 7, 0)] * 3]:
+        assert fold.apply(event)
+    unknown = CacheFold()
+    for event in [miss(0, "first call"), events.Traced("step", 7, 0, 12, 0.04), *[events.CacheHit("step", 7, 0)] * 3]:
+        unknown.apply(event)
+    (function,) = unknown.state()["functions"]
+    (entry,) = function["entries"]
+    assert (entry["reason"], entry["hits"], entry["seconds"], entry["nodes"]) == ("first call", 3, 0.04, 12)
+    assert entry["line"] == ["cell.py", 4, ""]
+    assert function["hits"] == 3
+    assert unknown.state()["newest"] == [7, 0]
+
+
+def test_a_known_function_is_asked_itself(staged, network):
+    entry = staged.add(network, hits=5)
+    fold = CacheFold((staged,), only=True)
+    (shown,) = fold.state()["functions"][0]["entries"]
+    assert shown["signature"] == "f32[2,3]"
+    assert (shown["device"], shown["tier"], shown["nbytes"], shown["nodes"]) == ("CPU:0", "plan", 24, 5)
+    entry.hits = 9
+    fold.apply(events.CacheHit("step", 7, 0))
+    assert fold.state()["functions"][0]["hits"] == 9
+
+
+def test_the_arrows_of_a_reason_do_not_stand_alone_on_a_line(staged, network):
+    staged.add(network, reason="x: f32[2] -> f32[3]")
+    fold = CacheFold((staged,), only=True)
+    fold.apply(miss(1, "y: 1 -> 2"))
+    shown = [entry["reason"] for entry in fold.state()["functions"][0]["entries"]]
+    assert shown == ["x: f32[2]\u00a0→\u00a0f32[3]", "y: 1\u00a0→\u00a02"]
+
+
+def test_a_trace_in_the_making_is_shown(staged, network):
+    fold = CacheFold((staged,), only=True)
+    fold.apply(miss(0, "first call"))
+    (entry,) = fold.state()["functions"][0]["entries"]
+    assert (entry["state"], entry["reason"]) == ("tracing", "first call")
+    staged.add(network)
+    fold.apply(events.Traced("step", 7, 0, 5, 0.01))
+    (entry,) = fold.state()["functions"][0]["entries"]
+    assert (entry["state"], entry["nodes"]) == ("ready", 5)
+
+
+def test_cleared_entries_go_and_their_numbers_are_used_again(staged, network):
+    staged.add(network, reason="old")
+    fold = CacheFold((staged,), only=True)
+    staged.trace_cache.clear()
+    staged.add(network, reason="new")
+    fold.catch_up()
+    assert [entry["reason"] for entry in fold.state()["functions"][0]["entries"]] == ["new"]
+
+
+def test_a_cleared_cache_is_shown_as_such(staged, network):
+    staged.add(network)
+    fold = CacheFold((staged,), only=True)
+    fold.apply(miss(0))
+    staged.trace_cache.clear()
+    assert fold.apply(events.CacheCleared("step", 7, 1))
+    state = fold.state()
+    assert (state["functions"][0]["entries"], state["newest"]) == ([], None)
+    assert "step has forgotten its traces" in state["empty"]
+    assert not CacheFold().apply(events.CacheCleared("step", 7, 1))
+
+
+def test_one_functions_view_ignores_others(staged):
+    fold = CacheFold((staged,), only=True)
+    assert not fold.apply(miss(0, function_id=8))
+    assert CacheFold((staged,)).apply(miss(0, function_id=8, name="other"))
+
+
+def test_only_the_newest_of_many_entries_travel(staged):
+    fold = CacheFold()
+    for entry in range(700):
+        fold.apply(miss(entry))
+    (function,) = fold.state()["functions"]
+    assert len(function["entries"]) == 500
+    assert function["entries"][-1]["index"] == 699
+    assert function["hidden"] == 200
+
+
+def test_nothing_new_is_nothing_to_send(staged):
+    fold = CacheFold((staged,), only=True)
+    state, mark = fold.since(0)
+    assert state["kind"] == "trace_cache"
+    assert fold.since(mark) == ({}, mark)
+
+
+def test_a_cache_fold_keeps_no_function_alive(network):
+    class Staged:
+        name, id, trace_cache = "f", 3, ()
+
+    function = Staged()
+    ref = weakref.ref(function)
+    fold = CacheFold((function,), only=True)
+    del function
+    gc.collect()
+    assert ref() is None
+    assert fold.state()["functions"][0]["name"] == "f"

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import comm
+import pytest
+from comm.base_comm import BaseComm
+
+import limelight_widgets
+from limelight import events
+from limelight_widgets.live import front_end as frontend
+from limelight_widgets.live import wire
+from limelight_widgets.live.graphviz_widget import shared_engine
+from limelight_widgets.views import view
+from limelight_widgets.views.view import WIDGET_MIME
+
+
+def until(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+class FakeComm(BaseComm):
+    """Keeps what would go to the front end."""
+
+    def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
+        FakeComm.log.append(SimpleNamespace(comm=self, kind=msg_type, data=data, buffers=buffers, metadata=metadata))
+
+    def _reply_subshell_for(self, data, default):
+        return "the shell that a cell blocks"
+
+
+@pytest.fixture
+def log(monkeypatch):
+    """Messages to a front end that exists."""
+    FakeComm.log = []
+    monkeypatch.setattr(comm, "create_comm", FakeComm)
+    monkeypatch.setenv(frontend.VARIABLE, "1")
+    from limelight_widgets.live import graphviz_widget as engine
+
+    monkeypatch.setattr(engine, "_shared", [])
+    return FakeComm.log
+
+
+@pytest.fixture
+def show(staged, log):
+    """Displays the trace cache of a staged function; closes it at the end."""
+    shown = limelight_widgets.trace_cache(staged)
+    shown._repr_mimebundle_()
+    yield shown
+    shown.close()
+    view._closed.clear()
+
+
+def hear(shown, kind, number=0, looker="a"):
+    content = {"type": kind, "number": number, "view": looker}
+    shown.widget._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
+
+def updates(log, shown):
+    return [m for m in log if m.kind == "comm_msg" and m.comm is shown.widget.comm and m.data.get("method") == "custom"]
+
+
+def openings(log):
+    """Our widgets as they were opened; ipywidgets' layouts are opened beside them."""
+    return [m for m in log if m.kind == "comm_open" and "_esm" in m.data["state"]]
+
+
+def miss(entry):
+    events.emit(events.CacheMiss("step", 7, entry, "shape", None))
+
+
+def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
+    monkeypatch.setenv(frontend.VARIABLE, "0")
+    shown = limelight_widgets.trace_cache(staged)
+    bundle = shown._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
+    assert not shown.is_live
+    assert not events.wanted(events.CacheHit)
+
+
+def test_with_a_front_end_there_is_a_widget_beside_them(show, log):
+    bundle = show._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml", WIDGET_MIME}
+    assert bundle[WIDGET_MIME]["model_id"] == show.widget.model_id
+    assert set(show.static().bundle()) == {"text/plain", "text/html", "image/svg+xml"}
+
+
+def test_the_widget_opens_with_the_state_of_that_moment(show, log):
+    (opening,) = openings(log)
+    state = opening.data["state"]
+    assert state["_esm"].startswith("var") or "export" in state["_esm"]
+    snapshot = wire.unpack([bytes(part) for part in _buffers_at(opening, "snapshot")])
+    assert snapshot["kind"] == "trace_cache"
+    assert len(state["_esm"]) + len(state["_css"]) < 60_000
+
+
+def _buffers_at(opening, name):
+    paths = opening.data["buffer_paths"]
+    return [buffer for path, buffer in zip(paths, opening.buffers, strict=True) if path[0] == name]
+
+
+def test_events_travel_as_numbered_updates(show, log):
+    hear(show, "opened")
+    miss(0)
+    until(lambda: updates(log, show))
+    message = updates(log, show)[-1]
+    assert message.data["content"]["type"] == "update"
+    state = wire.unpack(message.buffers)
+    assert state["functions"][0]["entries"][0]["reason"] == "shape"
+
+
+def test_a_view_that_is_shown_first_gets_no_state_twice(show, log):
+    hear(show, "opened", 0)
+    time.sleep(0.1)
+    assert updates(log, show) == []
+
+
+def test_a_page_that_was_loaded_again_gets_everything(show, log):
+    hear(show, "opened", 0)
+    miss(0)
+    until(lambda: len(updates(log, show)) == 1)
+    hear(show, "opened", 0, looker="b")
+    until(lambda: len(updates(log, show)) == 2)
+    assert wire.unpack(updates(log, show)[-1].buffers)["functions"][0]["entries"]
+
+
+def test_closing_the_last_output_detaches_and_opening_it_again_catches_up(show, log, staged, network):
+    hear(show, "opened", 0, "a")
+    hear(show, "opened", 0, "b")
+    hear(show, "closed", looker="a")
+    assert show.is_live
+    hear(show, "closed", looker="b")
+    assert not show.is_live
+    assert not events.wanted(events.CacheHit)
+    staged.add(network, reason="while nobody looked")
+    hear(show, "opened", 0, "c")
+    until(lambda: updates(log, show))
+    assert wire.unpack(updates(log, show)[-1].buffers)["functions"][0]["entries"][0]["reason"] == "while nobody looked"
+
+
+def test_a_front_end_that_does_not_answer_gets_fewer_updates(show, log, monkeypatch):
+    hear(show, "opened")
+    monkeypatch.setattr(view, "AHEAD", 3)
+    monkeypatch.setattr(view, "SLOW_INTERVAL", 30.0)
+    until(lambda: miss(0) or len(updates(log, show)) >= 4)
+    for n in range(12):
+        miss(n)
+        time.sleep(0.06)
+    assert len(updates(log, show)) <= 6
+    assert show._publish(show._feed.fold) == 30.0
+    hear(show, "seen", show._sent)
+    assert show._publish(show._feed.fold) < 1.0
+
+
+def test_a_front_end_that_never_answers_is_given_up_and_an_answer_brings_it_back(show, log, monkeypatch):
+    monkeypatch.setattr(view, "GIVE_UP", 2)
+    monkeypatch.setattr(view, "SLOW_INTERVAL", 0.01)
+    hear(show, "opened")
+    until(lambda: miss(0) or not show.is_live)
+    hear(show, "seen", show._sent)
+    assert show.is_live
+
+
+def test_every_fourth_update_asks_for_an_answer(show, log):
+    hear(show, "opened")
+    for n in range(8):
+        miss(n)
+        until(lambda n=n: len(updates(log, show)) > n)
+    assert [m.data["content"]["answer"] for m in updates(log, show)[:8]] == [False, False, False, True] * 2
+
+
+def test_messages_are_not_sent_to_the_shell_that_a_cell_blocks(show):
+    """Ipykernel 7.4 answers on the shell that last sent; see `widget.Responsive`."""
+    assert show.widget.comm._reply_subshell_for({"content": {}}, "subshell-1") == "subshell-1"
+
+
+def test_ipykernels_comm_still_has_the_method_that_is_overridden():
+    """Fails when a newer ipykernel renames it: then the browser test of clicks while a cell runs decides what to do."""
+    import ipykernel
+    from ipykernel.comm.comm import BaseComm as KernelComm
+
+    if ipykernel.version_info[:2] < (7, 4):
+        pytest.skip(f"ipykernel {ipykernel.__version__} routes messages by itself; 7.4 is the first that does not")
+    assert hasattr(KernelComm, "_reply_subshell_for")
+
+
+def test_all_graph_views_share_one_engine(network, log):
+    views = [limelight_widgets.graph(network) for _ in range(3)]
+    for one in views:
+        one._repr_mimebundle_()
+    large = [m for m in openings(log) if len(m.data["state"]["_esm"]) > 1_000_000]
+    assert len(large) == 1
+    refs = {m.data["state"]["engine"] for m in openings(log) if "engine" in m.data["state"]}
+    assert refs == {f"anywidget:{shared_engine().model_id}"}
+    for one in views:
+        one.close()
+    shared_engine().close()
+
+
+def test_an_engine_that_was_closed_is_replaced(log):
+    first = shared_engine()
+    first.close()
+    assert shared_engine() is not first
+    shared_engine().close()
+
+
+def test_widgets_that_nobody_looks_at_do_not_pile_up(staged, log, monkeypatch):
+    monkeypatch.setattr(view, "MOST_CLOSED", 3)
+    views = []
+    for _ in range(6):
+        one = limelight_widgets.trace_cache(staged)
+        one._repr_mimebundle_()
+        hear(one, "opened")
+        hear(one, "closed")
+        views.append(one)
+    assert [one._made is None for one in views] == [True, True, True, False, False, False]
+    for one in views:
+        one.close()
+    assert not view._closed
+
+
+def test_garbage_from_the_front_end_is_ignored(show):
+    for content in (None, [], {"type": 3}, {"type": "unknown"}, {}):
+        show.widget._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
+
+# --- is there a front end?
+
+
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [
+        (None, False),
+        (SimpleNamespace(), False),
+        (SimpleNamespace(kernel=object(), history_manager=SimpleNamespace(hist_file="history.sqlite")), True),
+        (SimpleNamespace(kernel=object(), history_manager=SimpleNamespace(hist_file=":memory:")), False),
+        (SimpleNamespace(kernel=object(), history_manager=None), True),
+    ],
+)
+def test_a_kernel_that_only_executes_a_file_has_no_front_end(shell, expected, monkeypatch):
+    monkeypatch.delenv(frontend.VARIABLE, raising=False)
+    monkeypatch.setattr(frontend, "_shell", lambda: shell)
+    assert frontend.has_front_end() is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("1", True), ("true", True), ("0", False), ("off", False), ("", False)]
+)
+def test_the_environment_decides(value, expected, monkeypatch):
+    monkeypatch.setenv(frontend.VARIABLE, value)
+    assert frontend.has_front_end() is expected
+
+
+# --- the public functions
+
+
+def test_what_cannot_be_shown_is_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"this is a int\. Stage it first: F = limelight\.function\(f\)"):
+        limelight_widgets.trace_cache(3)
+    with pytest.raises(TypeError, match=r"a gradient tape .* this is a str"):
+        limelight_widgets.tape("x")
+    with pytest.raises(TypeError, match="Stage it first"):
+        limelight_widgets.graph(None)
+
+
+def test_a_view_prints_as_text(network, fake_tape):
+    assert repr(limelight_widgets.graph(network)).startswith("Graph of step: ")
+    assert repr(limelight_widgets.tape(fake_tape(40, 8))).startswith("Gradient tape: 2 entries, 48 B kept alive")

@@ -1,0 +1,152 @@
+// What is written on the boxes of a graph, and what is known about them. figures/box_text.py writes the same words; the
+// tests hold both to the same examples.
+
+import { counted, shortened } from "../format.js";
+import { callLabel } from "./visible-boxes.js";
+
+/**
+ * @typedef {import("./visible-boxes.js").Box} Box
+ * @typedef {import("./visible-boxes.js").Graph} Graph
+ * @typedef {import("./visible-boxes.js").GraphNode} GraphNode
+ * @typedef {[number, number, string]} Position index of a source, line, function
+ *
+ * @typedef {object} GraphState what a graph fold says
+ * @property {string} title @property {string} which @property {string} [empty]
+ * @property {string} [label] which trace it is @property {string} [signature]
+ * @property {{key: string, graph: number}[]} variants @property {Graph[]} graphs
+ * @property {{label: string, first: number, text: string[]}[]} sources
+ * @property {Record<string, string>} rules
+ * @property {Pass[]} [passes]
+ *
+ * @typedef {object} Pass
+ * @property {string} name @property {number} before @property {number} removed @property {number} added
+ * @property {number} after @property {[number, string][]} [changed] nodes of the traced graph, and what was done to each
+ *
+ * @typedef {object} Words
+ * @property {string} title @property {string} detail @property {string} kind
+ * @property {string} full title and detail, however long they are
+ * @property {string} [mark] what passes did to the op, in a word
+ */
+
+const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the details and the listing
+const DETAIL_WIDTH = 34;
+const TITLE_CHARACTER = 7.4;
+const DETAIL_CHARACTER = 6.1;
+
+export const GLYPHS = /** @type {Record<string, string>} */ ({
+  input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
+  decision: "◇",
+});
+
+export const KINDS = /** @type {Record<string, string>} */ ({
+  input: "input", output: "output", constant: "constant", variable: "variable access", call: "nested function",
+  group: "group of ops", decision: "decision", random: "random op", effect: "op with an effect", op: "op",
+});
+
+/** @param {GraphState} state @param {Box} box @returns {Words} */
+export function wordsOf(state, box) {
+  const graph = state.graphs[box.graph];
+  if (box.kind === "input") {
+    const { name, spec, captured } = graph.inputs[box.index];
+    return words(name, (captured ? "captured " : "") + spec, "input");
+  }
+  if (box.kind === "output") {
+    const title = graph.output_names?.[box.index] ?? (graph.outputs.length === 1 ? "output" : `output ${box.index}`);
+    return words(title, valuesOf(graph)[graph.outputs[box.index]].spec, "output");
+  }
+  if (box.kind === "decision") {
+    const { op, in: inputs = [] } = graph.nodes[box.index];
+    return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
+  }
+  if (box.kind === "group") {
+    const { label, size } = graph.groups[box.index];
+    return words(label, counted(size, "op"), "group");
+  }
+  const node = graph.nodes[box.index];
+  const mark = node.became?.[2] ?? "";
+  return { ...words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]), ...(mark ? { mark } : {}) };
+}
+
+/** @param {Words} box @returns {[number, number]} width and height */
+export function sizeOf({ title, detail, kind }) {
+  const first = TITLE_CHARACTER * (title.length + (GLYPHS[kind] ? 2 : 0));
+  return [Math.max(first, DETAIL_CHARACTER * detail.length, 24) + 20, detail ? 38 : 24];
+}
+
+/** @type {WeakMap<Graph, {name: string, spec: string, node: number}[]>} */
+const known = new WeakMap();
+
+/** Name, spec and producer (-1 for an input) of every numbered value. @param {Graph} graph */
+export function valuesOf(graph) {
+  let values = known.get(graph);
+  if (!values) {
+    values = graph.inputs.map(({ name, spec }) => ({ name, spec, node: -1 }));
+    for (const [index, node] of graph.nodes.entries()) {
+      node.out?.forEach((spec, k) => values?.push({ name: node.names[k], spec, node: index }));
+    }
+    known.set(graph, values);
+  }
+  return values;
+}
+
+/** @param {string} op what decides in a call of that op */
+export function decisionTitle(op) {
+  return op === "switch" ? "index" : "condition";
+}
+
+/** @param {GraphNode} node */
+export function titleOf(node) {
+  if (node.kind === "call") return callLabel(node);
+  if (node.kind === "constant") return Object.values(node.attrs ?? {})[0] ?? "constant";
+  return node.op + (node.operands ?? "");
+}
+
+/** @param {GraphState} state @param {Position | undefined} position @returns {string} "In[3]:4" */
+export function placeOf(state, position) {
+  return position ? `${state.sources[position[0]].label}:${position[1]}` : "";
+}
+
+/** The positions of every node that a box stands for, its callees' included. @param {GraphState} state @param {Box} box */
+export function positionsOf(state, box) {
+  const graph = state.graphs[box.graph];
+  if (box.kind === "input" || box.kind === "output" || box.kind === "decision") return [];
+  if (box.kind === "node") return deepPositions(state, box.graph, [box.index]);
+  const inside = membersOf(graph, box.index);
+  return deepPositions(state, box.graph, inside);
+}
+
+/** Indices of the nodes in a group and in the groups inside it. @param {Graph} graph @param {number} group */
+export function membersOf(graph, group) {
+  const inside = graph.groups.map((_, index) => {
+    for (let at = index; at >= 0; at = graph.groups[at].parent) if (at === group) return true;
+    return false;
+  });
+  return graph.nodes.flatMap((node, index) => (inside[node.group ?? -1] ? [index] : []));
+}
+
+/** @param {GraphState} state @param {number} graph @param {number[]} nodes @returns {Position[]} */
+function deepPositions(state, graph, nodes) {
+  const found = [];
+  const seen = new Set();
+  /** @type {[number, number[]][]} */
+  const waiting = [[graph, nodes]];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    for (const index of next[1]) {
+      const node = state.graphs[next[0]].nodes[index];
+      found.push(...(node.stack ?? []));
+      for (const [callee] of node.calls ?? []) {
+        if (!seen.has(callee)) waiting.push([callee, [...state.graphs[callee].nodes.keys()]]);
+        seen.add(callee);
+      }
+    }
+  }
+  return found;
+}
+
+/** @param {string} title @param {string} detail @param {string} kind @param {(string | undefined)[]} [more] @returns {Words} */
+function words(title, detail, kind, more = []) {
+  const added = more.filter(Boolean).join(" · ");
+  const end = (detail && added ? " · " : "") + added; // however long the rest is, it is not cut off
+  const full = [title, detail + end].filter(Boolean).join(", ");
+  return { title: shortened(title, TITLE_WIDTH), detail: shortened(detail, DETAIL_WIDTH - end.length) + end, kind, full };
+}

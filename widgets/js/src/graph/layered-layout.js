@@ -1,0 +1,217 @@
+// A layered drawing in linear time, without recursion: what is used where Graphviz cannot be. See
+// figures/layered_layout.py, which does the same in Python and has the words; the tests hold both to the same examples.
+
+const GAP = 16;
+const RANK_GAP = 34;
+const BEND_WIDTH = 8;
+const MOST_BENDS = 20000;
+const SWEEPS = 8;
+
+/**
+ * @typedef {[number, number]} Point
+ * @typedef {object} Layout
+ * @property {Point[]} centres @property {Point[][]} bends for each edge @property {number} width @property {number} height
+ * @property {Map<number, Point[]>} entering the way from the top to a box @property {Map<number, Point[]>} leaving
+ */
+
+/**
+ * @param {Point[]} sizes width and height of each box @param {[number, number][]} edges
+ * @param {number[]} [entering] boxes that are reached from outside @param {number[]} [leaving] those that lead out
+ * @returns {Layout}
+ */
+export function layered(sizes, edges, entering = [], leaving = []) {
+  if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0, entering: new Map(), leaving: new Map() };
+  const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges), entering, leaving);
+  drawing.order();
+  drawing.place();
+  return drawing.layout();
+}
+
+/** @param {number} count @param {[number, number][]} edges */
+function ranksOf(count, edges) {
+  const distinct = new Map();
+  for (const [a, b] of edges) {
+    if (a !== b) distinct.set(Math.min(a, b) * count + Math.max(a, b), [Math.min(a, b), Math.max(a, b)]);
+  }
+  /** @type {[number, number][]} */
+  const forward = [...distinct.values()].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const ranks = new Array(count).fill(0);
+  const hasInput = new Array(count).fill(false);
+  const firstUse = new Array(count).fill(-1);
+  for (const [a, b] of forward) {
+    ranks[b] = Math.max(ranks[b], ranks[a] + 1);
+    hasInput[b] = true;
+  }
+  for (const [a, b] of forward) if (firstUse[a] < 0 || ranks[b] < firstUse[a]) firstUse[a] = ranks[b];
+  return ranks.map((rank, i) => (hasInput[i] || firstUse[i] < 0 ? rank : firstUse[i] - 1));
+}
+
+class Drawing {
+  /** @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} ranks @param {number[]} entering @param {number[]} leaving */
+  constructor(sizes, edges, ranks, entering, leaving) {
+    this.sizes = [...sizes];
+    this.edges = edges;
+    this.boxes = sizes.length;
+    this.rank = [...ranks];
+    /** @type {number[][]} */
+    this.above = sizes.map(() => []);
+    /** @type {number[][]} */
+    this.below = sizes.map(() => []);
+    this.paths = this.split();
+    /** @type {Map<number, number[]>} */
+    this.entering = new Map();
+    /** @type {Map<number, number[]>} */
+    this.leaving = new Map();
+    this.ways(entering, leaving, this.rank.reduce((most, rank) => Math.max(most, rank), 0));
+    /** @type {number[][]} */
+    this.rows = Array.from({ length: this.rank.reduce((most, rank) => Math.max(most, rank), 0) + 1 }, () => []);
+    this.rank.forEach((rank, cell) => this.rows[rank].push(cell));
+    /** @type {number[]} */
+    this.x = new Array(this.rank.length).fill(0);
+    /** @type {number[]} */
+    this.y = new Array(this.rank.length).fill(0);
+    this.heights = this.rows.map((row) => row.reduce((most, cell) => Math.max(most, this.sizes[cell][1]), 0));
+  }
+
+  split() {
+    const bends = this.edges.reduce((sum, [a, b]) => sum + Math.max(Math.abs(this.rank[a] - this.rank[b]) - 1, 0), 0);
+    return this.edges.map(([a, b]) => {
+      const [high, low] = this.rank[a] <= this.rank[b] ? [a, b] : [b, a];
+      const path = [];
+      let last = high;
+      for (let rank = this.rank[high] + 1; bends <= MOST_BENDS && rank < this.rank[low]; rank++) {
+        last = this.bend(rank, last);
+        path.push(last);
+      }
+      if (high !== low) this.join(last, low);
+      return high === a ? path : path.reverse();
+    });
+  }
+
+  /** @param {number[]} entering @param {number[]} leaving @param {number} bottom */
+  ways(entering, leaving, bottom) {
+    const sum = (/** @type {number[]} */ boxes, /** @type {(rank: number) => number} */ way) => boxes.reduce((all, box) => all + way(this.rank[box]), 0);
+    if (sum(entering, (rank) => rank) + sum(leaving, (rank) => bottom - rank) > MOST_BENDS) return;
+    for (const box of entering) {
+      /** @type {number[]} */
+      const path = [];
+      for (let rank = 0; rank < this.rank[box]; rank++) path.push(this.bend(rank, path.at(-1)));
+      const last = path.at(-1);
+      if (last !== undefined) this.join(last, box);
+      this.entering.set(box, path);
+    }
+    for (const box of leaving) {
+      /** @type {number[]} */
+      const path = [];
+      for (let rank = this.rank[box] + 1; rank <= bottom; rank++) path.push(this.bend(rank, path.at(-1) ?? box));
+      this.leaving.set(box, path);
+    }
+  }
+
+  /** @param {number} rank @param {number} [above] */
+  bend(rank, above) {
+    const cell = this.rank.push(rank) - 1;
+    this.sizes.push([BEND_WIDTH, 0]);
+    this.above.push([]);
+    this.below.push([]);
+    if (above !== undefined) this.join(above, cell);
+    return cell;
+  }
+
+  /** @param {number} upper @param {number} lower */
+  join(upper, lower) {
+    this.below[upper].push(lower);
+    this.above[lower].push(upper);
+  }
+
+  order() {
+    /** @type {number[]} */
+    const place = new Array(this.rank.length).fill(0);
+    for (const row of this.rows) row.forEach((cell, position) => (place[cell] = position));
+    for (let sweep = 0; sweep < SWEEPS; sweep++) {
+      const down = sweep % 2 === 0;
+      const neighbours = down ? this.above : this.below;
+      for (const row of down ? this.rows : this.rows.toReversed()) {
+        const wish = new Map(row.map((cell) => [cell, mean(place, neighbours[cell], place[cell])]));
+        row.sort((a, b) => (wish.get(a) ?? 0) - (wish.get(b) ?? 0));
+        row.forEach((cell, position) => (place[cell] = position));
+      }
+    }
+  }
+
+  place() {
+    let top = 0;
+    for (const [rank, row] of this.rows.entries()) {
+      const height = this.heights[rank];
+      for (const cell of row) this.y[cell] = top + height / 2;
+      top += height + RANK_GAP;
+      this.setRow(row, row.map(() => 0));
+    }
+    for (let sweep = 0; sweep <= SWEEPS; sweep++) {
+      const down = sweep % 2 === 0;
+      const neighbours = down ? this.above : this.below;
+      for (const row of down ? this.rows : this.rows.toReversed()) {
+        this.setRow(row, row.map((cell) => mean(this.x, neighbours[cell], this.x[cell])));
+      }
+    }
+  }
+
+  /** @param {number[]} row @param {number[]} wishes */
+  setRow(row, wishes) {
+    let offset = 0;
+    const offsets = row.map((cell, i) => {
+      if (i) offset += (this.sizes[row[i - 1]][0] + this.sizes[cell][0]) / 2 + GAP;
+      return offset;
+    });
+    /** @type {[number, number][]} */
+    const blocks = [];
+    wishes.forEach((wish, i) => {
+      let [total, count] = [wish - offsets[i], 1];
+      for (let last = blocks.at(-1); last && last[0] / last[1] > total / count; last = blocks.at(-1)) {
+        blocks.pop();
+        total += last[0];
+        count += last[1];
+      }
+      blocks.push([total, count]);
+    });
+    let start = 0;
+    for (const [total, count] of blocks) {
+      for (let i = start; i < start + count; i++) this.x[row[i]] = total / count + offsets[i];
+      start += count;
+    }
+  }
+
+  /** @returns {Layout} */
+  layout() {
+    let [left, right, bottom] = [Infinity, -Infinity, 0];
+    this.sizes.forEach(([width, height], cell) => {
+      left = Math.min(left, this.x[cell] - width / 2);
+      right = Math.max(right, this.x[cell] + width / 2);
+      bottom = Math.max(bottom, this.y[cell] + height / 2);
+    });
+    /** @type {Point[]} */
+    const points = this.x.map((x, cell) => [x - left, this.y[cell]]);
+    const bends = this.paths.map((path, i) => this.along(path, points, this.rank[this.edges[i][0]] > this.rank[this.edges[i][1]]));
+    const [entering, leaving] = [this.entering, this.leaving].map(
+      (ways) => new Map([...ways].map(([box, path]) => [box, this.along(path, points)])),
+    );
+    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom, entering, leaving };
+  }
+
+  /**
+   * Straight through each rank that a path crosses, so that it passes beside tall boxes.
+   * @param {number[]} path @param {Point[]} points @param {boolean} [up] @returns {Point[]}
+   */
+  along(path, points, up = false) {
+    return path.flatMap((cell) => {
+      const [x, y] = points[cell];
+      const half = this.heights[this.rank[cell]] / 2;
+      return /** @type {Point[]} */ (up ? [[x, y + half], [x, y - half]] : [[x, y - half], [x, y + half]]);
+    });
+  }
+}
+
+/** @param {number[]} values @param {number[]} cells @param {number} otherwise */
+function mean(values, cells, otherwise) {
+  return cells.length ? cells.reduce((sum, cell) => sum + values[cell], 0) / cells.length : otherwise;
+}

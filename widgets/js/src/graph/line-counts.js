@@ -1,0 +1,63 @@
+// How many ops each line of code made: every op counts once in a file, at the innermost of its lines that led to it.
+
+import { counted } from "../format.js";
+import { lineKey } from "./line-key.js";
+import { places } from "./box-paths.js";
+
+/**
+ * @typedef {import("./box-text.js").GraphState} GraphState
+ * @typedef {{own: number, inside: number}} Count ops of the graph itself, and of the functions that it calls
+ * @typedef {{traced: Count | null, shown: Count}} LineCount as traced, where that is not what is shown
+ */
+
+const NONE = { own: 0, inside: 0 };
+
+/** @param {GraphState} state @param {number} root @returns {Map<string, Count>} by `lineKey` */
+function countsOf(state, root) {
+  /** @type {Map<string, Count>} */
+  const found = new Map();
+  for (const graph of places(state.graphs, root).keys()) {
+    for (const { stack = [] } of state.graphs[graph].nodes) {
+      const seen = new Set();
+      for (const [source, line] of stack) {
+        if (seen.has(source)) continue;
+        seen.add(source);
+        const key = lineKey(source, line);
+        const count = found.get(key) ?? { ...NONE };
+        count[graph === root ? "own" : "inside"] += 1;
+        found.set(key, count);
+      }
+    }
+  }
+  return found;
+}
+
+/** @param {GraphState} state @param {string} variant @returns {Map<string, LineCount>} by `lineKey` */
+export function lineCounts(state, variant) {
+  const root = (/** @type {string} */ wanted) => state.variants.find(({ key }) => key === wanted)?.graph ?? -1;
+  const shown = countsOf(state, root(variant));
+  const traced = variant === "traced" ? null : countsOf(state, root("traced"));
+  const keys = new Set([...shown.keys(), ...(traced?.keys() ?? [])]);
+  const pair = (/** @type {string} */ key) => ({ traced: traced && (traced.get(key) ?? NONE), shown: shown.get(key) ?? NONE });
+  return new Map([...keys].map((key) => [key, pair(key)]));
+}
+
+/** "13→5" @param {LineCount} count @param {"own" | "inside"} part @returns {string} "" for none */
+export function short({ traced, shown }, part) {
+  const before = traced?.[part] ?? shown[part];
+  if (!before && !shown[part]) return "";
+  return before === shown[part] ? String(before) : `${before}→${shown[part]}`;
+}
+
+/** "13 ops as traced, 5 as they run; 4 in functions that the graph calls" @param {LineCount} count */
+export function sentence(count) {
+  const parts = [said(count, "own"), said(count, "inside")];
+  return [parts[0], parts[1] && `${parts[1]} in functions that the graph calls`].filter(Boolean).join("; ");
+}
+
+/** @param {LineCount} count @param {"own" | "inside"} part */
+function said({ traced, shown }, part) {
+  const before = traced?.[part] ?? shown[part];
+  if (!before && !shown[part]) return "";
+  return before === shown[part] ? counted(before, "op") : `${counted(before, "op")} as traced, ${shown[part]} as they run`;
+}

@@ -1,0 +1,184 @@
+// Drawings with frames: every open group is laid out by itself, and is one box in what is around it. See
+// figures/nested_layout.py; the tests hold both to the same examples.
+
+import { layered } from "./layered-layout.js";
+
+const PADDING = 12;
+const TITLE_HEIGHT = 20;
+const CHARACTER = 6.7;
+
+/**
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./layered-layout.js").Point} Point
+ * @typedef {{x: number, y: number, width: number, height: number}} Rectangle top left corner and size
+ * @typedef {object} Drawing
+ * @property {Map<string, Rectangle>} boxes @property {Map<string, Rectangle>} frames
+ * @property {Map<string, string>} edges the path of each edge, by the edge's key
+ * @property {number} width @property {number} height
+ */
+
+/** @param {Picture} picture @param {Map<string, Point>} sizes @returns {Drawing} */
+export function draw(picture, sizes) {
+  const plan = new Plan(picture, sizes);
+  plan.layOut();
+  return plan.drawing();
+}
+
+class Plan {
+  /** @param {Picture} picture @param {Map<string, Point>} sizes */
+  constructor(picture, sizes) {
+    this.picture = picture;
+    this.sizes = new Map(sizes);
+    this.parent = new Map([...picture.boxes, ...picture.frames].map(({ name, parent }) => [name, parent]));
+    this.label = new Map(picture.frames.map(({ name, label }) => [name, label]));
+    /** @type {Map<string, string[]>} */
+    this.members = new Map([["", []], ...picture.frames.map(({ name }) => /** @type {[string, string[]]} */ ([name, []]))]);
+    this.gather();
+    /** @type {Map<string, Map<string, [string, string]>>} for each frame the edges between its members */
+    this.inner = new Map();
+    /** @type {Map<string, [string, string]>} for each edge its frame, and its key there */
+    this.lifted = new Map();
+    /** @type {Map<string, number>} the place of each member in its frame */
+    this.place = new Map([...this.members.values()].flatMap((names) => names.map((name, i) => /** @type {[string, number]} */ ([name, i]))));
+    /** @type {Map<string, Set<number>>[]} for each frame the members that edges lead out of, and into */
+    this.ways = [new Map(), new Map()];
+    /** @type {Map<string, string[][]>} for each edge the members that it leaves, and those that it enters */
+    this.crossed = new Map();
+    for (const [key, { source, target }] of picture.edges) this.lift(key, source, target);
+    /** @type {Map<string, import("./layered-layout.js").Layout>} */
+    this.layouts = new Map();
+  }
+
+  /** Members in execution order: a frame stands where its first box does, a fusion group where its last does. */
+  gather() {
+    const placed = new Set();
+    const fused = new Set(this.picture.frames.filter((frame) => frame.fused).map(({ name }) => name));
+    const last = new Map(this.picture.boxes.map(({ name, parent }) => [parent, name]));
+    for (const box of this.picture.boxes) {
+      for (let name = box.name; name && !placed.has(name); name = this.parent.get(name) ?? "") {
+        if (fused.has(name) && last.get(name) !== box.name) break;
+        placed.add(name);
+        this.members.get(this.parent.get(name) ?? "")?.push(name);
+      }
+    }
+  }
+
+  /** @param {string} name */
+  around(name) {
+    const chain = [];
+    for (let at = name; at; at = this.parent.get(at) ?? "") chain.push(at);
+    return chain.reverse();
+  }
+
+  /** @param {string} key @param {string} source @param {string} target */
+  lift(key, source, target) {
+    const [a, b] = [this.around(source), this.around(target)];
+    let common = 0;
+    while (common < Math.min(a.length, b.length) - 1 && a[common] === b[common]) common++;
+    const frame = common ? a[common - 1] : "";
+    const between = this.inner.get(frame) ?? new Map();
+    this.inner.set(frame, between.set(`${a[common]}>${b[common]}`, [a[common], b[common]]));
+    this.lifted.set(key, [frame, `${a[common]}>${b[common]}`]);
+    const forward = (this.place.get(a[common]) ?? 0) < (this.place.get(b[common]) ?? 0);
+    const crossed = forward ? [a.slice(common + 1).reverse(), b.slice(common + 1)] : [[], []];
+    this.crossed.set(key, crossed);
+    crossed.forEach((names, way) => {
+      for (const name of names) {
+        const around = this.parent.get(name) ?? "";
+        this.ways[way].set(around, (this.ways[way].get(around) ?? new Set()).add(this.place.get(name) ?? 0));
+      }
+    });
+  }
+
+  layOut() {
+    const byDepth = this.picture.frames.map(({ name }) => name);
+    byDepth.sort((a, b) => this.around(b).length - this.around(a).length);
+    for (const frame of [...byDepth, ""]) {
+      const members = this.members.get(frame) ?? [];
+      const sizes = members.map((name) => /** @type {Point} */ (this.sizes.get(name)));
+      const edges = [...(this.inner.get(frame)?.values() ?? [])].map(
+        ([a, b]) => /** @type {Point} */ ([this.place.get(a), this.place.get(b)]),
+      );
+      const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
+      const layout = layered(sizes, edges, entering, leaving);
+      this.layouts.set(frame, layout);
+      if (frame) {
+        const width = Math.max(layout.width, CHARACTER * ((this.label.get(frame) ?? "").length + 2)) + 2 * PADDING;
+        this.sizes.set(frame, [width, layout.height + 2 * PADDING + TITLE_HEIGHT]);
+      }
+    }
+  }
+
+  /** @returns {Drawing} */
+  drawing() {
+    const root = /** @type {import("./layered-layout.js").Layout} */ (this.layouts.get(""));
+    /** @type {Drawing} */
+    const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width: root.width, height: root.height };
+    /** @type {Map<string, Point[]>} */
+    const bends = new Map();
+    /** @type {Map<string, Point>} */
+    const corners = new Map();
+    /** @type {[string, number, number][]} */
+    const waiting = [["", 0, 0]];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [frame, left, top] = next;
+      corners.set(frame, [left, top]);
+      const layout = /** @type {import("./layered-layout.js").Layout} */ (this.layouts.get(frame));
+      (this.members.get(frame) ?? []).forEach((name, i) => {
+        const [width, height] = this.sizes.get(name) ?? [0, 0];
+        const [x, y] = layout.centres[i];
+        const place = { x: left + x - width / 2, y: top + y - height / 2, width, height };
+        const inside = this.layouts.get(name);
+        (inside ? done.frames : done.boxes).set(name, place);
+        if (inside) waiting.push([name, place.x + (width - inside.width) / 2, place.y + PADDING + TITLE_HEIGHT]);
+      });
+      [...(this.inner.get(frame)?.keys() ?? [])].forEach((key, i) => {
+        bends.set(`${frame}|${key}`, layout.bends[i].map(([x, y]) => [left + x, top + y]));
+      });
+    }
+    for (const [key, { source, target }] of this.picture.edges) {
+      const [from, to] = [done.boxes.get(source), done.boxes.get(target)];
+      if (!from || !to) continue;
+      const [outward, inward] = this.crossed.get(key) ?? [[], []];
+      const way = [
+        ...outward.flatMap((name) => this.way(name, corners, "leaving")),
+        ...(bends.get(this.lifted.get(key)?.join("|") ?? "") ?? []),
+        ...inward.flatMap((name) => this.way(name, corners, "entering")),
+      ];
+      done.edges.set(key, curve(ends(from, way, to)));
+    }
+    return done;
+  }
+
+  /**
+   * The way past the other members of its frame, to or from one of them.
+   * @param {string} name @param {Map<string, Point>} corners @param {"entering" | "leaving"} direction @returns {Point[]}
+   */
+  way(name, corners, direction) {
+    const frame = this.parent.get(name) ?? "";
+    const [left, top] = corners.get(frame) ?? [0, 0];
+    const points = this.layouts.get(frame)?.[direction].get(this.place.get(name) ?? 0) ?? [];
+    return points.map(([x, y]) => [left + x, top + y]);
+  }
+}
+
+/** @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @returns {Point[]} */
+function ends(from, bends, to) {
+  const below = from.y + from.height / 2 <= to.y + to.height / 2;
+  return [
+    [from.x + from.width / 2, from.y + (below ? from.height : 0)],
+    ...bends,
+    [to.x + to.width / 2, to.y + (below ? -2 : to.height + 2)],
+  ];
+}
+
+/** @param {Point[]} points @returns {string} a path that is vertical at every point */
+export function curve([[x, y], ...rest]) {
+  let path = `M${x},${y}`;
+  for (const [nextX, nextY] of rest) {
+    const half = (y + nextY) / 2;
+    path += ` C${x},${half} ${nextX},${half} ${nextX},${nextY}`;
+    [x, y] = [nextX, nextY];
+  }
+  return path;
+}

@@ -1,0 +1,62 @@
+// Small signs at the edges of the picture: how many boxes lie beyond them. A click moves there.
+
+import { h } from "../dom.js";
+import { counted } from "../format.js";
+
+/**
+ * @typedef {import("./camera.js").Camera} Camera
+ * @typedef {import("./camera.js").Rectangle} Rectangle
+ * @typedef {"above" | "below" | "left" | "right"} Side
+ */
+
+const STEP = 0.7; // of the view that a click moves by
+/** @type {Record<Side, [string, number, number]>} sign, and where to look */
+const SIDES = { above: ["▴", 0, -1], below: ["▾", 0, 1], left: ["◂", -1, 0], right: ["▸", 1, 0] };
+
+/**
+ * How many boxes lie out of sight, on which side.
+ * @param {Iterable<Rectangle>} boxes @param {{x: number, y: number, scale: number}} camera
+ * @param {{width: number, height: number}} view @returns {Record<Side, number>}
+ */
+export function hidden(boxes, { x, y, scale }, { width, height }) {
+  const found = { above: 0, below: 0, left: 0, right: 0 };
+  for (const box of boxes) {
+    const [across, down] = [x + (box.x + box.width / 2) * scale, y + (box.y + box.height / 2) * scale];
+    if (down < 0) found.above += 1;
+    else if (down > height) found.below += 1;
+    else if (across < 0) found.left += 1;
+    else if (across > width) found.right += 1;
+  }
+  return found;
+}
+
+export class OffscreenCounts {
+  /** @param {Camera} camera */
+  constructor(camera) {
+    this.camera = camera;
+    this.frame = 0;
+    this.signs = /** @type {Side[]} */ (Object.keys(SIDES)).map((side) => {
+      const [, toX, toY] = SIDES[side];
+      const sign = h("button", { type: "button", class: `ll-beyond ll-beyond-${side}`, tabindex: -1, "aria-hidden": true, hidden: true });
+      sign.addEventListener("click", () => {
+        const { clientWidth, clientHeight } = camera.svg;
+        camera.pan(-toX * STEP * clientWidth, -toY * STEP * clientHeight);
+      });
+      return { side, sign };
+    });
+  }
+
+  /** Counts anew, once in a frame at most. @param {() => Iterable<Rectangle>} boxes */
+  update(boxes) {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const { clientWidth: width, clientHeight: height } = this.camera.svg;
+      const counts = hidden(boxes(), this.camera, { width, height });
+      for (const { side, sign } of this.signs) {
+        sign.hidden = !counts[side] || !width;
+        sign.textContent = `${SIDES[side][0]} ${counted(counts[side], "box", "boxes")} ${side === "above" || side === "below" ? side : `to the ${side}`}`;
+      }
+    });
+  }
+}

@@ -1,0 +1,68 @@
+// What "open all" opens: groups and nested functions from the outside in, as long as the picture stays drawable.
+
+/**
+ * @typedef {import("./visible-boxes.js").Graph} Graph
+ * @typedef {{path: string, graph: number, chain: number[]}} Place a graph where it would stand in the picture
+ */
+
+export const MOST_BOXES = 1000;
+
+/**
+ * The names of all groups and calls, outermost first, whose opening leaves at most `most` boxes.
+ * @param {Graph[]} graphs @param {number} root @param {number} [most]
+ * @returns {{names: string[], complete: boolean}} complete: whether nothing was left closed for want of room
+ */
+export function openable(graphs, root, most = MOST_BOXES) {
+  /** @type {string[]} */
+  const names = [];
+  let complete = true;
+  let left = most - atFirst(graphs[root]) - graphs[root].outputs.length;
+  const opens = (/** @type {string} */ name, /** @type {number} */ cost) => {
+    if (cost > left) return (complete = false);
+    left -= cost;
+    names.push(name);
+    return true;
+  };
+  /** @type {Place[]} */
+  const waiting = [{ path: "", graph: root, chain: [root] }];
+  for (const { path, graph, chain } of waiting) {
+    const { groups, nodes } = graphs[graph];
+    const children = childrenOf(graphs[graph]);
+    const open = new Set([-1]);
+    for (const group of byDepth(groups)) {
+      if (open.has(groups[group].parent) && opens(`${path}g${group}`, children[group] - 1)) open.add(group);
+    }
+    nodes.forEach((node, index) => {
+      const calls = node.calls ?? [];
+      if (!calls.length || !open.has(node.group ?? -1) || calls.some(([callee]) => chain.includes(callee))) return;
+      const cost = calls.reduce((sum, [callee]) => sum + atFirst(graphs[callee]), -1);
+      if (!opens(`${path}n${index}`, cost)) return;
+      waiting.push(...calls.map(([callee], k) => ({ path: `${path}n${index}.${k}/`, graph: callee, chain: [...chain, callee] })));
+    });
+  }
+  return { names, complete };
+}
+
+/** The boxes of a graph all of whose groups are closed. @param {Graph} graph */
+function atFirst(graph) {
+  const loose = graph.nodes.filter((node) => (node.group ?? -1) < 0 && !node.inline).length;
+  return graph.inputs.length + loose + graph.groups.filter(({ parent }) => parent < 0).length;
+}
+
+/** How many boxes each group has directly in it. @param {Graph} graph */
+function childrenOf({ groups, nodes }) {
+  const children = groups.map(() => 0);
+  for (const { group = -1, inline } of nodes) if (group >= 0 && !inline) children[group] += 1;
+  for (const { parent } of groups) if (parent >= 0) children[parent] += 1;
+  return children;
+}
+
+/** Groups so that each comes after the one around it. @param {Graph["groups"]} groups */
+function byDepth(groups) {
+  const depth = groups.map((_, index) => {
+    let steps = 0;
+    for (let at = groups[index].parent; at >= 0; at = groups[at].parent) steps += 1;
+    return steps;
+  });
+  return [...groups.keys()].sort((a, b) => depth[a] - depth[b]);
+}

@@ -1,0 +1,293 @@
+// What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
+// figures/visible_boxes.py does the same for the static pictures; the tests hold both to the same examples.
+
+/**
+ * @typedef {object} GraphNode
+ * @property {string} op @property {string} kind @property {string[]} names
+ * @property {number[]} [in] @property {string[]} [out] @property {Record<string, string>} [attrs]
+ * @property {boolean} [inline] a constant that is written on the nodes that read it @property {string} [operands]
+ * @property {string} [device] @property {[number, number, string][]} [stack]
+ * @property {[number, string][]} [calls] @property {number} [group]
+ * @property {[string, number[], string]} [became] what passes did to a traced node, the nodes that run in its place,
+ *   and the last change in a word
+ * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
+ * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
+ * @property {string} [came] why an optimised node is there that stands for none
+ *
+ * @typedef {object} Group
+ * @property {string} label @property {string} kind @property {number} parent @property {number} size
+ *
+ * @typedef {object} Graph
+ * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
+ * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
+ * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
+ * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
+ *
+ * @typedef {object} Box
+ * @property {string} name
+ * @property {"input" | "output" | "node" | "group" | "decision"} kind a decision is what chooses among the functions of an open call
+ * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
+ * @property {number} [position] of a decision among the inputs of its node
+ * @property {boolean} [opens] whether there is something inside to show
+ *
+ * @typedef {object} Frame an open group or call, or a fusion group
+ * @property {string} name @property {string} label @property {string} parent
+ * @property {{graph: number, number: number, path: string}} [fused] which fusion group of which graph, and where
+ *
+ * @typedef {object} Picture
+ * @property {Box[]} boxes @property {Frame[]} frames
+ * @property {Map<string, Edge>} edges
+ *
+ * @typedef {object} Edge
+ * @property {string} source @property {string} target @property {number} count values that it carries
+ * @property {boolean} [again] whether it leads into the next round of a loop
+ *
+ * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
+ *
+ * @typedef {object} Instance a graph at one place of the picture
+ * @property {string} path @property {number} graph @property {string} frame @property {number[]} chain
+ * @property {string[]} boxes for each node its box, "" for an open call and an inline constant
+ * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
+ */
+
+/** @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen @returns {Picture} */
+export function visible(graphs, graph, isOpen) {
+  const builder = new Builder(graphs, isOpen);
+  builder.walk(graph);
+  builder.connect();
+  return builder.picture;
+}
+
+/** Whether a call may be opened: not where its function is open around it already. @param {Instance} instance @param {GraphNode} node */
+function recursive(instance, node) {
+  return (node.calls ?? []).some(([graph]) => instance.chain.includes(graph));
+}
+
+class Builder {
+  /** @param {Graph[]} graphs @param {IsOpen} isOpen */
+  constructor(graphs, isOpen) {
+    this.graphs = graphs;
+    this.isOpen = isOpen;
+    /** @type {Picture} */
+    this.picture = { boxes: [], frames: [], edges: new Map() };
+    /** @type {Instance[]} */
+    this.instances = [];
+  }
+
+  /** @param {number} graph */
+  walk(graph) {
+    const waiting = [newInstance("", graph, "", [graph])];
+    for (let instance = waiting.pop(); instance; instance = waiting.pop()) {
+      this.instances.push(instance);
+      waiting.push(...this.enter(instance).reverse());
+    }
+    this.graphs[graph].outputs.forEach((_, k) => {
+      this.picture.boxes.push({ name: `o${k}`, kind: "output", graph, index: k, parent: "" });
+    });
+  }
+
+  /** @param {Instance} instance */
+  enter(instance) {
+    const { path, frame } = instance;
+    const graph = this.graphs[instance.graph];
+    const { frames, closed } = this.groups(instance, graph);
+    const hulls = this.hulls(instance, graph, frames, closed);
+    graph.inputs.forEach((_, k) => {
+      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
+      instance.producers.push([-1, k]);
+    });
+    /** @type {Instance[]} */
+    const entered = [];
+    const seen = new Set();
+    graph.nodes.forEach((node, index) => {
+      node.out?.forEach((_, j) => instance.producers.push([index, j]));
+      const group = node.group ?? -1;
+      const hiding = closed.get(group) ?? -1;
+      if (node.inline) {
+        instance.boxes.push("");
+        return;
+      }
+      if (hiding >= 0) {
+        const name = `${path}g${hiding}`;
+        instance.boxes.push(name);
+        if (!seen.has(hiding)) {
+          const parent = frames.get(graph.groups[hiding].parent) ?? "";
+          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true });
+        }
+        seen.add(hiding);
+        return;
+      }
+      const name = `${path}n${index}`;
+      const parent = frames.get(group) ?? "";
+      const inside = this.openCall(instance, index, node, name, parent);
+      instance.boxes.push(inside.length ? "" : name);
+      if (!inside.length) {
+        const opens = Boolean(node.calls?.length) && !recursive(instance, node);
+        const around = hulls.get(`${node.fused ?? 0}@${group}`) ?? parent;
+        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens });
+      }
+      entered.push(...inside);
+    });
+    return entered;
+  }
+
+  /**
+   * Frames around the visible nodes of each fusion group, by its number and the group that these nodes are in.
+   * @param {Instance} instance @param {Graph} graph @param {Map<number, string>} frames @param {Map<number, number>} closed
+   */
+  hulls(instance, graph, frames, closed) {
+    /** @type {Map<string, [number, number, number]>} */
+    const shown = new Map();
+    for (const { fused, group = -1 } of graph.nodes) {
+      if (!fused || (closed.get(group) ?? -1) >= 0) continue;
+      const key = `${fused}@${group}`;
+      shown.set(key, [fused, group, (shown.get(key)?.[2] ?? 0) + 1]);
+    }
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const [key, [number, group, count]] of shown) {
+      const name = `${instance.path}f${number}${group >= 0 ? `@g${group}` : ""}`;
+      const label = fusionLabel(number, graph.fusions?.[number - 1].nodes.length ?? count, count);
+      names.set(key, name);
+      const fused = { graph: instance.graph, number, path: instance.path };
+      this.picture.frames.push({ name, label, parent: frames.get(group) ?? "", fused });
+    }
+    return names;
+  }
+
+  /**
+   * For each group the frame that it is drawn as, and the outermost closed group that hides its members.
+   * @param {Instance} instance @param {Graph} graph
+   */
+  groups(instance, graph) {
+    /** @type {Map<number, string>} */
+    const frames = new Map([[-1, instance.frame]]);
+    /** @type {Map<number, number>} */
+    const closed = new Map([[-1, -1]]);
+    const byDefault = new Set(graph.open);
+    graph.groups.forEach((_, start) => {
+      const chain = [];
+      for (let group = start; !closed.has(group); group = graph.groups[group].parent) chain.push(group);
+      for (const group of chain.reverse()) {
+        const { parent, label } = graph.groups[group];
+        const name = `${instance.path}g${group}`;
+        const hiding = closed.get(parent) ?? -1;
+        if (hiding >= 0 || !this.isOpen(name, byDefault.has(group))) {
+          closed.set(group, hiding >= 0 ? hiding : group);
+        } else {
+          closed.set(group, -1);
+          frames.set(group, name);
+          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "" });
+        }
+      }
+    });
+    return { frames, closed };
+  }
+
+  /** @param {Instance} instance @param {number} index @param {GraphNode} node @param {string} name @param {string} frame */
+  openCall(instance, index, node, name, frame) {
+    const calls = node.calls ?? [];
+    if (!calls.length || !this.isOpen(name, false) || recursive(instance, node)) return [];
+    this.picture.frames.push({ name, label: callLabel(node), parent: frame });
+    for (let position = 0; position < this.decisions(node); position++) {
+      this.picture.boxes.push({ name: `${name}.d${position}`, kind: "decision", graph: instance.graph, index, parent: name, position });
+    }
+    const inside = calls.map(([graph, label], k) => {
+      let around = name;
+      if (calls.length > 1) {
+        around = `${name}.${k}`;
+        this.picture.frames.push({ name: around, label, parent: name });
+      }
+      return newInstance(`${name}.${k}/`, graph, around, [...instance.chain, graph]);
+    });
+    instance.calls.set(index, inside);
+    return inside;
+  }
+
+  /** How many of a call's first inputs go to none of its functions: they choose among them. @param {GraphNode} node */
+  decisions(node) {
+    return Math.max(Math.min(...(node.calls ?? []).map(([graph]) => (node.in?.length ?? 0) - this.graphs[graph].inputs.length)), 0);
+  }
+
+  connect() {
+    for (const instance of this.instances) {
+      this.graphs[instance.graph].nodes.forEach((node, index) => {
+        node.in?.forEach((value, position) => {
+          for (const target of this.targets(instance, index, position, node.in?.length ?? 0)) {
+            this.join(instance, value, target);
+          }
+        });
+      });
+    }
+    for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
+    const root = this.instances[0];
+    this.graphs[root.graph].outputs.forEach((value, k) => this.join(root, value, `o${k}`));
+  }
+
+  /** What a loop's body gives goes into its next round. @param {Instance} instance @param {number} index @param {Instance[]} calls */
+  goRound(instance, index, calls) {
+    const body = calls[calls.length - 1];
+    const { loop = 0 } = this.graphs[instance.graph].nodes[index];
+    const { outputs } = this.graphs[body.graph];
+    for (let k = 0; k < loop; k++) this.join(body, outputs[k], `${body.path}i${k}`, true);
+  }
+
+  /** @param {Instance} instance @param {number} value @param {string} target @param {boolean} [again] */
+  join(instance, value, target, again) {
+    for (const source of this.sources(instance, value)) {
+      if (source === target) continue;
+      const key = `${source}>${target}`;
+      const edge = this.picture.edges.get(key);
+      if (edge) edge.count += 1;
+      else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again } : {}) });
+    }
+  }
+
+  /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
+  targets(instance, index, position, count) {
+    if (instance.boxes[index]) return [instance.boxes[index]];
+    const decides = position < this.decisions(this.graphs[instance.graph].nodes[index]);
+    const targets = decides ? [`${instance.path}n${index}.d${position}`] : [];
+    for (const callee of instance.calls.get(index) ?? []) {
+      const inner = position - Math.max(count - this.graphs[callee.graph].inputs.length, 0);
+      if (inner >= 0) targets.push(`${callee.path}i${inner}`);
+    }
+    return targets;
+  }
+
+  /** @param {Instance} instance @param {number} value @returns {string[]} more than one where branches were opened */
+  sources(instance, value) {
+    const found = [];
+    /** @type {[Instance, number][]} */
+    const waiting = [[instance, value]];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [place, wanted] = next;
+      const [index, output] = place.producers[wanted];
+      if (index < 0) found.push(`${place.path}i${output}`);
+      else if (place.boxes[index]) found.push(place.boxes[index]);
+      else {
+        const { loop } = this.graphs[place.graph].nodes[index];
+        for (const callee of (place.calls.get(index) ?? []).slice(loop ? -1 : 0)) {
+          const outputs = this.graphs[callee.graph].outputs;
+          if (output < outputs.length) waiting.push([callee, outputs[output]]);
+        }
+      }
+    }
+    return found;
+  }
+}
+
+/** @param {string} path @param {number} graph @param {string} frame @param {number[]} chain @returns {Instance} */
+function newInstance(path, graph, frame, chain) {
+  return { path, graph, frame, chain, boxes: [], calls: new Map(), producers: [] };
+}
+
+/** @param {number} number @param {number} ops @param {number} shown how many of them are in the frame with this label */
+export function fusionLabel(number, ops, shown) {
+  return shown === ops ? `fused ${number}: ${shown} ops in one go` : `fused ${number}: ${shown} of ${ops} ops`;
+}
+
+/** @param {GraphNode} node */
+export function callLabel(node) {
+  return `${node.op} ${(node.calls ?? []).map(([, label]) => label).join(", ")}`;
+}

@@ -1,0 +1,49 @@
+// One layout after the other, by Graphviz in a worker that can be stopped.
+
+/** A Graphviz in a worker; the worker ends when a layout is superseded or takes too long, and starts again if asked. */
+export class LayoutQueue {
+  /** @param {() => Worker} start @param {number} [patience] milliseconds after which a layout is given up */
+  constructor(start, patience = 4000) {
+    this.start = start;
+    this.patience = patience;
+    /** @type {Worker | null} */
+    this.worker = null;
+    /** @type {Promise<any>} one layout after the other */
+    this.last = Promise.resolve();
+  }
+
+  /** @param {any} graph @param {AbortSignal} signal @returns {Promise<any>} */
+  layout(graph, signal) {
+    const next = this.last.then(() => this.run(graph, signal));
+    this.last = next.catch(() => {});
+    return next;
+  }
+
+  /** @param {any} graph @param {AbortSignal} signal @returns {Promise<any>} */
+  run(graph, signal) {
+    if (signal.aborted) return Promise.reject(new Error("superseded"));
+    const worker = (this.worker ??= this.start());
+    return new Promise((resolve, reject) => {
+      const fail = (/** @type {string} */ reason) => {
+        done();
+        this.stop();
+        reject(new Error(reason));
+      };
+      const timer = setTimeout(() => fail(`no layout within ${this.patience} ms`), this.patience);
+      const superseded = () => fail("superseded");
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", superseded);
+      };
+      signal.addEventListener("abort", superseded);
+      worker.onerror = (event) => fail(event.message || "the worker failed");
+      worker.onmessage = ({ data }) => (done(), data.error ? reject(new Error(data.error)) : resolve(data.layout));
+      worker.postMessage(graph);
+    });
+  }
+
+  stop() {
+    this.worker?.terminate();
+    this.worker = null;
+  }
+}

@@ -1,0 +1,142 @@
+// The tape view: what a gradient tape recorded, row by row, with what each row keeps alive.
+
+import { h } from "../dom.js";
+import { bytes, counted, lineText, number } from "../format.js";
+import { extend, filtered } from "../tables/tape-rows.js";
+import { moved, range, scrolledTo } from "../tables/virtual-list.js";
+import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
+
+const ROW = 26; // pixels; the style sheet says the same
+const COLUMNS = ["#", "op", "line", "inputs", "output", "saved", "gradient rule"];
+
+/** @typedef {import("../tables/tape-rows.js").Row} Row */
+
+class TapeTable {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.title = h("span", { class: "ll-title" });
+    this.status = h("span", { class: "ll-quiet", role: "status" });
+    this.search = /** @type {HTMLInputElement} */ (
+      h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find entries", size: 14, spellcheck: "false" })
+    );
+    this.rowsElement = h("div", { class: "ll-rows", role: "rowgroup" });
+    this.spacer = h("div", { class: "ll-spacer" }, this.rowsElement);
+    this.window = h("div", { class: "ll-window", tabindex: 0, role: "group", "aria-label": "Entries; arrows move" }, this.spacer);
+    const header = h("div", { class: "ll-grid ll-header", role: "row" }, ...COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
+    this.grid = h("div", { role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
+    this.detail = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "Entry", "aria-live": "polite" });
+    this.hint = h("p", { class: "ll-quiet ll-hint" });
+    this.content = h("div", {}, this.grid, this.hint, this.detail);
+    this.empty = emptyState(this.content);
+    root.append(h("div", { class: "ll-bar" }, this.title, h("span", { class: "ll-spring" }), this.search, this.status));
+    root.append(this.empty.sentence, this.content);
+    /** @type {Row[]} */
+    this.rows = [];
+    /** @type {any} */
+    this.state = null;
+    this.most = 1;
+    /** @type {number | null} index of the chosen row among those shown */
+    this.at = null;
+    this.window.addEventListener("scroll", () => this.drawRows());
+    this.window.addEventListener("keydown", (event) => this.onKey(event));
+    this.search.addEventListener("input", () => this.filter());
+    new ResizeObserver(() => this.drawRows()).observe(this.window);
+  }
+
+  /** @param {any} state */
+  show(state) {
+    const follows = this.window.scrollTop + this.window.clientHeight >= this.spacer.clientHeight - ROW;
+    const grew = this.state && state.rows.length > this.state.rows.length;
+    this.state = state;
+    this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
+    const longest = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[1].length), 0);
+    this.grid.style.setProperty("--ll-longest-op", `${Math.min(Math.max(longest * 7.8, 70), 190)}px`);
+    const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
+    const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
+    this.title.replaceChildren(
+      h("b", {}, "Gradient tape"),
+      " ",
+      h("span", { class: "ll-quiet" }, `${counted(state.entries, "entry", "entries")}, ${saved}${hidden}`),
+    );
+    this.empty.say(state.empty);
+    this.hint.textContent = state.hint;
+    this.filter();
+    if (follows && grew) this.window.scrollTop = this.spacer.clientHeight;
+  }
+
+  filter() {
+    const query = this.search.value;
+    this.rows = filtered(this.state.rows, query);
+    this.status.textContent = query.trim() ? counted(this.rows.length, "match", "matches") : "";
+    this.spacer.style.blockSize = `${this.rows.length * ROW}px`;
+    this.grid.setAttribute("aria-rowcount", String(this.rows.length + 1));
+    if (this.at !== null && this.at >= this.rows.length) this.at = null;
+    this.drawRows();
+    this.drawDetail();
+  }
+
+  drawRows() {
+    const [first, last] = range(this.window.scrollTop, this.window.clientHeight, ROW, this.rows.length);
+    this.rowsElement.style.transform = `translateY(${first * ROW}px)`;
+    this.rowsElement.replaceChildren(...this.rows.slice(first, last).map((row, i) => this.row(row, first + i)));
+  }
+
+  /** @param {Row} row @param {number} index */
+  row([number_, op, line, inputs, outputs, saved, rule], index) {
+    const cell = (/** @type {any} */ content, /** @type {string} */ kind = "") =>
+      h("span", { role: "cell", class: kind || null, title: typeof content === "string" ? content : null }, content);
+    const chosen = index === this.at;
+    return h(
+      "div",
+      { class: chosen ? "ll-grid ll-chosen" : "ll-grid", role: "row", "aria-rowindex": index + 2, onclick: () => this.choose(index) },
+      cell(`${chosen ? "▸" : ""}${number_}`, "ll-numeric"),
+      cell(h("b", {}, op)),
+      cell(lineText(line)),
+      cell(inputs.join(", ")),
+      cell(outputs.join(", ")),
+      cell(bar(saved / this.most, bytes(saved)), "ll-numeric"),
+      cell(h("code", {}, rule)),
+    );
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    this.at = index;
+    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
+    this.drawRows();
+    this.drawDetail();
+  }
+
+  drawDetail() {
+    const row = this.at === null ? null : this.rows[this.at];
+    this.detail.hidden = !row;
+    if (!row) return;
+    const [index, op, line, inputs, outputs, saved, rule] = row;
+    const facts = [["inputs", inputs.join(", ")], ["output", outputs.join(", ")], ["saved", bytes(saved)]];
+    this.detail.replaceChildren(
+      h("h4", {}, `${index}  ${op}`, h("span", { class: "ll-kind" }, lineCell(line))),
+      h("dl", {}, ...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
+      h("div", {}, "gradient ", h("code", { class: "ll-rule" }, rule || "none")),
+    );
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    if (event.key === "/") this.search.focus();
+    else {
+      const page = Math.max(Math.floor(this.window.clientHeight / ROW) - 1, 1);
+      const next = moved(event.key, this.at ?? -1, page, this.rows.length);
+      if (next === null || !this.rows.length) return;
+      this.choose(next);
+    }
+    event.preventDefault();
+  }
+}
+
+/** @param {HTMLElement} root */
+function build(root) {
+  const table = new TapeTable(root);
+  return (/** @type {any} */ state) => table.show(state);
+}
+
+export default widget("tape", "Gradient tape", build, extend);

@@ -1,0 +1,124 @@
+// The trace-cache view: a table of entries for each function, the newest marked.
+
+import { button, h } from "../dom.js";
+import { bytes, counted, number, seconds, shortened } from "../format.js";
+import { bar, emptyState, widget } from "../tables/table-view.js";
+
+const AT_FIRST = 30; // entries of a function that are shown until all are asked for
+const WHY = "why it was traced";
+const COLUMNS = ["trace", "arguments", WHY, "hits", "traced in", "ops", "size", "device", "runs on"];
+const FOLDED = 120; // characters of a list of arguments that are shown without asking
+const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
+
+/**
+ * @typedef {object} Entry
+ * @property {number} index @property {string} signature @property {string} arguments what matters of it @property {string} reason @property {number} hits
+ * @property {number | null} seconds @property {number | null} nbytes @property {number | null} nodes
+ * @property {string} device @property {string} tier @property {[string, number, string] | null} line
+ * @property {string} state "tracing" or "ready"
+ *
+ * @typedef {{id: number, name: string, entries: Entry[], hidden: number, hits: number}} Cached
+ */
+
+/** @param {HTMLElement} root */
+function build(root) {
+  const content = h("div", { class: "ll-scroll" });
+  const empty = emptyState(content);
+  const title = h("span", { class: "ll-title" });
+  const status = h("span", { class: "ll-quiet", role: "status" });
+  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content);
+  const all = new Set();
+  /** @type {Set<string>} entries whose arguments are unfolded; updates must not fold them */
+  const unfolded = new Set();
+  let last = "";
+  const draw = (/** @type {any} */ state) => {
+    const traces = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.entries.length + f.hidden, 0);
+    const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
+    title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
+    empty.say(state.empty);
+    const showAll = (/** @type {number} */ id) => (all.add(id), draw(state));
+    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll, unfolded)));
+    const newest = String(state.newest);
+    if (newest !== last && last) {
+      status.textContent = announcement(state);
+      const row = /** @type {HTMLElement | null} */ (content.querySelector(".ll-newest"));
+      if (row) content.scrollTop = Math.max(row.offsetTop + row.offsetHeight - content.clientHeight, 0);
+    }
+    last = newest;
+  };
+  return draw;
+}
+
+/** @param {any} state */
+function announcement({ functions, newest }) {
+  if (!newest) return "";
+  const found = functions.find((/** @type {Cached} */ f) => f.id === newest[0]);
+  return found ? `new: trace #${newest[1] + 1} of ${found.name}` : "";
+}
+
+/**
+ * @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll
+ * @param {Set<string>} unfolded
+ */
+function table(cached, state, all, showAll, unfolded) {
+  const shown = all ? cached.entries : cached.entries.slice(-AT_FIRST);
+  const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
+  const hidden = cached.entries.length - shown.length;
+  const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
+  const rows = shown.flatMap((entry) => row(entry, `${cached.id},${entry.index}`, most, String(state.newest), unfolded));
+  const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
+  const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
+  return h(
+    "table",
+    { class: "ll-table" },
+    h("caption", { class: state.functions.length > 1 ? null : "ll-hidden" }, ...caption),
+    h("thead", {}, h("tr", {}, ...COLUMNS.map(heading))),
+    h("tbody", {}, more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null, ...rows),
+  );
+}
+
+/** @param {string} name */
+function heading(name) {
+  const kind = NUMBERS.has(name) ? "ll-numeric" : name === WHY ? "ll-reason" : null;
+  return h("th", { scope: "col", class: kind }, name);
+}
+
+/**
+ * An entry, and below it why it was traced, for a view that is too narrow for that column.
+ * @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded
+ */
+function row(entry, key, most, newestKey, unfolded) {
+  const newest = key === newestKey;
+  const numeric = (/** @type {any} */ ...content) => h("td", { class: "ll-numeric" }, ...content);
+  const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
+  const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
+  const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
+  const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, ...why()));
+  const element = h(
+    "tr",
+    { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
+    h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
+    h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
+    h("td", { class: "ll-reason" }, ...why()),
+    numeric(bar(entry.hits / most, number(entry.hits))),
+    numeric(seconds(entry.seconds)),
+    numeric(entry.nodes === null ? "–" : number(entry.nodes)),
+    numeric(bytes(entry.nbytes)),
+    h("td", {}, entry.device),
+    h("td", {}, entry.tier),
+  );
+  return entry.reason ? [element, narrow] : [element];
+}
+
+/**
+ * Arguments that say little, and a long list of them, are folded: all of it is shown when asked for.
+ * @param {Entry} entry @param {string} key @param {Set<string>} unfolded
+ */
+function signature({ signature: text, arguments: brief }, key, unfolded) {
+  if (brief === text && text.length <= FOLDED) return h("code", {}, text || "–");
+  const ontoggle = (/** @type {any} */ event) => (event.target.open ? unfolded.add(key) : unfolded.delete(key));
+  const summary = h("summary", {}, h("code", {}, shortened(brief, FOLDED)));
+  return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
+}
+
+export default widget("cache", "Trace cache", build);

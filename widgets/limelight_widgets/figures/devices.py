@@ -1,0 +1,36 @@
+"""The devices without a widget."""
+
+from __future__ import annotations
+
+from limelight_widgets.figures.static_forms import Figure, Table, figure
+from limelight_widgets.figures.table_picture import Column, drawn_table, line_text
+from limelight_widgets.folds.fold import State
+from limelight_widgets.format import bytes_text, counted
+
+
+def devices_figure(state: State) -> Figure:
+    """The static forms of a devices fold's state; copies follow the devices in the table."""
+    devices = state["devices"]
+    summary = f"{counted(len(devices), 'device')}, {counted(state['copied'], 'copy', 'copies')} seen"
+    most = max([device["peak"] for device in devices], default=0)
+    columns = [
+        Column("device", [device["name"] for device in devices]),
+        Column("live", [bytes_text(d["live"]) for d in devices], True, [d["live"] / (most or 1) for d in devices]),
+        Column("peak", [bytes_text(device["peak"]) for device in devices], True),
+        Column("eager ops", [f"{device['ops']:,}" for device in devices], True),
+        Column("staged calls", [f"{device['calls']:,}" for device in devices], True),
+    ]
+    picture = drawn_table("Devices", summary, columns)
+    rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
+    table = Table(("device", "bytes", "ops, calls or copies", "line"), rows, frozenset({"ops, calls or copies"}))
+    return figure("Devices", summary, picture, table)
+
+
+def _device_row(device: State) -> list[str]:
+    memory = f"live {bytes_text(device['live'])}, peak {bytes_text(device['peak'])}"
+    return [device["name"], memory, f"{device['ops']:,} + {device['calls']:,}", ""]
+
+
+def _copy_row(copy: State) -> list[str]:
+    what = f"copied {bytes_text(copy['nbytes'])}: {copy['cause']}"
+    return [f"{copy['from']} → {copy['to']}", what, f"{copy['count']:,}", line_text(copy["line"])]

@@ -1,0 +1,221 @@
+"""A layered drawing of a directed graph, in time linear in its size, without recursion.
+
+Ranks by longest path, edges over several ranks split by bends, order within ranks by barycentres, and then horizontal
+places that are, rank by rank, the best in the sense of least squares that keep the distances (isotonic regression).
+Equal input gives equal output. `js/src/graph/layers.js` does the same for the live view, when Graphviz cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+GAP = 16.0  # between neighbours of a rank
+RANK_GAP = 34.0
+BEND_WIDTH = 8.0
+MOST_BENDS = 20_000
+SWEEPS = 8
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Centres of the boxes, bends of the edges from source to target, and the size of the whole.
+
+    `entering` and `leaving` are the ways past other boxes, from the top to a box and from a box to the bottom.
+    """
+
+    centres: list[Point]
+    bends: list[list[Point]]
+    width: float
+    height: float
+    entering: dict[int, list[Point]] = field(default_factory=dict)
+    leaving: dict[int, list[Point]] = field(default_factory=dict)
+
+
+def layered(
+    sizes: Sequence[Point],
+    edges: Sequence[tuple[int, int]],
+    entering: Sequence[int] = (),
+    leaving: Sequence[int] = (),
+) -> Layout:
+    """Places boxes; an edge points down wherever that is possible.
+
+    Args:
+        sizes: width and height of each box.
+        edges: pairs of boxes, from and to. They are followed in the order of the boxes: one that points backwards is
+            drawn from below to above.
+        entering: boxes that are reached from outside, by way of the top.
+        leaving: boxes that lead out below.
+    """
+    if not sizes:
+        return Layout([], [], 0.0, 0.0)
+    ranks = _ranks(len(sizes), edges)
+    drawing = _Drawing(sizes, edges, ranks, entering, leaving)
+    drawing.order()
+    drawing.place()
+    return drawing.layout()
+
+
+def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The longest path to each box; a box that nothing leads to sits just above the first that needs it."""
+    forward = sorted({(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]})
+    ranks, has_input, first_use = [0] * count, [False] * count, [-1] * count
+    for a, b in forward:
+        ranks[b] = max(ranks[b], ranks[a] + 1)
+        has_input[b] = True
+    for a, b in forward:
+        if first_use[a] < 0 or ranks[b] < first_use[a]:
+            first_use[a] = ranks[b]
+    return [
+        rank if inside or use < 0 else use - 1 for rank, inside, use in zip(ranks, has_input, first_use, strict=True)
+    ]
+
+
+class _Drawing:
+    """Boxes and bends, both called cells here, in their ranks."""
+
+    def __init__(
+        self,
+        sizes: Sequence[Point],
+        edges: Sequence[tuple[int, int]],
+        ranks: list[int],
+        entering: Sequence[int] = (),
+        leaving: Sequence[int] = (),
+    ) -> None:
+        self.sizes = list(sizes)
+        self.edges = edges
+        self.boxes = len(sizes)
+        self.rank = list(ranks)
+        self.above: list[list[int]] = [[] for _ in sizes]
+        self.below: list[list[int]] = [[] for _ in sizes]
+        self.paths = self._split()
+        self.entering, self.leaving = self._ways(entering, leaving, max(self.rank))
+        self.rows: list[list[int]] = [[] for _ in range(max(self.rank) + 1)]
+        for cell, rank in enumerate(self.rank):
+            self.rows[rank].append(cell)
+        self.x = [0.0] * len(self.rank)
+        self.y = [0.0] * len(self.rank)
+        self.heights = [max([self.sizes[cell][1] for cell in row], default=0.0) for row in self.rows]
+
+    def _split(self) -> list[list[int]]:
+        """Gives every edge one bend in each rank that it crosses; returns the bends, from source to target."""
+        bends = sum(max(abs(self.rank[a] - self.rank[b]) - 1, 0) for a, b in self.edges)
+        paths = []
+        for a, b in self.edges:
+            high, low = (a, b) if self.rank[a] <= self.rank[b] else (b, a)
+            path, last = [], high
+            crossed = range(self.rank[high] + 1, self.rank[low]) if bends <= MOST_BENDS else range(0)
+            for rank in crossed:
+                path.append(self._bend(rank, last))
+                last = path[-1]
+            if high != low:
+                self._join(last, low)
+            paths.append(path if high == a else path[::-1])
+        return paths
+
+    def _ways(
+        self, entering: Sequence[int], leaving: Sequence[int], bottom: int
+    ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """Bends from the topmost rank to each box that is entered, and from each that is left to the lowest."""
+        bends = sum(self.rank[box] for box in entering) + sum(bottom - self.rank[box] for box in leaving)
+        if bends > MOST_BENDS:
+            return {}, {}
+        down: dict[int, list[int]] = {box: [] for box in entering}
+        for box, path in down.items():
+            for rank in range(self.rank[box]):
+                path.append(self._bend(rank, path[-1] if path else None))
+            if path:
+                self._join(path[-1], box)
+        out: dict[int, list[int]] = {box: [] for box in leaving}
+        for box, path in out.items():
+            for rank in range(self.rank[box] + 1, bottom + 1):
+                path.append(self._bend(rank, path[-1] if path else box))
+        return down, out
+
+    def _bend(self, rank: int, above: int | None) -> int:
+        cell = len(self.rank)
+        self.rank.append(rank)
+        self.sizes.append((BEND_WIDTH, 0.0))
+        self.above.append([])
+        self.below.append([])
+        if above is not None:
+            self._join(above, cell)
+        return cell
+
+    def _join(self, upper: int, lower: int) -> None:
+        self.below[upper].append(lower)
+        self.above[lower].append(upper)
+
+    def order(self) -> None:
+        """Orders each row by the mean place of its neighbours, sweeping down and up."""
+        place = [0.0] * len(self.rank)
+        for row in self.rows:
+            for position, cell in enumerate(row):
+                place[cell] = float(position)
+        for sweep in range(SWEEPS):
+            down = sweep % 2 == 0
+            neighbours = self.above if down else self.below
+            for row in self.rows if down else reversed(self.rows):
+                wish = {cell: _mean(place, neighbours[cell], place[cell]) for cell in row}
+                row.sort(key=wish.__getitem__)
+                for position, cell in enumerate(row):
+                    place[cell] = float(position)
+
+    def place(self) -> None:
+        top = 0.0
+        for row, height in zip(self.rows, self.heights, strict=True):
+            for cell in row:
+                self.y[cell] = top + height / 2
+            top += height + RANK_GAP
+            self._set_row(row, [0.0] * len(row))
+        for sweep in range(SWEEPS + 1):  # the last one down, so that chains hang straight
+            down = sweep % 2 == 0
+            neighbours = self.above if down else self.below
+            for row in self.rows if down else reversed(self.rows):
+                self._set_row(row, [_mean(self.x, neighbours[cell], self.x[cell]) for cell in row])
+
+    def _set_row(self, row: list[int], wishes: list[float]) -> None:
+        """Places as near to the wishes as the distances allow: the weighted means of runs that would overlap."""
+        offset, offsets = 0.0, []
+        for before, cell in zip([None, *row], row, strict=False):
+            if before is not None:
+                offset += (self.sizes[before][0] + self.sizes[cell][0]) / 2 + GAP
+            offsets.append(offset)
+        blocks: list[tuple[float, int]] = []
+        for wish, shift in zip(wishes, offsets, strict=True):
+            total, count = wish - shift, 1
+            while blocks and blocks[-1][0] / blocks[-1][1] > total / count:
+                before_total, before_count = blocks.pop()
+                total, count = total + before_total, count + before_count
+            blocks.append((total, count))
+        start = 0
+        for total, count in blocks:
+            for i in range(start, start + count):
+                self.x[row[i]] = total / count + offsets[i]
+            start += count
+
+    def layout(self) -> Layout:
+        left = min(x - size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
+        right = max(x + size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
+        bottom = max(y + size[1] / 2 for y, size in zip(self.y, self.sizes, strict=True))
+        points = [(x - left, y) for x, y in zip(self.x, self.y, strict=True)]
+        bends = [
+            self._along(path, points, up=self.rank[a] > self.rank[b])
+            for path, (a, b) in zip(self.paths, self.edges, strict=True)
+        ]
+        ways = [{box: self._along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)]
+        return Layout(points[: self.boxes], bends, right - left, bottom, *ways)
+
+    def _along(self, path: Sequence[int], points: Sequence[Point], *, up: bool = False) -> list[Point]:
+        """The points of a path: straight through each rank that it crosses, so that it passes beside tall boxes."""
+        bends = []
+        for cell in path:
+            (x, y), half = points[cell], self.heights[self.rank[cell]] / 2
+            bends += [(x, y + half), (x, y - half)] if up else [(x, y - half), (x, y + half)]
+        return bends
+
+
+def _mean(values: Sequence[float], cells: Sequence[int], otherwise: float) -> float:
+    return sum(values[cell] for cell in cells) / len(cells) if cells else otherwise

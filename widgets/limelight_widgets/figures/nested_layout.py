@@ -1,0 +1,160 @@
+"""Drawings with frames: every open group is laid out by itself, and is one box in what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from limelight_widgets.figures.layered_layout import Layout, Point, layered
+from limelight_widgets.figures.visible_boxes import Picture
+
+PADDING = 12.0
+TITLE_HEIGHT = 20.0
+CHARACTER = 6.7
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Top left corner, width and height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Places of boxes and frames by name, the points of edges from source to target, and the size of the whole."""
+
+    boxes: dict[str, Rectangle] = field(default_factory=dict)
+    frames: dict[str, Rectangle] = field(default_factory=dict)
+    edges: dict[tuple[str, str], list[Point]] = field(default_factory=dict)
+    width: float = 0.0
+    height: float = 0.0
+
+
+def draw(picture: Picture, sizes: Mapping[str, Point]) -> Drawing:
+    """Places a picture whose boxes have the given (width, height)."""
+    plan = _Plan(picture, sizes)
+    plan.lay_out()
+    return plan.drawing()
+
+
+class _Plan:
+    def __init__(self, picture: Picture, sizes: Mapping[str, Point]) -> None:
+        self.picture = picture
+        self.sizes = dict(sizes)
+        self.parent = {box.name: box.parent for box in picture.boxes} | {f.name: f.parent for f in picture.frames}
+        self.label = {frame.name: frame.label for frame in picture.frames}
+        self.members: dict[str, list[str]] = {name: [] for name in ("", *self.label)}
+        self._gather()
+        self.inner: dict[str, list[tuple[str, str]]] = {}  # for each frame the edges between its members
+        self.lifted: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self.place = {name: i for members in self.members.values() for i, name in enumerate(members)}
+        self.entered: dict[str, list[str]] = {}  # for each frame the members that edges from outside lead to
+        self.left: dict[str, list[str]] = {}
+        self.crossed: dict[tuple[str, str], tuple[list[str], list[str]]] = {}  # members that an edge leaves, enters
+        for edge in picture.edges:
+            self._lift(edge)
+        self.layouts: dict[str, Layout] = {}
+
+    def _gather(self) -> None:
+        """Members in execution order: a frame stands where its first box does, a fusion group where its last does."""
+        placed: set[str] = set()
+        fused = {frame.name for frame in self.picture.frames if frame.fused}
+        last = {box.parent: box.name for box in self.picture.boxes}
+        for box in self.picture.boxes:
+            name = box.name
+            while name and name not in placed and not (name in fused and last[name] != box.name):
+                placed.add(name)
+                self.members[self.parent[name]].append(name)
+                name = self.parent[name]
+
+    def _around(self, name: str) -> list[str]:
+        """The frames around a box, from the outside in, and the box."""
+        chain = [name]
+        while self.parent[chain[-1]]:
+            chain.append(self.parent[chain[-1]])
+        return chain[::-1]
+
+    def _lift(self, edge: tuple[str, str]) -> None:
+        """Notes an edge as one between two members of the innermost frame around both of its ends."""
+        source, target = self._around(edge[0]), self._around(edge[1])
+        common = 0
+        while common < min(len(source), len(target)) - 1 and source[common] == target[common]:
+            common += 1
+        frame = source[common - 1] if common else ""
+        self.lifted[edge] = (frame, source[common], target[common])
+        self.inner.setdefault(frame, []).append((source[common], target[common]))
+        forward = self.place[source[common]] < self.place[target[common]]
+        self.crossed[edge] = (source[:common:-1], target[common + 1 :]) if forward else ([], [])
+        for members, names in zip((self.left, self.entered), self.crossed[edge], strict=True):
+            for name in names:
+                members.setdefault(self.parent[name], []).append(name)
+
+    def lay_out(self) -> None:
+        """From the innermost frames out, so that a frame's size is known when what is around it is laid out."""
+        by_depth = sorted((f.name for f in self.picture.frames), key=lambda name: -len(self._around(name)))
+        for frame in [*by_depth, ""]:
+            between = list(dict.fromkeys(self.inner.get(frame, [])))
+            self.inner[frame] = between
+            layout = layered(
+                [self.sizes[name] for name in self.members[frame]],
+                [(self.place[a], self.place[b]) for a, b in between],
+                sorted({self.place[name] for name in self.entered.get(frame, ())}),
+                sorted({self.place[name] for name in self.left.get(frame, ())}),
+            )
+            self.layouts[frame] = layout
+            if frame:
+                width = max(layout.width, CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
+                self.sizes[frame] = (width, layout.height + 2 * PADDING + TITLE_HEIGHT)
+
+    def drawing(self) -> Drawing:
+        done = Drawing(width=self.layouts[""].width, height=self.layouts[""].height)
+        corners: dict[str, Point] = {"": (0.0, 0.0)}
+        bends: dict[tuple[str, str, str], list[Point]] = {}
+        waiting = [""]
+        while waiting:
+            frame = waiting.pop()
+            left, top = corners[frame]
+            layout = self.layouts[frame]
+            for name, (x, y) in zip(self.members[frame], layout.centres, strict=True):
+                width, height = self.sizes[name]
+                place = Rectangle(left + x - width / 2, top + y - height / 2, width, height)
+                if name in self.members:
+                    done.frames[name] = place
+                    corners[name] = (place.x + self._indent(name), place.y + PADDING + TITLE_HEIGHT)
+                    waiting.append(name)
+                else:
+                    done.boxes[name] = place
+            for (a, b), path in zip(self.inner[frame], layout.bends, strict=True):
+                bends[frame, a, b] = [(left + x, top + y) for x, y in path]
+        for edge, lifted in self.lifted.items():
+            outward, inward = self.crossed[edge]
+            way = [
+                *(point for name in outward for point in self._way(name, corners, leaving=True)),
+                *bends[lifted],
+                *(point for name in inward for point in self._way(name, corners, leaving=False)),
+            ]
+            done.edges[edge] = _ends(done.boxes[edge[0]], way, done.boxes[edge[1]])
+        return done
+
+    def _way(self, name: str, corners: Mapping[str, Point], *, leaving: bool) -> list[Point]:
+        """The way past the other members of its frame, to or from one of them."""
+        frame = self.parent[name]
+        left, top = corners[frame]
+        ways = self.layouts[frame].leaving if leaving else self.layouts[frame].entering
+        return [(left + x, top + y) for x, y in ways.get(self.place[name], ())]
+
+    def _indent(self, frame: str) -> float:
+        """A frame with a long title is wider than what is in it, which then stands in the middle."""
+        return (self.sizes[frame][0] - self.layouts[frame].width) / 2
+
+
+def _ends(source: Rectangle, bends: Sequence[Point], target: Rectangle) -> list[Point]:
+    """From the lower edge of the source to the upper edge of the target, or the other way round for a step back."""
+    below = source.y + source.height / 2 <= target.y + target.height / 2
+    start = (source.x + source.width / 2, source.y + (source.height if below else 0.0))
+    end = (target.x + target.width / 2, target.y + (0.0 if below else target.height))
+    return [start, *bends, end]

@@ -1,0 +1,99 @@
+"""A graph as a listing: a row for each op, those of the functions that it calls after its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from limelight_widgets.figures.box_text import at, values
+from limelight_widgets.figures.static_forms import Table
+from limelight_widgets.figures.visible_boxes import call_label
+from limelight_widgets.folds.fold import State
+from limelight_widgets.format import counted, shortened
+
+MOST_ROWS = 200
+MOST_INPUTS = 8
+MOST_GROUPS = 12  # fusion groups of a graph that are told
+MOST_CHANGES = 20
+COLUMNS = ("value", "op", "of", "gives", "line")
+
+
+def listing(state: State, variant: State) -> Table:
+    """The table of a version of a graph; below it what the optimiser did."""
+    root = variant["graph"]
+    graphs = list(_with_callees(state, root))
+    fused = any("fusions" in graph for _, graph in graphs)
+    changed = variant["key"] == "traced" and len(state["variants"]) > 1
+    more = (("fused",) if fused else ()) + (("became",) if changed else ())
+    rows: list[Sequence[str]] = []
+    for name, graph in graphs:
+        if name:
+            rows.append(["", f"in {name}:", "", "", "", *[""] * len(more)])
+        names = [name for name, _ in values(graph)]
+        for node in graph["nodes"][: MOST_ROWS - len(rows)]:
+            rest = [str(node.get("fused", ""))] * fused + [_became(node)] * changed
+            rows.append([*_row(state, node, names), *rest])
+    hidden = sum(len(graph["nodes"]) for _, graph in graphs) + len(graphs) - 1 - len(rows)
+    note = f"and {hidden:,} more ops" if hidden > 0 else ""
+    said = _fused(graphs) + (_changed(state, graphs[0][1]["nodes"]) if changed else _summary(state))
+    return Table((*COLUMNS, *more), rows, note=note, sentences=said, wrapped=frozenset({"op", "of"}))
+
+
+def _with_callees(state: State, root: int) -> Iterator[tuple[str, State]]:
+    """A graph and all that it calls, each once; the first without a name."""
+    names = {root: ""}
+    for index in names.copy():
+        waiting = [index]
+        while waiting:
+            graph = waiting.pop(0)
+            yield names[graph], state["graphs"][graph]
+            for node in state["graphs"][graph]["nodes"]:
+                for callee, name in node.get("calls", ()):
+                    if callee not in names:
+                        names[callee] = name
+                        waiting.append(callee)
+
+
+def _row(state: State, node: State, names: Sequence[str]) -> list[str]:
+    inputs = ", ".join(names[number] for number in node.get("in", ())[:MOST_INPUTS])
+    op = call_label(node) if node["kind"] == "call" else node["op"]
+    if node["kind"] == "constant":
+        inputs = shortened(", ".join(node.get("attrs", {}).values()), 24)
+    return [" ".join(node.get("names", ())), op, inputs, ", ".join(node.get("out", ())), at(state, node)]
+
+
+def _became(node: State) -> str:
+    words, _, mark = node.get("became", ("", (), ""))
+    return mark or ("fused" if "fused into" in words else "")
+
+
+def _fused(graphs: Sequence[tuple[str, State]]) -> list[str]:
+    """The fusion groups, which a picture shows as frames."""
+    said = []
+    for name, graph in graphs:
+        fusions = graph.get("fusions", ())
+        for number, fusion in enumerate(fusions[:MOST_GROUPS], start=1):
+            ops = ", ".join(graph["nodes"][index]["op"] for index in fusion["nodes"][:MOST_INPUTS])
+            more = f" and {len(fusion['nodes']) - MOST_INPUTS} more" if len(fusion["nodes"]) > MOST_INPUTS else ""
+            where = f" (in {name})" if name else ""
+            said.append(f"fused {number}{where}: {counted(len(fusion['nodes']), 'op')} in one go: {ops}{more}")
+        if len(fusions) > MOST_GROUPS:
+            said.append(f"and {len(fusions) - MOST_GROUPS} fusion groups more{f' in {name}' if name else ''}")
+    return said
+
+
+def _changed(state: State, nodes: Sequence[State]) -> list[str]:
+    """What became of the nodes that did not stay as they were traced."""
+    changed = [node for node in nodes if node.get("became", ("", (), ""))[2]]
+    said = [f"{' '.join(node['names'])} {node['op']}: {node['became'][0]}" for node in changed[:MOST_CHANGES]]
+    more = len(changed) - len(said)
+    return _summary(state) + said + ([f"and {more:,} more"] if more else [])
+
+
+def _summary(state: State) -> list[str]:
+    """How many nodes of the traced graph had which fate."""
+    traced = next((v for v in state["variants"] if v["key"] == "traced"), None)
+    nodes = state["graphs"][traced["graph"]]["nodes"] if traced is not None and len(state["variants"]) > 1 else ()
+    marks = Counter(node["became"][2] for node in nodes if "became" in node)
+    told = ", ".join(f"{count:,} {mark}" for mark, count in marks.items() if mark)
+    return [f"what the optimiser did to the {counted(len(nodes), 'op')} as traced: {told}"] if told else []

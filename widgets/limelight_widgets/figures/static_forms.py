@@ -1,0 +1,172 @@
+"""The static forms that every view has: plain text of 80 columns, HTML that any reader shows, and a picture.
+
+The HTML holds no script, no style and no inline SVG: a notebook that is not trusted keeps `<img>`, `<details>` and
+`<table>`, and drops the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from limelight_widgets.figures import svg
+from limelight_widgets.format import shortened
+
+TEXT_WIDTH = 80
+TEXT_ROWS = 40
+HTML_WIDTH = 900
+MOST_BYTES = 200_000
+CELL_WIDTH = 160
+MOST_LINES = 8  # of a cell that goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out.
+
+    `sentences` are what is said below the table: they would not fit into a column. In plain text, cells of the columns
+    in `wrapped` go on in further lines where they are too long, instead of being cut.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: frozenset[str] = frozenset()
+    note: str = ""
+    sentences: Sequence[str] = ()
+    wrapped: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A view that was: its text, its HTML and its picture. Displays itself without a widget."""
+
+    text: str
+    html: str
+    svg: str
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.bundle()
+
+    def bundle(self) -> dict[str, str]:
+        """The forms by MIME type."""
+        return {"text/plain": self.text, "text/html": self.html, "image/svg+xml": self.svg}
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def figure(heading: str, summary: str, picture: str | None, table: Table | None, text: Table | None = None) -> Figure:
+    """Puts the static forms together.
+
+    Args:
+        heading: the view's title.
+        summary: what it shows, in a clause.
+        picture: an SVG document; without one, the heading and the summary are drawn.
+        table: what the picture shows; one that makes the output larger than 200 kB is cut, and says so.
+        text: the table that plain text shows instead, if given.
+    """
+    drawn = picture if picture is not None else _message(heading, summary)
+    while table is not None and _size(drawn, table) > MOST_BYTES and len(table.rows) > 10:
+        kept = table.rows[: len(table.rows) // 2]
+        cut = f"the first {len(kept)} rows; more would not fit here"
+        table = replace(table, rows=kept, note=cut)
+    return Figure(_text(heading, summary, text or table), _html(heading, summary, drawn, table), drawn)
+
+
+def _size(drawn: str, table: Table) -> int:
+    return len(drawn.encode()) * 7 // 3 + len(html_table(table).encode())
+
+
+def _text(heading: str, summary: str, table: Table | None) -> str:
+    parts = [_wrapped(f"{heading}: {summary}")]
+    if table is not None and table.rows:
+        said = [_wrapped(sentence) for sentence in table.sentences[:TEXT_ROWS]]
+        between = "\n\n" if any("\n" in one for one in said) else "\n"
+        parts += [text_table(table), *([between.join(said)] if said else [])]
+    return "\n\n".join(parts)
+
+
+def _wrapped(sentence: str) -> str:
+    return textwrap.fill(sentence, TEXT_WIDTH)
+
+
+def text_table(table: Table) -> str:
+    """The table in at most 80 columns: wide columns give way, the widest first."""
+    shown = [[" ".join(cell.split()) for cell in row] for row in table.rows[:TEXT_ROWS]]
+    widths = [
+        max(len(name), *(len(row[i]) for row in shown)) if shown else len(name) for i, name in enumerate(table.columns)
+    ]
+    while sum(widths) + 2 * (len(widths) - 1) > TEXT_WIDTH and max(widths) > 4:
+        widths[widths.index(max(widths))] -= 1
+    lines = [_text_row(table.columns, table, widths), "  ".join("─" * width for width in widths)]
+    lines += [line for row in shown for line in _text_rows(row, table, widths)]
+    hidden = len(table.rows) - len(shown)
+    notes = [f"… {hidden:,} more rows"] if hidden else []
+    return "\n".join([*lines, *notes, *([_wrapped(table.note)] if table.note else [])])
+
+
+def _text_row(row: Sequence[str], table: Table, widths: Sequence[int]) -> str:
+    cells = [
+        f"{shortened(cell, width):>{width}}" if name in table.numbers else f"{shortened(cell, width):<{width}}"
+        for cell, width, name in zip(row, widths, table.columns, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _text_rows(row: Sequence[str], table: Table, widths: Sequence[int]) -> list[str]:
+    """A row, in several lines where a cell may go on."""
+    parts = [
+        (textwrap.wrap(cell, width) if name in table.wrapped else [cell]) or [""]
+        for cell, width, name in zip(row, widths, table.columns, strict=True)
+    ]
+    height = min(max(map(len, parts)), MOST_LINES)
+    kept = [[*part[: height - 1], " ".join(part[height - 1 :])] for part in parts]
+    return [_text_row([part[i] if i < len(part) else "" for part in kept], table, widths) for i in range(height)]
+
+
+def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
+    data = base64.b64encode(drawn.encode()).decode()
+    width = min(float(drawn.partition('width="')[2].partition('"')[0]), HTML_WIDTH)
+    alternative = escape(f"{heading}: {summary}", quote=True)
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{alternative}" width="{width:.0f}">'
+    if table is None or not table.rows:
+        return f"<figure>{image}<figcaption>{escape(summary)}</figcaption></figure>"
+    details = f"<details><summary>{escape(heading)} as a table</summary>{html_table(table)}</details>"
+    return f"<figure>{image}</figure>{details}"
+
+
+def html_table(table: Table) -> str:
+    """The table as HTML that any reader shows."""
+    head = "".join(_cell(table, name, name, "th") for name in table.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            _cell(table, name, shortened(cell, CELL_WIDTH)) for name, cell in zip(table.columns, row, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    note = "".join(f"<p>{escape(said)}</p>" for said in (table.note, *table.sentences) if said)
+    return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
+
+
+def _cell(table: Table, name: str, text: str, tag: str = "td") -> str:
+    if name in table.numbers:
+        return f'<{tag} align="right">{escape(text)}</{tag}>'
+    return flush_left(escape(text), tag)
+
+
+def flush_left(html: str, tag: str = "td", *, wrap: bool = True) -> str:
+    """A cell of a table whose content is flush left even where the page's own style sets all cells flush right."""
+    return f'<{tag} align="left"{"" if wrap else " nowrap"}><div align="left">{html}</div></{tag}>'
+
+
+def _message(heading: str, summary: str) -> str:
+    lines = _wrapped(summary).split("\n")
+    body = [svg.label(heading, 16, 26, 13, font_weight="bold", font_family=svg.SANS)]
+    body += [svg.label(line, 16, 48 + 18 * i, 12, font_family=svg.SANS) for i, line in enumerate(lines)]
+    return svg.document(640.0, 44.0 + 18 * len(lines) + 6, heading, summary, body)

@@ -1,0 +1,144 @@
+"""Tables as pictures: rows of text with a bar, for the views whose state is a table, and its columns as a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from limelight_widgets.figures import svg
+from limelight_widgets.figures.static_forms import Table
+from limelight_widgets.format import shortened
+
+ROW = 22.0
+LINE = 16.0  # of a note
+HEAD = 34.0
+MARGIN = 16.0
+INDENT = 12.0
+CHARACTER = 7.0
+NOTE_CHARACTER = 6.6
+GAP = 18.0
+WIDEST = 44  # characters of a column
+MOST_ROWS = 24
+MOST_TABLE_ROWS = 200  # of the table below the picture
+MOST_NOTE_LINES = 5
+LEAST_WIDTH_WITH_NOTES = 760.0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of text; flush right when it holds numbers; with a bar behind the text if it has `shares` (0 to 1)."""
+
+    name: str
+    cells: Sequence[str]
+    number: bool = False
+    shares: Sequence[float] | None = None
+    widest: int = WIDEST
+
+    def width(self) -> float:
+        longest = max([len(self.name), *(len(cell) for cell in self.cells)])
+        return max(CHARACTER * min(longest, self.widest), 90.0 if self.shares is not None else 0.0)
+
+
+def drawn_table(
+    heading: str, summary: str, columns: Sequence[Column], notes: Sequence[str] = (), marked: int = -1
+) -> str:
+    """A picture of the first rows of a table.
+
+    Args:
+        heading: the picture's title.
+        summary: what is written opposite to it.
+        columns: of equal length.
+        notes: for each row a sentence that is set below it, in as many lines as it needs.
+        marked: number of the row that is framed and has an arrow before it.
+    """
+    total = len(columns[0].cells)
+    count = min(total, MOST_ROWS)
+    width = sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
+    width = max(width, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN, LEAST_WIDTH_WITH_NOTES if notes else 0.0)
+    wrapped = [_wrapped(note, width) for note in notes[:count]] or [[] for _ in range(count)]
+    tops = [HEAD + ROW]
+    for lines in wrapped:
+        tops.append(tops[-1] + ROW + LINE * len(lines) + (6.0 if lines else 0.0))
+    body = [_head(heading, summary, width)]
+    if 0 <= marked < count:
+        body.append(_mark(tops[marked], tops[marked + 1] - tops[marked], width))
+    left = MARGIN + INDENT
+    for column in columns:
+        body += _column(column, left, tops[:-1])
+        left += column.width() + GAP
+    for lines, top in zip(wrapped, tops, strict=False):
+        body += [_quiet(line, top + ROW + LINE * (i + 1) - 5) for i, line in enumerate(lines)]
+    if total > count:
+        body.append(_quiet(f"… {total - count:,} more rows", tops[-1] + 15))
+    height = tops[-1] + (ROW if total > count else 0.0) + MARGIN / 2
+    return svg.document(width, height, heading, f"{summary}. {_spoken(columns, notes, count)}", body)
+
+
+def _wrapped(note: str, width: float) -> list[str]:
+    characters = int((width - 2 * (MARGIN + INDENT)) / NOTE_CHARACTER)
+    return textwrap.wrap(note, characters, max_lines=MOST_NOTE_LINES, placeholder=" …")
+
+
+def _head(heading: str, summary: str, width: float) -> str:
+    title = svg.label(heading, MARGIN, 22, 13, font_weight="bold", font_family=svg.SANS)
+    right = svg.label(summary, width - MARGIN, 22, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS)
+    y = HEAD + ROW
+    return title + right + svg.element("line", x1=MARGIN, x2=width - MARGIN, y1=y, y2=y, stroke=svg.RULE)
+
+
+def _mark(top: float, height: float, width: float) -> str:
+    frame = svg.element(
+        "rect", x=MARGIN - 6, y=top + 1, width=width - 2 * MARGIN + 12, height=height - 2, rx=4,
+        fill="#e3f1fa", stroke=svg.ACCENT,
+    )  # fmt: skip
+    return frame + svg.label("▸", MARGIN, top + 15, 12, fill=svg.ACCENT)
+
+
+def _column(column: Column, left: float, tops: Sequence[float]) -> list[str]:
+    width = column.width()
+    x, anchor = (left + width, "end") if column.number else (left, None)
+    parts = [svg.label(column.name, x, HEAD + 15, 11, fill=svg.QUIET, anchor=anchor, font_family=svg.SANS)]
+    for i, top in enumerate(tops):
+        if column.shares is not None:
+            parts.append(_bar(left, top, width, column.shares[i]))
+        parts.append(svg.label(shortened(column.cells[i], column.widest), x, top + 15, 11.5, anchor=anchor))
+    return parts
+
+
+def _bar(left: float, top: float, width: float, share: float) -> str:
+    drawn = max(width * min(max(share, 0.0), 1.0), 1.0)
+    size = {"width": drawn + 8 * (share > 0), "height": ROW - 6}
+    return svg.element("rect", x=left - 4, y=top + 3, **size, rx=2, fill="#bcdcf0")
+
+
+def _quiet(line: str, y: float) -> str:
+    return svg.label(line, MARGIN + INDENT, y, 12, fill=svg.QUIET, font_family=svg.SANS)
+
+
+def _spoken(columns: Sequence[Column], notes: Sequence[str], count: int) -> str:
+    rows = []
+    for i in range(count):
+        cells = [f"{column.name} {column.cells[i]}" for column in columns if column.cells[i]]
+        rows.append(", ".join([*cells, *notes[i : i + 1]]))
+    return ". ".join(rows)
+
+
+def table_of(columns: Sequence[Column], hidden: int = 0, hint: str = "") -> Table:
+    """The columns as a table; `hidden` rows more are not in them, and `hint` explains what is."""
+    rows = list(zip(*(column.cells for column in columns), strict=True))
+    numbers = frozenset(column.name for column in columns if column.number)
+    note = " ".join([f"and {hidden:,} more rows"] * (hidden > 0) + [hint] * bool(hint))
+    return Table([column.name for column in columns], rows[:MOST_TABLE_ROWS], numbers, note)
+
+
+def shares(numbers: Sequence[float]) -> list[float]:
+    """Each number as a share of the largest."""
+    most = max(numbers, default=0) or 1
+    return [number / most for number in numbers]
+
+
+def line_text(line: Sequence[Any] | None) -> str:
+    """A position as it stands in a table: "In[3]:4"."""
+    return f"{line[0]}:{line[1]}" if line else ""

@@ -1,0 +1,106 @@
+"""Two traces of a function side by side: where their signatures differ, and which nodes of their graphs do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from html import escape
+from typing import Any
+
+from limelight.explain.retracing.key_diff import differing, show
+from limelight_widgets.figures.static_forms import Table, html_table, text_table
+from limelight_widgets.folds.graph_json import attribute_text
+from limelight_widgets.format import counted
+
+MOST_NODES = 4_000  # of a graph that is compared node by node
+ROWS = 200
+ABSENT = "–"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What distinguishes two entries of a trace cache, `numbers` counted from 1.
+
+    `arguments` are rows of path, first, second, detail; `nodes` rows of position, op, first, second: "–" stands for an
+    op that a trace does not have.
+    """
+
+    function: str
+    numbers: tuple[int, int]
+    arguments: tuple[tuple[str, str, str, str], ...]
+    nodes: tuple[tuple[str, str, str, str], ...]
+    sizes: tuple[int, int]
+    compared: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """What differs, in a sentence."""
+        first, second = self.numbers
+        parts = counted(len(self.arguments), "part")
+        ops = counted(len(self.nodes), "op")
+        graphs = f"their graphs ({self.sizes[0]:,} and {self.sizes[1]:,} ops, as traced)"
+        about = f"{graphs} in {ops}" if self.compared else f"{graphs} are too large to compare op by op"
+        if not self.arguments and not self.nodes and self.compared:
+            return f"{self.function}: traces #{first} and #{second} have the same signature and the same graph."
+        return f"{self.function}: the signatures of traces #{first} and #{second} differ in {parts}, {about}."
+
+    def tables(self) -> list[tuple[str, Table]]:
+        """The tables that have rows, each with a heading."""
+        first, second = (f"trace #{number}" for number in self.numbers)
+        left_out = len(self.nodes) - ROWS
+        note = f"… {left_out:,} more ops" if left_out > 0 else ""
+        tables = [
+            ("Signatures", Table(("argument", first, second, "what"), self.arguments)),
+            ("Graphs", Table(("line", "op", first, second), self.nodes[:ROWS], note=note)),
+        ]
+        return [(heading, table) for heading, table in tables if table.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = {"arguments": [list(row) for row in self.arguments], "nodes": [list(row) for row in self.nodes]}
+        return {"function": self.function, "traces": list(self.numbers), **rows}
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.sentence, *(f"{heading}\n{text_table(table)}" for heading, table in self.tables())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{heading}</h4>{html_table(table)}" for heading, table in self.tables()]
+        return f"<p>{escape(self.sentence)}</p>{''.join(parts)}"
+
+
+def differences(function: Any, first: int, second: int) -> Differences:
+    """What distinguishes the traces at the positions `first` and `second` of a function's cache."""
+    one, two = function.trace_cache[first], function.trace_cache[second]
+    changes = differing(one.key, two.key, function._signature, one.paths)
+    arguments = tuple((change.path, show(change.before), show(change.after), change.detail) for change in changes)
+    sizes = (len(one.graph.nodes), len(two.graph.nodes))
+    compared = max(sizes) <= MOST_NODES
+    nodes = tuple(_nodes(one.graph, two.graph)) if compared else ()
+    return Differences(function.name, (one.index + 1, two.index + 1), arguments, nodes, sizes, compared)
+
+
+def _nodes(one: Any, two: Any) -> Iterator[tuple[str, str, str, str]]:
+    """The nodes that differ: matched by op and line first, so that a matched pair may differ in types or parameters."""
+    matcher = SequenceMatcher(None, [_place(n) for n in one.nodes], [_place(n) for n in two.nodes], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        before, after = one.nodes[a:b], two.nodes[c:d]
+        if tag == "equal":
+            for old, new in zip(before, after, strict=True):
+                if _text(old) != _text(new):
+                    yield *_place(old), _text(old), _text(new)
+        else:
+            yield from ((*_place(old), _text(old), ABSENT) for old in before)
+            yield from ((*_place(new), ABSENT, _text(new)) for new in after)
+
+
+def _place(node: Any) -> tuple[str, str]:
+    return (f"{node.source[0]}:{node.source[1]}" if node.source else "", str(node.op))
+
+
+def _text(node: Any) -> str:
+    """Types and parameters of a node."""
+    functions = node.functions
+    attrs = [f"{name}={attribute_text(value)}" for name, value in node.attrs.items() if value not in functions]
+    return " ".join([", ".join(str(value.spec) for value in node.outputs), *attrs]).strip()

@@ -1,0 +1,261 @@
+"""Graphs as JSON: what a picture of them needs, and nothing that keeps them alive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.graph.printer import nested
+from limelight.user_code.source_line import Source
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_groups import Hierarchy
+from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
+from limelight_widgets.format import short_device, shortened
+
+ATTRIBUTE_WIDTH = 160
+NAME_WIDTH = 200
+INLINE_WIDTH = 14  # characters up to which a constant is written on the nodes that read it
+LOOKED_AT = 100_000  # elements of a literal up to which it is worth a look whether all are equal
+_UNNAMED = re.compile(r"capture\d+|invariant\d+")  # inputs of functions that close over a tensor
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.dtype, np.generic)
+_KIND_OF_EFFECT = {"read": "variable", "write": "variable", "random": "random", "io": "effect"}
+
+
+class Describer:
+    """Collects graphs, each once however often it is called, with the lines of code and the gradient rules they use.
+
+    In a described graph values are numbered: its inputs first, then the outputs of its nodes in execution order. A
+    node lists the numbers of its inputs. Empty parts are left out. A constant of one value that other nodes read is
+    `inline`: it is written on those rather than drawn, since a shared 0.5 would tie the whole picture together.
+    """
+
+    def __init__(self) -> None:
+        self._form: Callable[[Any], Any] = _as_traced
+        self._excerpts = Excerpts()
+        self._rules: dict[str, str] = {}
+        self._graphs: list[State] = []
+        self._index: dict[tuple[int, bool], int] = {}
+        self._waiting: list[tuple[int, Any]] = []
+        self._alive: list[Any] = []  # keeps ids unique while describing
+
+    def graph(self, graph: Any, output_names: Sequence[str] = (), *, optimised: bool = False) -> int:
+        """Describes `graph` and all that it calls; returns its index. Names its outputs, if there is one for each.
+
+        `optimised`: functions that it calls are described as they run, not as they were traced.
+        """
+        self._form = as_it_runs if optimised else _as_traced
+        index = self._place(graph)
+        while self._waiting:
+            self._describe(*self._waiting.pop())
+        if output_names and len(output_names) == len(graph.outputs):
+            self._graphs[index]["output_names"] = [shortened(name, NAME_WIDTH) for name in output_names]
+        for described in self._graphs[index:]:  # what calls comes before what it calls
+            _name_captures(described, self._graphs)
+        return index
+
+    def state(self) -> State:
+        """Everything that was described."""
+        return {"graphs": self._graphs, "sources": self._excerpts.state(), "rules": self._rules}
+
+    def described(self, graph: Any, *, optimised: bool = False) -> State | None:
+        """The description of a graph, None where there is none."""
+        index = self._index.get((id(graph), optimised), self._index.get((id(graph), False)))
+        return None if index is None else self._graphs[index]
+
+    def _place(self, graph: Any) -> int:
+        key = (id(graph), self._form is as_it_runs and _runs_otherwise(graph))
+        known = self._index.get(key)
+        if known is None:
+            known = self._index[key] = len(self._graphs)
+            self._alive.append(graph)
+            self._graphs.append({})
+            self._waiting.append((known, graph))
+        return known
+
+    def _describe(self, index: int, graph: Any) -> None:
+        number = {id(value): k for k, value in enumerate(graph.inputs)}
+        nodes = []
+        for node in graph.nodes:
+            described = self._node(node, number, graph.name)
+            described["names"] = [f"%{len(number) + k}" for k in range(len(node.outputs))]
+            nodes.append(described)
+            for value in node.outputs:
+                number[id(value)] = len(number)
+        outputs = [number[id(value)] for value in graph.outputs]
+        _write_constants(nodes, len(graph.inputs), outputs)
+        hierarchy = Hierarchy([node.scope or "" for node in graph.nodes], [self._line(node) for node in nodes])
+        for described, innermost in zip(nodes, hierarchy.of, strict=True):
+            if innermost >= 0:
+                described["group"] = innermost
+        fusions = _fusions(graph, nodes)
+        self._graphs[index] = {
+            "name": shortened(graph.name, NAME_WIDTH),
+            "inputs": _inputs(graph),
+            "outputs": outputs,
+            "nodes": nodes,
+            "groups": [
+                {"label": shortened(group.label, NAME_WIDTH), "kind": group.kind}
+                | {"parent": group.parent, "size": group.size}
+                for group in hierarchy.groups
+            ],
+            "open": hierarchy.initially_open(),
+        } | ({"fusions": fusions} if fusions else {})
+
+    def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
+        op = str(node.op)
+        rule = getattr(node.op, "rule", "")
+        if rule:
+            self._rules[op] = rule
+        # From the outside in, so that the function's own file is the first to be shown.
+        outer = [[*self._excerpts.at(source), source.function] for source in reversed(own_stack(node.stack, function))]
+        called = node.functions
+        attributes = [
+            (name, value)
+            for name, value in node.attrs.items()
+            if not any(value is f or (type(value) is tuple and f in value) for f in called)
+        ]
+        full = {
+            "op": op,
+            "kind": _kind(node),
+            "in": [number[id(value)] for value in node.inputs],
+            "out": [str(value.spec) for value in node.outputs],
+            "attrs": {name: attribute_text(value) for name, value in attributes},
+            "device": short_device(str(node.device)) if node.device else "",
+            "stack": outer[::-1] or self._bare(node.source),
+            "loop": _rounds(node),
+            "calls": [[self._place(self._form(function)), function.name] for function in called],
+        }
+        return {key: value for key, value in full.items() if value not in ("", [], {}, None, 0)}
+
+    def _bare(self, source: Any) -> list[list[object]]:
+        """A position that is only a label and a line, as an optimiser's node may have."""
+        return [] if source is None else [[*self._excerpts.at(Source(source[0], source[1], "")), ""]]
+
+    def _line(self, node: State) -> str:
+        stack = node.get("stack")
+        return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+
+
+def _rounds(node: Any) -> int:
+    """How many values a loop hands from one round to the next: the first inputs and outputs of its body."""
+    attrs = node.attrs if node.functions else {}
+    return int(attrs["n_vars"] if "cond" in attrs and "n_vars" in attrs else attrs.get("n_carry", 0))
+
+
+def _as_traced(function: Any) -> Any:
+    return function.graph
+
+
+def as_it_runs(function: Any) -> Any:
+    """The optimised graph of a function that a graph calls; that which was traced where there is no other."""
+    optimised = getattr(function, "optimised", None)
+    return function.graph if optimised is None else optimised.graph
+
+
+def _runs_otherwise(graph: Any) -> bool:
+    """Whether a function that a graph calls, or one that this calls, runs another graph than was traced."""
+    return any(as_it_runs(function) is not function.graph for function in nested(graph))
+
+
+def _fusions(graph: Any, nodes: Sequence[State]) -> list[State]:
+    """The fusion groups of a graph; notes on each of their nodes its group's number, from 1."""
+    groups = getattr(graph, "groups", ())
+    place = {node: index for index, node in enumerate(graph.nodes)} if groups else {}
+    fusions = [{"kind": group.kind, "nodes": [place[node] for node in group.nodes]} for group in groups]
+    for number, fusion in enumerate(fusions, start=1):
+        for index in fusion["nodes"]:
+            nodes[index]["fused"] = number
+    return fusions
+
+
+def _write_constants(nodes: list[State], inputs: int, outputs: list[int]) -> None:
+    """Marks constants as `inline`, and gives those that read them `operands` such as "(·, 2.0)"."""
+    readers: dict[int, list[State]] = {}
+    for node in nodes:
+        for value in node.get("in", ()):
+            readers.setdefault(value, []).append(node)
+    number, texts = inputs, {}
+    for node in nodes:
+        text = next(iter(node.get("attrs", {}).values()), "")
+        short = 0 < len(text) <= INLINE_WIDTH and not text.endswith("]")
+        writable = node["kind"] == "constant" and short and number not in outputs
+        if writable and number in readers and all(_has_room(reader) for reader in readers[number]):
+            node["inline"], texts[number] = True, text
+        number += len(node.get("out", ()))
+    for reader in (reader for number in texts for reader in readers[number]):
+        reader["operands"] = f"({', '.join(texts.get(value, '·') for value in reader['in'])})"
+
+
+def _has_room(node: State) -> bool:
+    return "calls" not in node and len(node["in"]) <= 3
+
+
+def attribute_text(value: object) -> str:
+    """A value as text, without running code of the user's: only plain values are shown by their repr."""
+    value = getattr(value, "array", value)  # a literal of the graph
+    if isinstance(value, np.ndarray):
+        return _array_text(value)
+    if isinstance(value, str | bytes):
+        return shortened(repr(value[:ATTRIBUTE_WIDTH]), ATTRIBUTE_WIDTH)
+    if isinstance(value, _PLAIN):
+        return shortened(str(value), ATTRIBUTE_WIDTH)
+    if isinstance(value, tuple | list):
+        inner = ", ".join(attribute_text(item) for item in value[:16]) + (", …" if len(value) > 16 else "")
+        inner = f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+        return shortened(inner, ATTRIBUTE_WIDTH)
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    return shortened(name, ATTRIBUTE_WIDTH) if isinstance(name, str) else f"<{type(value).__name__}>"
+
+
+def _array_text(array: np.ndarray) -> str:
+    if array.size == 1:
+        return _number_text(array.reshape(-1)[0])
+    if array.size <= 8:
+        return shortened(str(array.tolist()), ATTRIBUTE_WIDTH)
+    if array.size <= LOOKED_AT and (array == array.flat[0]).all():
+        return f"all {_number_text(array.flat[0])}"
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def _inputs(graph: Any) -> list[State]:
+    """Arguments, then captures, which are marked."""
+    first_capture = len(graph.inputs) - graph.n_captures
+    return [
+        {"name": shortened(name, NAME_WIDTH), "spec": str(value.spec)}
+        | ({"captured": True} if k >= first_capture else {})
+        for k, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True))
+    ]
+
+
+def _name_captures(graph: State, graphs: Sequence[State]) -> None:
+    """Gives captures of the functions that a graph calls the names that their values have in the graph."""
+    names = dict(zip(graph["outputs"], graph.get("output_names", ()), strict=False))
+    names |= {k: given["name"] for k, given in enumerate(graph["inputs"]) if not _UNNAMED.fullmatch(given["name"])}
+    number = len(graph["inputs"])
+    for node in graph["nodes"]:
+        given = node.get("in", ())
+        if node["op"] == "read_variable" and given[0] in names:
+            names.setdefault(number, names[given[0]])
+        for callee, _ in node.get("calls", ()):
+            inputs = graphs[callee]["inputs"]
+            for inner, value in zip(reversed(inputs), reversed(given), strict=False):  # captures come last
+                if _UNNAMED.fullmatch(inner["name"]) and value in names:
+                    inner["name"] = names[value]
+        number += len(node.get("out", ()))
+
+
+def _number_text(number: Any) -> str:
+    """Six digits of a fraction; everything else as it is."""
+    fraction = isinstance(number, np.floating) and np.isfinite(number) and number % 1
+    return f"{float(number):.6g}" if fraction else str(number)
+
+
+def _kind(node: Any) -> str:
+    if node.functions:
+        return "call"
+    if str(node.op) == "constant":
+        return "constant"
+    return _KIND_OF_EFFECT.get(getattr(node.op, "effect", None) or "", "op")

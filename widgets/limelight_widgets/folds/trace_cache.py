@@ -1,0 +1,173 @@
+"""The fold behind the trace-cache view: every entry, why it was made, and how often it was used."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any
+
+from limelight import events
+from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.source_excerpts import line_state
+from limelight_widgets.format import short_device
+
+MOST_ENTRIES = 500  # shown of one function; the newest
+
+
+class CacheFold:
+    """Follows the trace cache of one function, or of every function that is called while the view is open.
+
+    Args:
+        functions: staged functions whose present entries are shown at once.
+        only: follow only these functions; otherwise also any other that is called.
+    """
+
+    kinds: tuple[type[events.Event], ...] = (events.CacheHit, events.CacheMiss, events.CacheCleared, events.Traced)
+
+    def __init__(self, functions: tuple[Any, ...] = (), *, only: bool = False) -> None:
+        self._only = {function.id for function in functions} if only else None
+        self._functions: dict[int, State] = {}
+        self._known: dict[int, weakref.ref[Any]] = {}
+        self._seen: dict[tuple[int, int], weakref.ref[Any]] = {}  # the entries that were described
+        self._version = 1
+        self._newest: list[int] | None = None
+        for function in functions:
+            self._known[function.id] = weakref.ref(function)
+            self._refresh(function)
+
+    def apply(self, event: events.Event) -> bool:
+        if not isinstance(event, events.CacheHit | events.CacheMiss | events.CacheCleared | events.Traced):
+            return False
+        if self._only is not None and event.function_id not in self._only:
+            return False
+        if isinstance(event, events.CacheCleared):
+            return self._clear(event)
+        entry = self._entry(event.function_id, event.function, event.entry)
+        if isinstance(event, events.CacheHit):
+            entry["hits"] += 1
+        elif isinstance(event, events.CacheMiss):
+            entry["reason"], entry["line"] = joined_arrows(event.reason), line_state(event.source)
+            entry["state"] = "tracing"
+            self._newest = [event.function_id, event.entry]
+        else:
+            entry["nodes"], entry["seconds"], entry["state"] = event.nodes, event.seconds, "ready"
+        self._functions[event.function_id]["stale"] = True
+        self._version += 1
+        return True
+
+    def _clear(self, event: events.CacheCleared) -> bool:
+        function = self._functions.get(event.function_id)
+        if function is None:
+            return False
+        function["entries"], function["cleared"] = {}, True
+        if self._newest is not None and self._newest[0] == event.function_id:
+            self._newest = None
+        self._version += 1
+        return True
+
+    def catch_up(self) -> None:
+        for function_id in self._known:
+            self._functions[function_id]["stale"] = True
+        self._version += 1
+
+    def state(self) -> State:
+        for function_id, function in self._functions.items():
+            if function["stale"] and (alive := self._alive(function_id)) is not None:
+                self._refresh(alive)
+        shown = [_shown(function_id, function) for function_id, function in self._functions.items()]
+        empty = "" if any(function["entries"] for function in shown) else self._sentence()
+        return {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
+
+    def since(self, mark: int) -> tuple[State, int]:
+        return ({} if mark == self._version else self.state()), self._version
+
+    def _sentence(self) -> str:
+        if self._only:
+            names = ", ".join(function["name"] for function in self._functions.values())
+            if any(function["cleared"] for function in self._functions.values()):
+                return f"{names} has forgotten its traces. Its next call traces, and the new entry appears here."
+            return f"{names} has no traces yet. Call it once, and its first entry appears here."
+        return "No trace cache to show yet. Call a staged function (limelight.function or %%stage)."
+
+    def _alive(self, function_id: int) -> Any:
+        reference = self._known.get(function_id)
+        return None if reference is None else reference()
+
+    def _entry(self, function_id: int, name: str, index: int) -> State:
+        function = self._functions.setdefault(function_id, _new(name))
+        entry: State = function["entries"].setdefault(index, _blank(index))
+        return entry
+
+    def _refresh(self, function: Any) -> None:
+        """Takes over what the cache itself says of its entries; hits are counted there as well."""
+        known = self._functions.setdefault(function.id, _new(function.name))
+        known["stale"] = False
+        known["cleared"] |= getattr(function, "trace_count", 0) > 0
+        fresh: dict[int, State] = {}
+        for entry in function.trace_cache:
+            before, seen = known["entries"].get(entry.index), self._seen.get((function.id, entry.index))
+            if before is None or seen is None or seen() is not entry:
+                self._seen[function.id, entry.index] = weakref.ref(entry)
+                before = _described(entry, before)
+            fresh[entry.index] = before | {"hits": entry.hits, "tier": entry.tier, "state": "ready"}
+        pending = {i: e for i, e in known["entries"].items() if e["state"] == "tracing" and i not in fresh}
+        known["entries"] = fresh | pending
+
+
+def _new(name: str) -> State:
+    return {"name": name, "entries": {}, "stale": False, "cleared": False}
+
+
+def _described(entry: Any, before: State | None) -> State:
+    """All that does not change about an entry."""
+    facts = {
+        "signature": str(entry.signature),
+        "arguments": arguments_text(entry),
+        "device": short_device(entry.device) or "any",
+        "seconds": entry.trace_seconds,
+    }
+    facts |= {"nbytes": entry.nbytes, "nodes": len(entry.graph.nodes)}
+    base = before or _blank(entry.index)
+    return base | facts | {"reason": joined_arrows(entry.reason) or base["reason"]}
+
+
+def arguments_text(entry: Any) -> str:
+    """The arguments on one line as in a signature: tensors first, then values; objects are only counted.
+
+    What is keyed by identity (modules, functions, models) is the same in nearly every entry, and pushes aside what
+    differs.
+    """
+    if not hasattr(entry, "key"):
+        return str(entry.signature)
+    named: dict[type, list[str]] = {TensorPart: [], ValuePart: [], VariablePart: []}
+    objects = 0
+    for path, part in zip(entry.paths, entry.key.parts, strict=True):
+        if type(part) in named and not (isinstance(part, ValuePart) and part.kind is type):
+            named[type(part)].append(f"{path}: {part.describe()}")
+        else:
+            objects += 1
+    counted_objects = [f"+{objects}\u00a0object{'s' * (objects > 1)}"] if objects else []
+    return ", ".join([*itertools.chain.from_iterable(named.values()), *counted_objects])
+
+
+def joined_arrows(reason: str) -> str:
+    """`reason` with arrows that stay on one line with what they connect."""
+    return reason.replace(" -> ", "\u00a0→\u00a0")
+
+
+def _blank(index: int) -> State:
+    texts: State = {"signature": "", "arguments": "", "reason": ""}
+    entry = {"index": index, "hits": 0, "seconds": None, "nbytes": None, "nodes": None}
+    return texts | entry | {"device": "", "tier": "", "line": None, "state": "ready"}
+
+
+def _shown(function_id: int, function: State) -> State:
+    entries = [function["entries"][index] for index in sorted(function["entries"])]
+    return {
+        "id": function_id,
+        "name": function["name"],
+        "entries": [dict(entry) for entry in entries[-MOST_ENTRIES:]],
+        "hidden": max(len(entries) - MOST_ENTRIES, 0),
+        "hits": sum(entry["hits"] for entry in entries),
+    }

@@ -1,0 +1,1 @@
+"""From the engine to an open view: events are gathered, folded, packed for the wire and sent to a widget."""

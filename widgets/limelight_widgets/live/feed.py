@@ -1,0 +1,147 @@
+"""From events to updates of an open view: gathered while they come, sent at most 20 times a second, the last always.
+
+`Feed` listens only while its view is open. On the engine's thread it does next to nothing: it puts the event into a
+queue. A thread of its own folds and sends; it lives only as long as there is something to send. `views.view` describes
+the whole way of an event, of which these are the first steps.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable
+
+from limelight import events
+from limelight_widgets.folds.fold import Fold, State
+
+INTERVAL = 0.05  # seconds between two updates
+SLOW_INTERVAL = 1.0  # while the front end lags behind
+LINGER = 4  # times that the thread looks in vain for more before it ends
+
+
+class Pulse:
+    """Calls `beat` soon after `wake`, on a thread of its own, at most once per interval.
+
+    Args:
+        beat: does the work; returns the seconds to wait before the next beat.
+        settle: called when there has been no work for a while, before the thread ends.
+        pending: whether there is work.
+    """
+
+    def __init__(self, beat: Callable[[], float], settle: Callable[[], object], pending: Callable[[], bool]) -> None:
+        self._beat = beat
+        self._settle = settle
+        self._pending = pending
+        self._lock = threading.Lock()
+        self._hurried = threading.Event()
+        self.running = False
+
+    def wake(self) -> None:
+        """There is work. Needs to be called only where `running` is false: a running thread looks for itself."""
+        with self._lock:
+            if not self.running:
+                self.running = True
+                threading.Thread(target=self._run, name="limelight-view", daemon=True).start()
+
+    def hurry(self) -> None:
+        """Cuts the present wait short, so that the thread can end."""
+        self._hurried.set()
+
+    def _run(self) -> None:
+        idle = 0
+        while idle <= LINGER:
+            wait = self._beat() if self._pending() else INTERVAL
+            self._hurried.wait(wait)
+            self._hurried.clear()
+            idle = 0 if self._pending() else idle + 1
+        self._settle()
+        self.running = False
+        # What came before the line above found the thread running and started no other.
+        if self._pending():
+            self.wake()
+
+
+class Feed:
+    """Keeps a fold up to date while it is open, and publishes what changed.
+
+    Args:
+        fold: used by one thread at a time.
+        publish: called with the fold on the feed's thread (or on that of `flush`); returns the seconds to wait before
+            it wants to be called again.
+        refresh: called before each publication, to compare the fold with the engine's own accounts; its second argument
+            says whether there is time for it, because nothing is going on or somebody asked.
+    """
+
+    def __init__(
+        self,
+        fold: Fold,
+        publish: Callable[[Fold], float],
+        refresh: Callable[[Fold, bool], None] | None = None,
+    ) -> None:
+        self.fold = fold
+        self._publish = publish
+        self._refresh = refresh
+        self._queue: deque[events.Event] = deque()
+        self._dirty = False
+        self._lock = threading.RLock()
+        self._subscription: events.Subscription | None = None
+        self._pulse = Pulse(self._beat, lambda: self._beat(settled=True), self._has_work)
+
+    @property
+    def is_open(self) -> bool:
+        return self._subscription is not None
+
+    def open(self) -> None:
+        """Listens to the fold's events."""
+        with self._lock:
+            if not self.is_open:
+                self._subscription = events.listen(self._on_event, *self.fold.kinds)
+                self.fold.catch_up()
+
+    def close(self) -> None:
+        """Stops listening; what has come in is still folded and published."""
+        with self._lock:
+            if self._subscription is not None:
+                self._subscription.close()
+                self._subscription = None
+                self._pulse.hurry()
+
+    def poke(self) -> None:
+        """Publishes soon, whether there were events or not."""
+        self._dirty = True
+        self._pulse.wake()
+
+    def read(self) -> State:
+        """The state now."""
+        with self._lock:
+            self._fold_queue()
+            if self._refresh is not None:
+                self._refresh(self.fold, True)
+            return self.fold.state()
+
+    def _on_event(self, event: events.Event) -> None:
+        self._queue.append(event)
+        if not self._pulse.running:
+            self._pulse.wake()
+
+    def _has_work(self) -> bool:
+        return self._dirty or bool(self._queue)
+
+    def _beat(self, settled: bool = False) -> float:
+        with self._lock:
+            self._dirty = False
+            try:
+                self._fold_queue()
+                if self._refresh is not None:
+                    self._refresh(self.fold, settled)
+                return self._publish(self.fold)
+            except Exception as error:  # noqa: BLE001  a view that fails must not fail silently, nor again and again
+                self._queue.clear()
+                self.close()
+                warnings.warn(f"a live view stopped: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=2)
+                return 0.0
+
+    def _fold_queue(self) -> None:
+        for _ in range(len(self._queue)):
+            self.fold.apply(self._queue.popleft())

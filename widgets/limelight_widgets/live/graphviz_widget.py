@@ -1,0 +1,23 @@
+"""The hidden widget that lays graphs out: it carries Graphviz, once for all views of a kernel."""
+
+from __future__ import annotations
+
+import anywidget
+
+from limelight_widgets.live.widget import STATIC
+
+
+class Engine(anywidget.AnyWidget):
+    """Has no view. Its front end exports `layout(graph)`, computed by Graphviz in a Web Worker."""
+
+    _esm = STATIC / "engine.js"
+
+
+_shared: list[Engine] = []
+
+
+def shared_engine() -> Engine:
+    """The engine of this kernel; a new one where the last was closed."""
+    if not _shared or _shared[0].comm is None:
+        _shared[:] = [Engine()]
+    return _shared[0]

@@ -1,0 +1,52 @@
+"""A view's widget: it carries a state to the front end, and hears whether somebody looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+STATIC = Path(__file__).parents[1] / "static"
+"""Where the JavaScript bundle lies: a script for each view, named as the view is."""
+
+AHEAD = 16  # updates that may be sent before the front end must have answered one
+
+
+class Responsive(anywidget.AnyWidget):
+    """A widget whose messages are heard while a cell is running."""
+
+    @traitlets.observe("comm")
+    def _route(self, change: Any) -> None:
+        """Keeps messages from the front end off the busy main shell.
+
+        ipykernel 7.4 sends them to the shell that last used the comm, which is the one a cell is blocking, instead of
+        to the subshell that JupyterLab asked for. There is no public switch; where the private one is gone, so is the
+        problem, or messages wait for the end of the cell as they do on kernels without subshells.
+        """
+        comm = change["new"]
+        if comm is not None and hasattr(comm, "_reply_subshell_for"):
+            comm._reply_subshell_for = lambda data, default: default
+
+
+class ViewWidget(Responsive):
+    """Base of the views' widgets: each names its script, `_esm`.
+
+    `snapshot` is the state when the widget was made (see `wire`); later states travel as messages, so that a front end
+    which has just connected asks for one. The front end says `opened`, `closed` and `seen`.
+    """
+
+    _css = STATIC / "views.css"
+
+    snapshot = traitlets.List(traitlets.Bytes()).tag(sync=True)
+
+    def __init__(self, heard: Callable[[str, Any], None], snapshot: list[bytes]) -> None:
+        super().__init__(snapshot=snapshot)
+        self._heard = heard
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and isinstance(content.get("type"), str):
+            self._heard(content["type"], content)

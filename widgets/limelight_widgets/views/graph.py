@@ -1,0 +1,58 @@
+"""The graph view: ops and values, name scopes and nested functions, and the lines of code that made them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import anywidget
+import traitlets
+
+from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.figures.static_forms import Figure
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.graph import GraphFold, Which
+from limelight_widgets.live.graphviz_widget import shared_engine
+from limelight_widgets.live.widget import STATIC, ViewWidget
+from limelight_widgets.views.view import View
+
+
+class GraphWidget(ViewWidget):
+    """Draws a graph; `engine` lays it out."""
+
+    _esm = STATIC / "graph.js"
+
+    engine = anywidget.WidgetTrait().tag(sync=True)
+
+    @traitlets.default("engine")
+    def _default_engine(self) -> Any:
+        return shared_engine()
+
+
+class GraphView(View):
+    """A graph: its ops and values, name scopes and nested functions, and the lines of code that made them."""
+
+    name = "graph"
+    widget_type = GraphWidget
+
+    def __init__(self, subject: Any, which: Which = "optimised", trace: int = -1) -> None:
+        super().__init__(GraphFold(subject, which, trace))
+        self._which = which
+
+    def _figure(self, state: State) -> Figure:
+        return graph_figure(state, self._which)
+
+
+def graph(subject: Any, which: Literal["optimised", "traced"] = "optimised", trace: int = -1) -> GraphView:
+    """The graph of a staged function, of one of its traces, or a graph as it is.
+
+    Args:
+        subject: a staged function, an entry of its trace cache, a concrete function, or a graph.
+        which: the version shown first; the view switches between both.
+        trace: which trace of a staged function, counted from 0; -1 is the newest, and follows new ones.
+
+    Raises:
+        TypeError: `subject` has no graph.
+        ValueError: `which` is neither "optimised" nor "traced".
+        IndexError: there is no such trace.
+    """
+    return GraphView(subject, which, trace)

@@ -1,0 +1,48 @@
+"""The trace-cache view: entries, how often each was used, and why each was traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.staging.function import alive as staged_functions
+from limelight_widgets.figures.static_forms import Figure
+from limelight_widgets.figures.trace_cache import cache_figure
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.trace_cache import CacheFold
+from limelight_widgets.live.widget import STATIC, ViewWidget
+from limelight_widgets.views.view import View
+
+
+class CacheWidget(ViewWidget):
+    """Draws a trace cache."""
+
+    _esm = STATIC / "trace_cache.js"
+
+
+class CacheView(View):
+    """A trace cache: its entries, how often each was used, and why each was traced."""
+
+    name = "trace_cache"
+    widget_type = CacheWidget
+
+    def __init__(self, functions: tuple[Any, ...], *, only: bool) -> None:
+        super().__init__(CacheFold(functions, only=only))
+
+    def _figure(self, state: State) -> Figure:
+        return cache_figure(state)
+
+
+def trace_cache(function: Any = None) -> CacheView:
+    """The trace cache of a staged function; when None, of all that have been traced or will be while it is shown.
+
+    Raises:
+        TypeError: `function` is not a staged function.
+    """
+    if function is None:
+        return CacheView(tuple(staged_functions()), only=False)
+    if not hasattr(function, "trace_cache"):
+        raise TypeError(
+            f"only a staged function has a trace cache; this is a {type(function).__name__}. "
+            "Stage it first: F = limelight.function(f)"
+        )
+    return CacheView((function,), only=True)
