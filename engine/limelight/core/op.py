@@ -90,6 +90,9 @@ class Op:
     graph has. `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
     nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
     `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
+    `fresh`: its NumPy kernel returns new memory, which it neither keeps nor shares with an operand (of ufuncs and some
+    functions of NumPy that is known without); executors may write over such a result. `view`: its result shares the
+    memory of its first operand, as a rule.
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
     `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
@@ -113,6 +116,8 @@ class Op:
         effect: Effect = None,
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
+        fresh: bool = False,
+        view: bool = False,
         higher_order: bool = False,
         passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
@@ -138,6 +143,8 @@ class Op:
         self.effect: Effect = effect
         self.multiple = multiple
         self.special = dict(special or {})
+        self.fresh = fresh
+        self.view = view
         self.higher_order = higher_order
         self.passes = passes
         self.placement = placement

@@ -1,4 +1,8 @@
-"""Where each node of a graph runs, with every copy between devices made a node of its own."""
+"""Where each node of a graph runs, with every copy between devices made a node of its own.
+
+The rule is that of eager execution, so a function computes in the same places staged and not. A graph whose inputs are
+on CPU:0, and which names no device, is taken as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,15 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.errors import DeviceError
+from limelight.executors.base import Runnable
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 from limelight.graph.printer import nested
 from limelight.ops.create.literal import constant_op
 from limelight.user_code.source_line import Source
 
-Build = Callable[..., Callable[..., tuple[Any, ...]]]
+Build = Callable[..., Runnable]
+"""`Executor.build`, called for a function that a node calls: build(graph, devices, deliver=device)."""
 
 
 class Placed(NamedTuple):
@@ -39,12 +45,12 @@ def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build:
     devices. The outputs of a call stay where they are made; those of branches and loop bodies, of which one or another
     may run, come to the node's device. Raises DeviceError when variables on different devices meet in one op.
     """
-    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _asks(graph):
+    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _names_devices(graph):
         return Placed(graph, (CPU0,) * len(graph.outputs))
     return _Placement(graph, inputs, build).run(deliver)
 
 
-def _asks(graph: Graph) -> bool:
+def _names_devices(graph: Graph) -> bool:
     """Whether a node of the graph, or of a function that it calls, wants to be anywhere but on CPU:0."""
     graphs = [graph, *(function.graph for function in nested(graph))]
     return any(
@@ -87,15 +93,17 @@ class _Placement:
         inputs = self._rewriter.inputs(node)
         home = self._home(node, inputs)
         cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
-        alone = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
-        if not (alone and node.device is None):  # a called op brings its own
+        is_call = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
+        if not (is_call and node.device is None):  # a called op brings its own
             inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
         placed = self._rewriter.rebuild(node, inputs)
         placed.device = home
         self._homes.update(dict.fromkeys(placed.outputs, home))
         elsewhere = any(self._homes.get(value, CPU0) is not CPU0 for value in inputs)
-        if node.op.higher_order and (home is not CPU0 or elsewhere or any(_asks(f.graph) for f in node.functions)):
-            deliver = None if alone else home
+        if node.op.higher_order and (
+            home is not CPU0 or elsewhere or any(_names_devices(f.graph) for f in node.functions)
+        ):
+            deliver = None if is_call else home
             placed.params = with_functions(lambda f: self._relocate(f, inputs, home, deliver), node.params)
             if deliver is None:
                 (called,) = (p for p in placed.params if isinstance(p, Relocated))
@@ -177,8 +185,8 @@ class Relocated:
         return self._inputs, self._deliver
 
     @cached_property
-    def run(self) -> Any:
-        """A plan."""
+    def run(self) -> Runnable:
+        """What `build` makes of its graph, optimised no further."""
         return self._build(self.graph, self._inputs, deliver=self._deliver)
 
     def __getattr__(self, name: str) -> Any:

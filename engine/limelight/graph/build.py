@@ -39,7 +39,7 @@ class Rewriter:
         self.nodes: list[Node] = []
         self.rewired: dict[Node, Node] = {}
         self._values: dict[Value, Value] = dict(given or {})
-        self._order: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
+        self._stand_ins: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
 
     def value(self, old: Value) -> Value:
         """What stands for `old` in the new graph."""
@@ -53,7 +53,7 @@ class Rewriter:
     def keep(self, node: Node) -> Node:
         """Takes `node` over, rebuilt if an operand or a node it must follow has changed."""
         if (self._values and not self._values.keys().isdisjoint(node.inputs)) or (
-            node.after and not self._order.keys().isdisjoint(node.after)
+            node.after and not self._stand_ins.keys().isdisjoint(node.after)
         ):
             return self.rebuild(node, self.inputs(node))
         self.nodes.append(node)
@@ -69,10 +69,10 @@ class Rewriter:
             device=node.device,
             stack=node.stack,
             scope=node.scope,
-            after=self._followed(node),
+            after=self._predecessors(node),
         )
         self._values.update(zip(node.outputs, copy.outputs, strict=True))
-        self._order[node] = (copy,)
+        self._stand_ins[node] = (copy,)
         self.rewired[node] = copy
         self.nodes.append(copy)
         return copy
@@ -84,7 +84,7 @@ class Rewriter:
 
     def drop(self, node: Node, by: Node | None = None) -> None:
         """Leaves `node` out; nothing may use its outputs. What followed it follows `by`, or what `node` followed."""
-        self._order[node] = (by,) if by is not None else self._followed(node)
+        self._stand_ins[node] = (by,) if by is not None else self._predecessors(node)
 
     def add(
         self, like: Node, op: Op, inputs: tuple[Value, ...], params: tuple[Any, ...], specs: Sequence[Spec] = ()
@@ -99,7 +99,7 @@ class Rewriter:
     def finish(self) -> Graph:
         """The new graph; the old one itself if nothing has changed."""
         graph = self.graph
-        if not self._values and not self._order and len(self.nodes) == len(graph.nodes):
+        if not self._values and not self._stand_ins and len(self.nodes) == len(graph.nodes):
             return graph
         return Graph(
             graph.name,
@@ -110,10 +110,10 @@ class Rewriter:
             n_captures=graph.n_captures,
         )
 
-    def _followed(self, node: Node) -> tuple[Node, ...]:
+    def _predecessors(self, node: Node) -> tuple[Node, ...]:
         if not node.after:
             return ()
         found: dict[Node, None] = {}
         for earlier in node.after:
-            found.update(dict.fromkeys(self._order.get(earlier, (earlier,))))
+            found.update(dict.fromkeys(self._stand_ins.get(earlier, (earlier,))))
         return tuple(found)

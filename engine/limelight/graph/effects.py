@@ -93,7 +93,11 @@ def _of_functions(node: Node) -> Effects:
 
 
 class EffectOrder:
-    """Gives each node with an effect the nodes that must run before it (docs/design.md section 6)."""
+    """Gives each node with an effect the nodes that must run before it: its effect edges, `Node.after`.
+
+    A read follows the last write of its variable; a write follows that write and the reads since. A draw writes to its
+    generator. What belongs to no variable, such as input and output, forms one chain of each kind.
+    """
 
     def __init__(self) -> None:
         self._writes: dict[Value, Node] = {}

@@ -4,7 +4,13 @@
     node   ::= op, input values, params, output values, device, stack, scope, after
     value  ::= spec, producer (a node, or None for a graph input), index among its outputs
 
-A graph is data: it holds no tensors but literals, and no references to variables (those are inputs like any other).
+A graph is data: it holds no tensors but literals, and no references to variables. These are inputs like any other, with
+a `VariableSpec`, so one graph serves any variable of that type; an `ObjectSpec` is that of a Python value which is only
+handed on (the tape of a py_func, the residuals of a loop). Literals are nodes of the op `constant`.
+
+Some parameters are functions themselves (those of call, cond, while_loop; a switch has a tuple of them). A function
+takes the last inputs of its node, as many as its graph has, and kernels just call its `run`, so executors have no
+special cases for control flow.
 """
 
 from __future__ import annotations

@@ -130,12 +130,12 @@ def _types(node: Node) -> str:
     if len(inferred) != len(node.outputs):
         return f"types: {node.op} has {len(inferred)} outputs, this node {len(node.outputs)}"
     for i, (spec, value) in enumerate(zip(inferred, node.outputs, strict=True)):
-        if not _agree(spec, value.spec):
+        if not _specs_agree(spec, value.spec):
             return f"types: output {i} is {value.spec}, the rule of {node.op} says {spec}"
     return ""
 
 
-def _agree(a: Spec, b: Spec) -> bool:
+def _specs_agree(a: Spec, b: Spec) -> bool:
     if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
         return (
             a.dtype == b.dtype
@@ -168,15 +168,15 @@ def _functions(node: Node) -> str:
         if node.op.passes is not None:
             given = node.op.passes(given, node.params)
         for name, inner, outer in zip(function.graph.input_names, wanted, given, strict=True):
-            if not _fits(outer, inner.spec):
+            if not _may_be_passed(outer, inner.spec):
                 return f"functions: {function.name} takes {inner.spec} as {name}, it is given {outer}"
     return ""
 
 
-def _fits(given: Spec, wanted: Spec) -> bool:
+def _may_be_passed(given: Spec, wanted: Spec) -> bool:
     if isinstance(given, VariableSpec) and isinstance(wanted, VariableSpec) and given.anywhere == wanted.anywhere:
         return given.dtype == wanted.dtype and shapes.compatible(given.shape, wanted.shape)
-    return _agree(given, wanted)
+    return _specs_agree(given, wanted)
 
 
 def _after(node: Node, places: dict[Node, int]) -> str:

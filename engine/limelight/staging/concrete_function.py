@@ -60,7 +60,6 @@ class ConcreteFunction:
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()
-        self.tier = "plan"
         self._outputs = outputs
         self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]
@@ -80,6 +79,11 @@ class ConcreteFunction:
     def hits(self) -> int:
         """How many calls found this trace in the cache."""
         return self.counter[0]
+
+    @property
+    def tier(self) -> str:
+        """The name of the executor that runs it."""
+        return self.function.executor
 
     @property
     def graph(self) -> Graph:

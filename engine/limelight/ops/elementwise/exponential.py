@@ -90,6 +90,7 @@ def _sigmoid_kernel(xp: Any, x: Any) -> Any:
 
 _sigmoid = entry(defop(
     "sigmoid",
+    fresh=True,
     inputs="x",
     infer=same,
     kernel=_sigmoid_kernel,

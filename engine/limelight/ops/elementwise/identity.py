@@ -19,6 +19,7 @@ _identity = entry(defop(
     vjp={"x": lambda g: g},
     linear="x",
     maths={"x": "x̄ = ȳ"},
+    view=True,
 ))  # fmt: skip
 
 
@@ -40,6 +41,7 @@ _stop_gradient = entry(defop(
     infer=same,
     kernel=lambda xp, x: x,
     why_no_gradient="stop_gradient was asked to cut the connection",
+    view=True,
 ))  # fmt: skip
 
 

@@ -69,6 +69,7 @@ def _given_shape_infer(g: TensorSpec, *rest: Any) -> TensorSpec:
 
 _slice_op = defop(
     "slice",
+    view=True,
     inputs="x",
     attrs="key",
     infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),

@@ -27,6 +27,7 @@ _one_hot = entry(defop(
     kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
     accepts="integer",
     why_no_gradient="it is a function of integers",
+    fresh=True,
 ))  # fmt: skip
 
 

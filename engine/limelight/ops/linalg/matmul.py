@@ -66,6 +66,7 @@ def _right_gradient(g: Tensor, x: Tensor, y_shape: Any) -> Tensor:
 
 _matmul = entry(defop(
     "matmul",
+    fresh=True,
     inputs="x y",
     infer=_matmul_infer,
     kernel=lambda xp, x, y: xp.matmul(x, y).astype(x.dtype),  # NumPy's own bfloat16 would give float32

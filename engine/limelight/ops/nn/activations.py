@@ -52,6 +52,7 @@ def relu(x: TensorLike, /) -> Tensor:
 
 _softplus = entry(defop(
     "softplus",
+    fresh=True,
     inputs="x",
     infer=same,
     kernel=lambda xp, x: xp.logaddexp(x, x.dtype.type(0)),

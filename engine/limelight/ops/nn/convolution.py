@@ -170,6 +170,7 @@ def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:
 
 _conv: Entry = entry(defop(
     "conv",
+    fresh=True,
     inputs="x w",
     attrs=ATTRS,
     infer=_conv_infer,

@@ -53,6 +53,7 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
 
 _softmax = entry(defop(
     "softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
     infer=_softmax_infer("softmax"),
@@ -81,6 +82,7 @@ def _log_softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
 
 _log_softmax = entry(defop(
     "log_softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
     infer=_softmax_infer("log_softmax"),

@@ -34,6 +34,7 @@ _logsumexp = entry(defop(
     accepts="floating",
     vjp={"x": lambda g, x, out, axis, keepdims: restore(g, axis, keepdims) * (x - restore(out, axis, keepdims)).exp()},
     maths={"x": "x̄ = ȳ exp(x - y)"},
+    fresh=True,
 ))  # fmt: skip
 
 

@@ -54,6 +54,7 @@ _mean = entry(defop(
     vjp={"x": _mean_gradient},
     linear="x",
     maths={"x": "x̄ = ȳ / n, repeated along the reduced axes"},
+    fresh=True,
 ))  # fmt: skip
 
 
@@ -96,6 +97,7 @@ _var = entry(defop(
     accepts="floating",
     vjp={"x": _var_gradient},
     maths={"x": "x̄ = 2 ȳ (x - mean) / (n - correction)"},
+    fresh=True,
 ))  # fmt: skip
 
 

@@ -31,6 +31,7 @@ _flip: Entry = entry(defop(
     vjp={"x": lambda g, axes: _flip(g, axes)},
     linear="x",
     maths={"x": "x̄ = ȳ reversed"},
+    view=True,
 ))  # fmt: skip
 
 

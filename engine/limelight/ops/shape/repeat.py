@@ -43,6 +43,7 @@ _tile = entry(defop(
     vjp={"x": _tile_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    fresh=True,
 ))  # fmt: skip
 
 

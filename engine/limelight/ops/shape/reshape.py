@@ -64,6 +64,7 @@ def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
 
 _reshape = defop_with_shape(
     "reshape",
+    view=True,
     inputs="x",
     infer=_reshape_infer,
     kernel=lambda xp, x, shape: x.reshape(shape),
@@ -153,6 +154,7 @@ def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec
 
 _expand_dims: Entry = entry(defop(
     "expand_dims",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_expand_dims_infer,
@@ -186,6 +188,7 @@ def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
 
 _squeeze: Entry = entry(defop(
     "squeeze",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_squeeze_infer,

@@ -24,6 +24,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 _transpose: Entry = entry(defop(
     "transpose",
+    view=True,
     inputs="x",
     attrs="axes",
     infer=lambda x, axes: known(tuple([x.shape[i] for i in axes]), x.dtype),
@@ -115,6 +116,7 @@ def _matrix_transpose_infer(x: TensorSpec) -> TensorSpec:
 
 _matrix_transpose = entry(defop(
     "matrix_transpose",
+    view=True,
     inputs="x",
     infer=_matrix_transpose_infer,
     kernel=lambda xp, x: x.swapaxes(-1, -2),
