@@ -467,7 +467,7 @@ while_detached: Op = defop(
     multiple=True,
     higher_order=True,
     batching=_batch,
-    why_no_gradient="the loop was holds for no gradient (back_prop=False)",
+    why_no_gradient="the loop was asked for no gradient (back_prop=False)",
 )
 
 while_forward: Op = defop(
