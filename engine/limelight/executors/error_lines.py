@@ -21,11 +21,20 @@ _EXPLAINED = "_limelight_told"
 
 
 def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> Exception:
-    """The error to raise instead of `error`, which running `node` on `payloads` raised; `error` itself if it is ours.
+    """The error to raise for one that a kernel raised.
 
     Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
     and staged. A call whose function has explained the error adds its own line to the message. What the user's own code
     raised (in a py_func) stays as it is, with a note of the way to it.
+
+    Args:
+        graph: the graph that was running.
+        node: the node at which it was.
+        payloads: the node's operands.
+        error: what its kernel raised.
+
+    Returns:
+        Another error, to be raised from this one; or `error` itself, to be raised again.
     """
     line = source_line.at(node.stack[0] if node.stack else None)
     assigned = _assigned_before(graph, node)

@@ -89,7 +89,15 @@ class Rewriter:
     def add(
         self, like: Node, op: Op, inputs: tuple[Value, ...], params: tuple[Any, ...], specs: Sequence[Spec] = ()
     ) -> Node:
-        """A new node at the position, scope and device of `like`; its specs are inferred if they are not given."""
+        """Adds a node.
+
+        Args:
+            like: a node of either graph: the new one is at its position, and has its scope and device.
+            op: its op.
+            inputs: its operands, values of the new graph.
+            params: its static parameters.
+            specs: those of its outputs; they are inferred if they are not given.
+        """
         if not specs:
             specs = inferred(op, [x.spec for x in inputs], params)
         node = Node(op, inputs, params, specs, device=like.device, stack=like.stack, scope=like.scope)
@@ -113,7 +121,7 @@ class Rewriter:
     def _predecessors(self, node: Node) -> tuple[Node, ...]:
         if not node.after:
             return ()
-        found: dict[Node, None] = {}
+        nodes: dict[Node, None] = {}
         for earlier in node.after:
-            found.update(dict.fromkeys(self._stand_ins.get(earlier, (earlier,))))
-        return tuple(found)
+            nodes.update(dict.fromkeys(self._stand_ins.get(earlier, (earlier,))))
+        return tuple(nodes)

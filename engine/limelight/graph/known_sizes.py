@@ -31,23 +31,30 @@ def content_of(spec: Spec) -> Content | None:
 
 
 def with_content(op: Op, given: Sequence[Spec], params: Sequence[Any], result: Spec) -> Spec:
-    """`result`, the spec of what `op` makes of `given`, with what is known of its elements."""
+    """The spec of a result with what is known of its elements.
+
+    Args:
+        op: the op that makes it.
+        given: the specs of the op's operands.
+        params: the op's static parameters.
+        result: the spec that the op's shape rule gives.
+    """
     rule = RULES.get(op.name)
     if rule is None or not _may_be_sizes(result):
         return result
-    found = rule(given, params)
+    content = rule(given, params)
     assert isinstance(result, TensorSpec)
-    if found is None or len(found) != result.size or all(n is None for n in found):
+    if content is None or len(content) != result.size or all(n is None for n in content):
         return result
-    return Sizes(result.shape, result.dtype, found)
+    return Sizes(result.shape, result.dtype, content)
 
 
 def inferred(op: Op, given: Sequence[Spec], params: Sequence[Any]) -> tuple[Spec, ...]:
     """The specs of what `op` makes of `given`, with what is known of small vectors of sizes."""
-    found = op.infer(*given, *params)
-    if isinstance(found, tuple):
-        return found
-    return (with_content(op, given, params, found) if op.name in RULES else found,)
+    result = op.infer(*given, *params)
+    if isinstance(result, tuple):
+        return result
+    return (with_content(op, given, params, result) if op.name in RULES else result,)
 
 
 def _may_be_sizes(spec: Spec) -> bool:
@@ -93,11 +100,11 @@ def _gathered(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
 def _multiplied(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     """A product, which is 0 if one factor is, whatever the other one may be."""
     x, y = map(content_of, given)
-    found = _elementwise(operator.mul)(given, params)
-    if found is None or x is None or y is None:
+    products = _elementwise(operator.mul)(given, params)
+    if products is None or x is None or y is None:
         return None
     zero = [0 in pair for pair in zip(*_broadcast_together(x, y), strict=True)]
-    return tuple([0 if z else n for z, n in zip(zero, found, strict=True)])
+    return tuple([0 if z else n for z, n in zip(zero, products, strict=True)])
 
 
 def _broadcast_together(x: Content, y: Content) -> tuple[Content, Content]:

@@ -68,13 +68,13 @@ class Lexer:
 
     def listed(self, item: Callable[[], Any], end: str) -> list[Any]:
         """Items separated by commas up to `end`, which is consumed."""
-        found: list[Any] = []
+        items: list[Any] = []
         while not self.take(end):
-            found.append(item())
+            items.append(item())
             if not self.take(","):
                 self.expect(end)
                 break
-        return found
+        return items
 
     # Words
 

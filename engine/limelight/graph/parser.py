@@ -158,15 +158,15 @@ class _GraphParser:
         self._nodes.append(node)
 
     def _targets(self, lexer: Lexer, limit: int | None = None) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
+        targets: list[tuple[str, Any]] = []
         while True:
             name = lexer.match(_VALUE)
             if name is None:
                 raise GraphError(f"expected a value such as %3 at {lexer.rest()!r}")
             lexer.expect(":")
-            found.append((name, lexer.spec()))
-            if len(found) == limit or not lexer.take(","):
-                return found
+            targets.append((name, lexer.spec()))
+            if len(targets) == limit or not lexer.take(","):
+                return targets
 
     def _define(self, name: str, value: Value) -> None:
         if name in self._values:
@@ -215,11 +215,11 @@ class _GraphParser:
         lexer.skip()
         if lexer.done():
             return (), ""
-        found = _POSITION.match(lexer.rest())
-        if found is None:
+        match = _POSITION.match(lexer.rest())
+        if match is None:
             raise GraphError(f"unexpected {lexer.rest()!r}")
-        stack = (Source(found["file"], int(found["line"]), ""),) if found["file"] else ()
-        return stack, found["scope"] or ""
+        stack = (Source(match["file"], int(match["line"]), ""),) if match["file"] else ()
+        return stack, match["scope"] or ""
 
     def _function(self, name: str) -> ParsedFunction:
         if name not in self._functions:

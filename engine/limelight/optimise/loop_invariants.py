@@ -70,10 +70,12 @@ class _Invariants:
         same = [hasattr(f, "with_graph") and len(f.graph.inputs) == len(loop.inputs) for f in self._functions]
         self._graphs = [_with_loops_hoisted(f.graph) for f in self._functions]
         self._invariant = [_invariant(graph, self._n) if all(same) else {} for graph in self._graphs]
-        self._crossing = [_crossing(graph, found) for graph, found in zip(self._graphs, self._invariant, strict=True)]
+        self._crossing = [
+            _crossing(graph, invariant) for graph, invariant in zip(self._graphs, self._invariant, strict=True)
+        ]
 
     def worthwhile(self, inputs: tuple[Value, ...]) -> bool:
-        moved = [node for found in self._invariant for node in found if node.op is not constant_op]
+        moved = [node for invariant in self._invariant for node in invariant if node.op is not constant_op]
         if not any(self._crossing) or all(node.op.name in VIEWS for node in moved):
             return False
         return sum(map(_cost, self._invariant[-1])) <= LITTLE or _surely_iterates(self._loop, inputs)
@@ -83,9 +85,9 @@ class _Invariants:
         extra: list[Value] = []
         copies: list[Node] = []
         outer = rewriter.inputs(loop)
-        for graph, found, crossing in zip(self._graphs, self._invariant, self._crossing, strict=True):
+        for graph, invariant, crossing in zip(self._graphs, self._invariant, self._crossing, strict=True):
             values: dict[Value, Value] = dict(zip(graph.inputs, outer, strict=True))
-            for node in found:
+            for node in invariant:
                 copy = Node(
                     node.op,
                     tuple([values[x] for x in node.inputs]),
@@ -104,9 +106,9 @@ class _Invariants:
         """The loop's functions with the values that cross as their last inputs, each with those of both."""
         both = [value for crossing in self._crossing for value in crossing]
         made = []
-        for function, graph, found in zip(self._functions, self._graphs, self._invariant, strict=True):
+        for function, graph, invariant in zip(self._functions, self._graphs, self._invariant, strict=True):
             new = {value: Value(value.spec) for value in both}
-            made.append(function.with_graph(_without(graph, found, new)))  # type: ignore[attr-defined]  # staged
+            made.append(function.with_graph(_without(graph, invariant, new)))  # type: ignore[attr-defined]  # staged
         return made
 
 
@@ -120,15 +122,15 @@ def _invariant(graph: Graph, n_vars: int) -> dict[Node, None]:
     """The nodes that compute the same each time, with the literals that they need."""
     same_values = {value for value in graph.inputs[n_vars:] if isinstance(value.spec, TensorSpec)}
     literals: dict[Value, Node] = {}
-    found: dict[Node, None] = {}
+    invariant: dict[Node, None] = {}
     for node in graph.nodes:
         if node.op is constant_op and node.device is None:
             literals[node.outputs[0]] = node
         elif node.op.name in _SAFE and node.device is None and _is_invariant(node, same_values, literals):
-            found.update(dict.fromkeys(literals[x] for x in node.inputs if x in literals))
-            found[node] = None
+            invariant.update(dict.fromkeys(literals[x] for x in node.inputs if x in literals))
+            invariant[node] = None
             same_values.add(node.outputs[0])
-    return found
+    return invariant
 
 
 def _is_invariant(node: Node, same_values: set[Value], literals: dict[Value, Node]) -> bool:
@@ -136,17 +138,17 @@ def _is_invariant(node: Node, same_values: set[Value], literals: dict[Value, Nod
     return known and all(map(static, (*node.inputs, *node.outputs)))
 
 
-def _crossing(graph: Graph, found: dict[Node, None]) -> list[Value]:
+def _crossing(graph: Graph, invariant: dict[Node, None]) -> list[Value]:
     """The values that stay behind as captures: those that other nodes use, or the graph returns."""
-    moved = {node.outputs[0] for node in found if node.op is not constant_op}
-    used = dict.fromkeys(x for node in graph.nodes if node not in found for x in node.inputs if x in moved)
+    moved = {node.outputs[0] for node in invariant if node.op is not constant_op}
+    used = dict.fromkeys(x for node in graph.nodes if node not in invariant for x in node.inputs if x in moved)
     return list(used | dict.fromkeys(x for x in graph.outputs if x in moved))
 
 
-def _without(graph: Graph, found: dict[Node, None], new: dict[Value, Value]) -> Graph:
+def _without(graph: Graph, invariant: dict[Node, None], new: dict[Value, Value]) -> Graph:
     rewriter = Rewriter(graph)
     for node in graph.nodes:
-        if node in found and node.op is not constant_op:
+        if node in invariant and node.op is not constant_op:
             rewriter.replace(node, [new.get(value, value) for value in node.outputs])
         else:
             rewriter.keep(node)

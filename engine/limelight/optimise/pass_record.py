@@ -60,7 +60,15 @@ class Recorder:
         self.changes: list[Change] = []
 
     def note(self, rule: str, reason: str, old: tuple[Node, ...], new: tuple[Node, ...] = (), added: int = 0) -> None:
-        """`old` nodes went, `new` ones stand for them, of which `added` were not there before."""
+        """Notes a change.
+
+        Args:
+            rule: what was done, in a word.
+            reason: why it may be done, or what it is good for, in a sentence.
+            old: the nodes that went.
+            new: those that stand for them.
+            added: how many of these were not there before.
+        """
         self._removed += len(old)
         self._added += added
         self.changes.append(Change(rule, reason, old, new))

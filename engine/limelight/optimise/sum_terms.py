@@ -139,8 +139,8 @@ class SumFinder:
 
 
 def _factor(node: Node, counts: Counter[Value]) -> Value | None:
-    found = max(node.inputs, key=counts.__getitem__)
-    return found if counts[found] >= FEWEST else None
+    factor = max(node.inputs, key=counts.__getitem__)
+    return factor if counts[factor] >= FEWEST else None
 
 
 def _other(product: Node, factor: Value) -> Value:

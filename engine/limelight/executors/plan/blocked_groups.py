@@ -82,7 +82,7 @@ def _fused_op(group: Group, kernel_calls: KernelCalls) -> tuple[Op, tuple[Value,
     steps, scratch = _with_buffers(nodes, [f.extra for f in calls], places)
     ufuncs = [f.kernel for f in calls]
     program = [_Step(ufunc, *step) for ufunc, step in zip(ufuncs, steps, strict=True) if isinstance(ufunc, np.ufunc)]
-    kernel = _Blocks(last, len(inputs), extra, scratch, program)
+    kernel = _Blocks(last, extra, scratch, program)
     name = f"fused_{len(nodes)}_{nodes[-1].op.name}"
     op = Op(name, inputs="*xs", infer=lambda *xs: last, kernel=lambda xp, *xs: kernel(*xs), why_no_gradient="fused")
     return op, inputs
@@ -121,14 +121,18 @@ def _with_buffers(
 
 
 class _Blocks:
-    """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis."""
+    """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis.
 
-    def __init__(
-        self, made: TensorSpec, n: int, extra: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]
-    ) -> None:
+    Args:
+        made: the spec of the result.
+        extra: constants that steps take besides the operands.
+        scratch: the dtypes of the buffers that steps write into.
+        steps: the steps in order. Their places count the operands, then these constants, then the buffers.
+    """
+
+    def __init__(self, made: TensorSpec, extra: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]) -> None:
         self._shape: tuple[int, ...] = tuple([size or 0 for size in made.shape])
         self._dtype = made.dtype
-        self._n = n
         self._extra = extra
         self._scratch = scratch
         self._steps = steps

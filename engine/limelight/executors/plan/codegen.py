@@ -112,7 +112,14 @@ class _PlanWriter:
 
 
 class FunctionWriter:
-    """Writes one function, for the nodes from `start` to `stop`."""
+    """Writes one function.
+
+    Args:
+        plan: the plan that it belongs to.
+        name: its name in the code.
+        start: the place of its first node among those of the plan.
+        stop: that behind its last node.
+    """
 
     def __init__(self, plan: _PlanWriter, name: str, start: int, stop: int) -> None:
         self._plan = plan
