@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.autodiff.tape_entries import source_of
-from limelight.core import dispatch, nest, shapes
+from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
 from limelight.core.devices import CPU0
 from limelight.core.op import Entry, Op
 from limelight.core.sparse_gradient import SparseGradient
@@ -48,7 +48,7 @@ def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> G
     """The gradients to start from: those of the targets."""
     if not dispatch.active:
         return _seeded(targets, given, watched)
-    with dispatch.in_gradient():
+    with name_scopes.gradient_scope():
         return _seeded(targets, given, watched)
 
 
@@ -75,7 +75,7 @@ def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[in
     """
     masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
     if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
-        with dispatch.in_gradient():
+        with name_scopes.gradient_scope():
             _walk(entries, masks, grads, wanted, keep, True)
     else:
         _walk(entries, masks, grads, wanted, keep, False)
@@ -93,7 +93,7 @@ def _walk(
             line = source_of(entry)
             scope = line.scope if isinstance(line, source_line.ScopedSource) else ""
             place = () if line is None else (source_line.of_gradient(line, entry[0].op.name),)
-            with source_line.pretend((*place, *caller)), dispatch.in_gradient(scope):
+            with source_line.pretend((*place, *caller)), name_scopes.gradient_scope(scope):
                 _pull_one(entry, grads, masks[index], wanted)
         else:
             _pull_one(entry, grads, masks[index], wanted)
@@ -217,7 +217,7 @@ def filled(value: int, like: Any) -> Tensor:
     sizes = shape if None not in shape else like.sizes()
     if like._device is CPU0:
         return _broadcast(value, sizes, like.dtype)
-    with dispatch.device(like._device):
+    with device_scopes.device(like._device):
         return _broadcast(value, sizes, like.dtype)
 
 

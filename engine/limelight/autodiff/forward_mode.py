@@ -90,7 +90,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         tangents = [known[uid][0] if (uid := uid_of(x)) in known else None for x in inputs]
         if op.vjp is None or tangents.count(None) == len(tangents):
             return self.below.process(op, inputs, attrs)
-        with dispatch.beneath(self):
+        with dispatch.stack_below(self):
             out, found = push(op, inputs, tangents, attrs)
         for y, t in zip(out if op.multiple else (out,), found, strict=True):
             if t is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
-from limelight.core import dispatch, dtypes
+from limelight.core import dtypes, name_scopes
 from limelight.core.op import SAVED, Recipe
 from limelight.core.op import Entry as Raw
 from limelight.core.tensor import Tensor
@@ -73,7 +73,7 @@ def source_of(raw: Raw) -> Source | None:
 def placed(frame: FrameType | None) -> tuple[Any, int]:
     """`source.place`; in a name scope of a trace, as a line that has that scope: its gradient is named after it."""
     code, instruction = source.place(frame)
-    scope = dispatch.name_scope_now()
+    scope = name_scopes.current_name_scope()
     if not scope or code is None or isinstance(code, source.ScopedSource):
         return code, instruction
     line = source.ScopedSource(*Position(code, instruction).resolve())

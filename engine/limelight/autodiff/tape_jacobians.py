@@ -7,7 +7,7 @@ from typing import Any
 
 from limelight.autodiff import backward
 from limelight.batching import vectorize
-from limelight.core import dispatch, nest, shapes
+from limelight.core import device_scopes, nest, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import apply
 from limelight.core.dtypes import int64
@@ -218,8 +218,8 @@ def _gathered(op: str, parts: Sequence[Any]) -> Any:
 
 def unit_vectors(start: int, stop: Any, size: Any, like: Any) -> Tensor:
     """Rows `start` to `stop` of the unit matrix, without static `size` all of them; dtype and device are `like`'s."""
-    if like._device is not CPU0 and like._device is not dispatch.requested_device():
-        with dispatch.device(like._device):
+    if like._device is not CPU0 and like._device is not device_scopes.requested_device():
+        with device_scopes.device(like._device):
             return unit_vectors(start, stop, size, like)
     if isinstance(size, int):
         columns = apply(get("arange"), (), (0, 1, size, int64))

@@ -51,7 +51,7 @@ class Batcher(dispatch.BlockInterpreter):
                 "them; return the value and assign after the call"
             )
         values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
-        with dispatch.beneath(self):
+        with dispatch.stack_below(self):
             result = self._result(Site(op, values, mask, attrs, self.size, self))
         return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
 

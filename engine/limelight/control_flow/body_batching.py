@@ -19,7 +19,7 @@ from limelight.control_flow.cond import cond_op
 from limelight.control_flow.masked_loops import guarded, has_loops, replay_while
 from limelight.control_flow.switch import checked_index, switch_op
 from limelight.control_flow.while_loop_gradient import while_forward
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.dtypes import bool_
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
@@ -95,7 +95,7 @@ def _trace(
 ) -> Many | None:
     """`body` for many examples, with inputs as `like` has them."""
     name, specs = like.name, [value.spec for value in like.inputs]
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"many_{name}") as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"many_{name}") as tracer:
         inputs = [tracer.add_input(_wider(s, count) if m else s) for s, m in zip(specs, mask, strict=True)]
         if count is not None:
             size: Any = count
@@ -276,7 +276,7 @@ def _masked_functions(site: Site, mask: Flags, recorded: bool) -> tuple[Many, Ma
     assert asked is not None, "a condition is a tensor"
     assert stepping is not None, "it could be had without a mask"
     graph = asked.function.graph
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
         inputs = [tracer.add_input(value.spec) for value in graph.inputs]
         any_goes_on = GraphFunction(tracer.finish([replay(graph, inputs)[0].any()]))
     return asked._replace(function=any_goes_on), stepping

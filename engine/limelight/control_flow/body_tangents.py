@@ -26,7 +26,7 @@ from limelight.control_flow.py_func import (
 from limelight.control_flow.switch import switch_op
 from limelight.control_flow.while_loop_gradient import while_forward
 from limelight.control_flow.while_loop_op import while_op
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
@@ -60,7 +60,7 @@ def pushed(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -> Push
 
 
 def _push_graph(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> Pushed:
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"pushed_{graph.name}") as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"pushed_{graph.name}") as tracer:
         inputs, tangents = _arguments(tracer, graph, moving, cuts)
         with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
             outputs = replay(graph, inputs)
@@ -166,7 +166,7 @@ def _widened(condition: Any, moving: Flags, n: int) -> GraphFunction:
     key = ("widened", moving, n)
     found: GraphFunction | None = condition.pairs.get(key)
     if found is None:
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(condition.graph.name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(condition.graph.name) as tracer:
             inputs, _ = _arguments(tracer, condition.graph, moving, (n,))
             graph = tracer.finish(replay(condition.graph, inputs))
         found = condition.pairs[key] = GraphFunction(graph)

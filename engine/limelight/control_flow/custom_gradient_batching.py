@@ -11,7 +11,7 @@ from limelight.batching import Site, rule
 from limelight.batching.rule_table import repeated
 from limelight.control_flow.body_batching import Flags, Many, count_of, many, note, shown, tensors_only
 from limelight.control_flow.custom_gradient_op import CustomPair, custom_call, custom_forward, seed_of
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.staging.call_gradient import call
@@ -49,7 +49,7 @@ class ManyPair(CustomPair):
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
         """The gradient as one function, for many of these in turn."""
         values = {"input": self.function.graph.inputs, "output": self.forward.graph.outputs}
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{self.function.name}") as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{self.function.name}") as tracer:
             tracer.scope = "gradient/"
             saved = [tracer.add_input(values[where][i].spec, f"saved{k}") for k, (where, i) in enumerate(self.sources)]
             specs: list[Any] = [value.spec for value in self.function.graph.outputs]

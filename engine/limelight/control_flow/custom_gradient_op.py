@@ -13,7 +13,7 @@ from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape, filled, zeros
 from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
-from limelight.core import dispatch
+from limelight.core import dispatch, name_scopes
 from limelight.core.op import Op, Taped, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
@@ -33,7 +33,7 @@ def staged(name: str, body: Body, arguments: Arguments, closures: bool = False) 
 
     With `closures` the rule is also asked about tensors from outside that the body uses.
     """
-    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+    with Tracer(name, scope=name_scopes.current_name_scope()) as tracer:
         tensors = [
             x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
         ]

@@ -12,7 +12,7 @@ from limelight.control_flow.loop_residuals import Record
 from limelight.control_flow.ragged_rows import cropped, either, kept_if
 from limelight.control_flow.scan_op import positions, scan_op
 from limelight.control_flow.zeros_spec import alike, kind_of, look_up, zeros_on
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
@@ -169,7 +169,7 @@ class _Step:
     def trace(self, may_rest: bool) -> Backward:
         """The body; where steps may rest, since another example goes on, its first row says which do not."""
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{graph.name}") as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{graph.name}") as tracer:
             tracer.scope = "gradient/"
             after = [tracer.add_input(self._spec_of_carry(i), f"gradient{i}") for i in self._carried]
             totals = [tracer.add_input(alike(graph.inputs[i].spec), f"total{i}") for i in self._captured]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.dtypes import bool_
 from limelight.core.op import Op
 from limelight.core.spec import known
@@ -70,7 +70,7 @@ def _made(function: Any, kind: str) -> Any:
     made = function.pairs.get(kind)
     if made is None:
         name = function.graph.name
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(name) as tracer:
             inputs = [tracer.add_input(value.spec) for value in function.graph.inputs]
             wanted = tracer.add_input(known((), bool_), "wanted")
             outputs = replay_while(wanted, function, inputs)

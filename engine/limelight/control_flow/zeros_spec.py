@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from limelight.autodiff import zeros
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.op import get
@@ -28,7 +28,7 @@ def kind_of(x: Any) -> tuple[Any, DType, Device]:
 def zeros_on(sizes: Any, dtype: DType, device: Device) -> Tensor:
     if device is CPU0:
         return zeros(sizes, dtype)
-    with dispatch.device(device):
+    with device_scopes.device(device):
         return zeros(sizes, dtype)
 
 

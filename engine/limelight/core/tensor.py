@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight.core import backends, devices, dispatch, dtypes, shapes
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, shapes
 from limelight.core.array_conversion import as_array
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import active, local, scopes
@@ -381,7 +381,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
-    made: Tensor = dispatch.current().constant(array, dispatch.requested_device())
+    made: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
     return made
 
 

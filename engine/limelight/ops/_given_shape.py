@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.eager import entry
 from limelight.core.op import defop, get
@@ -106,7 +106,7 @@ def joined(sizes: Any) -> Tensor | None:
 
 def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
     """`make(*given, **options)` on `device`."""
-    with dispatch.device(device):
+    with device_scopes.device(device):
         return make(*given, **options)
 
 

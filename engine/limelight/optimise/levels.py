@@ -72,7 +72,7 @@ class optimiser:  # noqa: N801  # used as a function
         return f"<optimiser: level {self._mine.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.take_back(self._everywhere)
+        setting.withdraw(self._everywhere)
         block = setting.override(self._mine)
         block.__enter__()
         self._blocks.append(block)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.op import Op, Taped, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
@@ -85,7 +85,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from limelight import events
 from limelight.core.autograph_hook import converted, plainly
-from limelight.core.dispatch import active, outer_scope
+from limelight.core.dispatch import active
+from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError
 from limelight.staging import explainer, structured_outputs

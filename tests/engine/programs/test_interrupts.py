@@ -287,7 +287,7 @@ def test_broken_listeners_break_nothing(clean: Clean) -> None:
 
 
 FOLDER = str(Path(ll.__file__).parent)
-_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.over = True|_pretence\.stack = outer")
+_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.ended = True|_pretence\.stack = outer")
 """Lines at which tracing stops although no signal can arrive there: between a block's end and its clean-up."""
 if sys.version_info >= (3, 12):  # comprehensions are inlined, and what tracing raises in one passes `with` blocks by
     _UNGUARDED = re.compile(rf"{_UNGUARDED.pattern}|.+ for .+ in ")

@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Final, NoReturn
 
 from limelight import events
-from limelight.core import backends, devices, dispatch
+from limelight.core import backends, device_scopes, devices, dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import scopes
 from limelight.core.op import Op
@@ -117,7 +117,7 @@ def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Devic
     if homes:
         home: Device = homes.pop()
         return home
-    requested = dispatch.requested_device()
+    requested = device_scopes.requested_device()
     if requested is not None:
         return requested
     return next((x._device for x in inputs if isinstance(x, Tensor)), CPU0)
