@@ -35,12 +35,11 @@ from limelight.autodiff.functional import value_and_grad as value_and_grad
 from limelight.autodiff.functional import vjp as vjp
 from limelight.autodiff.gradcheck import gradcheck as gradcheck
 from limelight.batching import vectorize as vectorize
-from limelight.control_flow import rules as rules  # forward mode and batching of control flow, registered by the import
 from limelight.control_flow.cond import cond as cond
 from limelight.control_flow.custom_gradient import custom_gradient as custom_gradient
-from limelight.control_flow.map_fn import map_fn as map_fn
 from limelight.control_flow.py_func import py_func as py_func
 from limelight.control_flow.recompute import recompute_grad as recompute_grad
+from limelight.control_flow.scan import map_fn as map_fn
 from limelight.control_flow.scan import scan as scan
 from limelight.control_flow.switch import switch as switch
 from limelight.control_flow.while_loop import while_loop as while_loop

@@ -107,7 +107,7 @@ def rule(*names: str) -> Callable[[R], R]:
 
 def rule_for(op: Op) -> Rule | None:
     """The rule of an op: its own, or that of its kind; None where it is run example by example."""
-    found = RULES.get(op.name)
+    found = op.batching if callable(op.batching) else RULES.get(op.batching or op.name)
     if found is None and op.elementwise:
         return elementwise
     if found is None and op.attrs[:2] == ("axis", "keepdims") and len(op.operands) == 1 and not op.variadic:

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.control_flow.cond import cond, cond_op, infer_cond, run_cond
-from limelight.control_flow.switch import infer_switch, run_switch, switch, switch_op
 from limelight.control_flow.zeros_spec import kind_of, look_up, zeros_on
 from limelight.core import dispatch
 from limelight.core.op import Op, Taped, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
+from limelight.staging.body_tangents import flags_of, parted, present, pushed
 from limelight.staging.call_gradient import Pair, call, pair_of, watched_mask
 from limelight.staging.graph_function import GraphFunction
 
@@ -103,7 +102,7 @@ def _blank_param(spec: Spec) -> Any:
     return Literal(np.zeros((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
-def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def taped_branches(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
     watched = watched_mask(inputs[1:])
     branches = branches_of(attrs)
     pairs = Pairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
@@ -113,14 +112,14 @@ def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: 
     return Taped(get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n])
 
 
-def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+def save_branches(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     pairs: Pairs = attrs[-1]
     connected = zip(inputs[1:], pairs.connected, strict=True)
     sizes = tuple([kind_of(x) if c else None for x, c in connected])
     return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), sizes)
 
 
-def _pull(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+def pull_branches(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
     pairs, decides, *residuals, sizes = saved
     halves: list[tuple[GraphFunction, tuple[int, ...], tuple[Any, ...]]] = []
     for pair, kept, blanks in zip(pairs.each, residuals, pairs.blanks, strict=True):
@@ -154,36 +153,20 @@ def _branch_pull(
     return tuple([gradients[i] if i in gradients else zeros_on(*sizes[i]) for i in targets])
 
 
-cond_forward: Op = defop(
-    "cond_forward",
-    inputs="*xs:any",
-    attrs="true_fn false_fn pairs",
-    infer=lambda *given: infer_cond(*given[:-1]),
-    kernel=lambda *given: run_cond(*given[:-1]),
-    multiple=True,
-    higher_order=True,
-    taped=functools.partial(_taped, "cond_forward"),
-    save=_save,
-    vjp={"xs": lambda g, saved, needed: _pull(lambda pred, both: cond(pred, *both), g, saved, needed)},
-    maths={"xs": "x̄ = backward of the branch taken"},
-)
+def push_branches(op: str, inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> Any:
+    """All branches return tangents of whatever moves in one of them."""
+    branches = branches_of(attrs)
+    n = len(branches[0].graph.outputs)
+    moving = flags_of(tangents[1:])
+    reached = {i for branch in branches for i in pushed(branch, moving).moving}
+    forced = tuple([i in reached for i in range(n)])
+    functions = tuple([pushed(branch, moving, forced).function for branch in branches])
+    places = [i for i in range(n) if forced[i]]
+    for branch, wider in zip(branches, functions, strict=True):
+        wider.blanks = branch.blanks | {n + k for k, i in enumerate(places) if i in branch.blanks}
+    results = dispatch.apply(get(op), (*inputs, *present(tangents)), with_branches(attrs, functions))
+    return parted(results, n, places)
 
-switch_forward: Op = defop(
-    "switch_forward",
-    inputs="*xs:any",
-    attrs="branches pairs",
-    infer=lambda *given: infer_switch(*given[:-1]),
-    kernel=lambda *given: run_switch(*given[:-1]),
-    multiple=True,
-    higher_order=True,
-    taped=functools.partial(_taped, "switch_forward"),
-    save=_save,
-    vjp={"xs": lambda g, saved, needed: _pull(switch, g, saved, needed)},
-    maths={"xs": "x̄ = backward of the branch taken"},
-)
-
-cond_op.taped = cond_forward.taped
-switch_op.taped = switch_forward.taped
 
 nothing_op: Op = defop(
     "nothing",

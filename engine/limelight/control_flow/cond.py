@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any
 
 from limelight.batching import Batched
+from limelight.control_flow.branch_batching import batch_branches
+from limelight.control_flow.branch_gradient import pull_branches, push_branches, save_branches, taped_branches
 from limelight.control_flow.user_functions import called
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
@@ -65,12 +67,12 @@ def _instead(spec: Spec) -> str:
     return "for a choice of each element write ll.where(pred, x, y), for one of all ll.all(pred) or ll.any(pred)"
 
 
-def infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
+def _infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
     *captures, true, false = given
     return merged((true, false), captures)
 
 
-def run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
+def _run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
     *captures, true, false = given
     outputs: tuple[Any, ...] = (true if bool(pred) else false).run(*captures)
     return outputs
@@ -80,10 +82,29 @@ cond_op: Op = defop(
     "cond",
     inputs="*xs:any",
     attrs="true_fn false_fn",
-    infer=infer_cond,
-    kernel=run_cond,
+    infer=_infer_cond,
+    kernel=_run_cond,
     multiple=True,
     higher_order=True,
+    taped=partial(taped_branches, "cond_forward"),
+    jvp=partial(push_branches, "cond"),
+    batching=partial(batch_branches, "cond"),
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records cond_forward
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+cond_forward: Op = defop(
+    "cond_forward",
+    inputs="*xs:any",
+    attrs="true_fn false_fn pairs",
+    infer=lambda *given: _infer_cond(*given[:-1]),
+    kernel=lambda *given: _run_cond(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=partial(taped_branches, "cond_forward"),
+    jvp=partial(push_branches, "cond"),
+    batching=partial(batch_branches, "cond"),
+    save=save_branches,
+    vjp={"xs": lambda g, saved, needed: pull_branches(lambda pred, both: cond(pred, *both), g, saved, needed)},
     maths={"xs": "x̄ = backward of the branch taken"},
 )

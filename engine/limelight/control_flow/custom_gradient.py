@@ -13,7 +13,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from limelight.autodiff import GradientTape
-from limelight.control_flow.custom_gradient_op import staged
+from limelight.batching import Batcher, Site
+from limelight.batching.batched_tensor import batched
+from limelight.batching.rule_table import repeated
+from limelight.control_flow.custom_call import staged
 from limelight.control_flow.custom_gradient_rules import (
     Arguments,
     Body,
@@ -176,6 +179,50 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
     return (*step.rule(g, step.sizes, step.variables), *[None] * step.n_outputs)
 
 
+class _ManyRule(NamedTuple):
+    """A gradient function that was written for one example, for all: it goes on where the vectorised call was."""
+
+    one: Any
+    sizes: tuple[Any, ...]
+    mask: tuple[bool, ...]
+    batcher: Batcher
+
+    def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        batcher = self.batcher
+        with batcher.again():
+            given = [None if g is None else batched(g, batcher) for g in gradients]
+            found = [None if g is None else as_tensor(g) for g in self.one(given, self.sizes, variables)]
+        return [
+            None if g is None else self._of_all(g, batcher.value_of(g), m)
+            for g, m in zip(found, self.mask, strict=True)
+        ]
+
+    @property
+    def keeps(self) -> tuple[Any, ...]:
+        """What it keeps alive, for counting bytes."""
+        kept = getattr(self.one, "keeps", ())
+        return tuple([self.batcher.inside(x) if self.batcher.owns(x) else x for x in kept])
+
+    def _of_all(self, g: Tensor, value: Tensor | None, differs: bool) -> Tensor:
+        """What all examples share gets the sum of their gradients."""
+        if differs:
+            return repeated(g, self.batcher.size) if value is None else value
+        if value is None:
+            value = repeated(g, self.batcher.size)
+        return value.sum(0)
+
+
+def _batch(site: Site) -> Any:
+    (step,) = site.attrs
+    first = len(site.inputs) - step.n_outputs
+    inputs = [site.lead(i) if i >= first else x for i, x in enumerate(site.inputs)]
+    wider = step._replace(
+        rule=_ManyRule(step.rule, step.sizes, site.mask[:first], site.batcher.origin),
+        sizes=tuple([y.sizes() for y in inputs[first:]]),
+    )
+    return dispatch.apply(site.op, tuple(inputs), (wider,))
+
+
 custom_op: Op = defop(
     "custom_gradient",
     inputs="*xs:any",
@@ -184,6 +231,7 @@ custom_op: Op = defop(
     kernel=_run,
     multiple=True,
     higher_order=True,
+    batching=_batch,
     save=_save,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},

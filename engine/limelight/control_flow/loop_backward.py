@@ -10,7 +10,7 @@ from limelight.control_flow.loop_constants import Place
 from limelight.control_flow.loop_dependence import influences, reached
 from limelight.control_flow.loop_residuals import Record
 from limelight.control_flow.ragged_rows import cropped, either, kept_if
-from limelight.control_flow.scan_op import positions, scan_op
+from limelight.control_flow.stacked_rows import positions
 from limelight.control_flow.zeros_spec import alike, kind_of, look_up, zeros_on
 from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.op import get
@@ -21,7 +21,7 @@ from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
 
 
-class Loop(NamedTuple):
+class RecordedLoop(NamedTuple):
     """What a loop was: a body that hands on `n` values and gets `m` rows besides, in this direction."""
 
     body: GraphFunction
@@ -34,7 +34,7 @@ class Loop(NamedTuple):
 class Saved(NamedTuple):
     """What the backward pass starts from."""
 
-    loop: Loop
+    loop: RecordedLoop
     operands: dict[int, Any]  # rows and captures that it reads, by the number of the input
     stacks: dict[Place, Any]
     ends: dict[Place, Any]  # the row that a derived stack has and the other one lacks
@@ -45,7 +45,7 @@ class Saved(NamedTuple):
     known_steps: int | None  # how many steps there are, where their number is known
 
 
-def saved_of(loop: Loop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, live: Any = None) -> Saved:
+def saved_of(loop: RecordedLoop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, live: Any = None) -> Saved:
     """What is kept of a loop that has just run; `out` are the last carry, then stacks. `steps`: how many, if asked."""
     _, n, m, _, record = loop
     pair = record.pair
@@ -84,7 +84,7 @@ def pull(g: Sequence[Any], saved: Saved, needed: Sequence[bool]) -> tuple[Any, .
     rows = rows or [positions(saved.steps)]
     captures = [_found(saved, fixed, place) for place in back.captures]
     params = (back.body, len(start), len(rows), None, not reverse)
-    found = dispatch.apply(scan_op, (*start, *rows, *captures), params)
+    found = dispatch.apply(get("scan"), (*start, *rows, *captures), params)
     places = [*back.carried, *back.captured, *back.scanned]
     gradients = dict(zip(places, found, strict=True))
     for i in back.scanned:
@@ -143,7 +143,7 @@ class Backward(NamedTuple):
     captures: tuple[Place, ...]
 
 
-def _backward(loop: Loop, wanted: tuple[bool, ...], shown: tuple[int, ...], may_rest: bool) -> Backward:
+def _backward(loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...], may_rest: bool) -> Backward:
     key = ("unwinding", loop.n, loop.m, wanted, shown, may_rest)
     found: Backward | None = loop.body.pairs.get(key)
     if found is None:
@@ -154,7 +154,7 @@ def _backward(loop: Loop, wanted: tuple[bool, ...], shown: tuple[int, ...], may_
 class _Step:
     """One step back: gradients after a step to gradients before it; those of captured inputs are added up."""
 
-    def __init__(self, loop: Loop, wanted: tuple[bool, ...], shown: tuple[int, ...]) -> None:
+    def __init__(self, loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...]) -> None:
         n, m, pair, graph = loop.n, loop.m, loop.record.pair, loop.body.graph
         self._graph, self._record, self._shown = graph, loop.record, shown
         self._carried = tuple([i for i in range(n) if graph.outputs[i].spec.dtype in INEXACT])  # type: ignore[union-attr]

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from limelight.batching import Site
 from limelight.core import device_scopes, dispatch
 from limelight.core.dtypes import bool_
 from limelight.core.op import Op
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor
 from limelight.graph.ir import functions_in, with_functions
+from limelight.staging.body_batching import Flags, Many, count_of, trace_batched
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
 
@@ -80,3 +82,28 @@ def _made(function: Any, kind: str) -> Any:
         made.blanks = function.blanks
         function.pairs[kind] = made
     return made
+
+
+def masked_functions(site: Site, mask: Flags, recorded: bool) -> tuple[Many, Many]:
+    """Whether any example goes on, and one step for those that do, which of a recorded loop says which these are."""
+    condition, body, n = site.attrs[:3]
+
+    def goes_on(given: list[Any]) -> Any:
+        return replay(condition.graph, given)[0].reshape(())
+
+    def step(given: list[Any]) -> list[Any]:
+        going = goes_on(given)
+        results = replay_while(going, body, given) if has_loops(body) else replay(body.graph, given)
+        variables = [going.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
+        return [*variables, going, *results[n:]] if recorded else variables
+
+    count = count_of(site)
+    asked = trace_batched(condition.graph, mask, count, (), lambda given: [goes_on(given)])
+    stepping = trace_batched(body.graph, mask, count, (True,) * (n + recorded), step)
+    assert asked is not None, "a condition is a tensor"
+    assert stepping is not None, "it could be had without a mask"
+    graph = asked.function.graph
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
+        inputs = [tracer.add_input(value.spec) for value in graph.inputs]
+        any_goes_on = GraphFunction(tracer.finish([replay(graph, inputs)[0].any()]))
+    return asked._replace(function=any_goes_on), stepping

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight.autodiff import INEXACT, GradientTape, filled
+from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape, filled
 from limelight.autodiff.gradient_cuts import departure_of
 from limelight.batching import Batched
 from limelight.control_flow.effect_recorder import Watcher
@@ -19,6 +19,7 @@ from limelight.core.spec import ObjectSpec, Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
+from limelight.staging.body_tangents import flags_of, parted, present
 from limelight.staging.options import refuse_waiting
 from limelight.staging.trace_body import require_callable, tracing
 from limelight.user_code import source_line
@@ -279,15 +280,45 @@ def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
     return tuple(specs[i] for i in targets)
 
 
-def again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
+def _again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
     """The gradient, which a py_func_backward node computes from a recording, as a py_func of its own."""
     targets, seeded, call = attrs
     return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
 
 
 def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
-    again = again_call(inputs, attrs)
+    again = _again_call(inputs, attrs)
     return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
+
+
+def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    (function,) = attrs
+    flags, specs = flags_of(tangents), function.specs
+    moving = tuple(i for i, spec in enumerate(specs) if spec.dtype in INEXACT)
+
+    def with_tangents(*given: Any) -> tuple[Any, ...]:
+        primals = given[: len(flags)]
+        varied = [x for x, m in zip(primals, flags, strict=True) if m]
+        with ForwardAccumulator(varied, list(given[len(flags) :])) as forward:
+            outputs = function(*primals)
+        if forward.departure is not None and None in [forward.jvp(outputs[i]) for i in moving]:
+            warn_of_departed(function, forward.departure, "tangent")
+        return (*outputs, *[forward.jvp(outputs[i], "zero") for i in moving])
+
+    with_tangents.__name__ = function.name
+    wider = PythonCall(with_tangents, (*specs, *[specs[i] for i in moving]), single=False)
+    return parted(dispatch.apply(py_func_op, (*inputs, *present(tangents)), (wider,)), len(specs), moving)
+
+
+def _push_py_func_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What the backward pass starts from comes from one run of the function, the tangents from another."""
+    outputs = dispatch.apply(py_func_forward, inputs, attrs)
+    _, found = _push_py_func(inputs, tangents, attrs)
+    return outputs, [*found, None]
+
+
+def _push_py_func_backward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    return _push_py_func(inputs, tangents, (_again_call(inputs, attrs),))
 
 
 py_func_op: Op = defop(
@@ -299,6 +330,7 @@ py_func_op: Op = defop(
     multiple=True,
     effect="io",
     taped=_taped,
+    jvp=_push_py_func,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
 )
@@ -312,6 +344,7 @@ py_func_forward: Op = defop(
     multiple=True,
     effect="io",
     save=lambda inputs, out, attrs: (attrs[0], out[-1], tuple(inputs)),
+    jvp=_push_py_func_forward,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
 )
@@ -324,6 +357,7 @@ py_func_backward: Op = defop(
     kernel=_run_backward,
     multiple=True,
     taped=_taped_backward,
+    jvp=_push_py_func_backward,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "second order: the function runs once more"},
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight.autodiff import filled, zeros
-from limelight.batching import Site, rule
+from limelight.batching import Site
 from limelight.core import dispatch, shapes
 from limelight.core.op import Op, defop, get
 from limelight.core.shapes import Shape
@@ -26,6 +26,10 @@ def cropped(g: Tensor, x_shape: Any) -> Tensor:
     return dispatch.apply(get("crop_or_fill_to_dynamic"), (g, x_shape), (g.ndim,))  # type: ignore[no-any-return]
 
 
+def _batch_marker(site: Site) -> Any:
+    return site.run(site.inputs, *[(site.size if isinstance(site.size, int) else None, *shape) for shape in site.attrs])
+
+
 uneven_op: Op = defop(
     "uneven",
     inputs="x",
@@ -33,6 +37,7 @@ uneven_op: Op = defop(
     kernel=lambda xp, x: x,
     vjp={"x": cropped},
     linear="x",
+    batching=_batch_marker,
     maths={"x": "x̄ = ȳ, cropped to the shape of x: the loop may have filled it up with 0"},
 )
 
@@ -50,6 +55,7 @@ hollow_op: Op = defop(
     kernel=_filled,
     vjp={"x": lambda g: g},
     linear="x",
+    batching=_batch_marker,
     maths={"x": "x̄ = ȳ: where x is empty, nobody reads it"},
 )
 
@@ -69,6 +75,17 @@ def uneven_results(graph: Graph) -> frozenset[int]:
 
 # kept_if: a tensor, or zeros
 
+
+def _batch_choice(site: Site) -> Any:
+    """Where examples differ in the condition, `where` chooses."""
+    condition, *given = site.inputs
+    leading = [site.lead(i) for i in range(1, len(given) + 1)]
+    if not site.mask[0]:
+        return site.run((condition, *leading))
+    other: Any = leading[1] if len(leading) > 1 else constant(0, leading[0].dtype)
+    return condition.reshape((-1,) + (1,) * (leading[0].ndim - 1)).where(leading[0], other)
+
+
 kept_if: Op = defop(
     "kept_if",
     inputs="condition:bool x",
@@ -76,6 +93,7 @@ kept_if: Op = defop(
     kernel=lambda xp, condition, x: x if condition else xp.zeros_like(x),
     vjp={"x": lambda g, condition: dispatch.apply(kept_if, (condition, g))},
     linear="x",
+    batching=_batch_choice,
     maths={"x": "x̄ = ȳ if the condition holds, else 0"},
 )
 
@@ -109,21 +127,6 @@ either: Op = defop(
         "y": lambda g, condition, x_shape, y_shape: _of_chosen(g, ~condition, y_shape, x_shape),
     },
     jvp=_push,
+    batching=_batch_choice,
     maths={"x": "x̄ = z̄ if the condition holds, else 0", "y": "ȳ = z̄ if it does not, else 0"},
 )
-
-
-@rule("uneven", "hollow")
-def _of_all_examples(site: Site) -> Any:
-    return site.run(site.inputs, *[(site.size if isinstance(site.size, int) else None, *shape) for shape in site.attrs])
-
-
-@rule("either", "kept_if")
-def _for_each_example(site: Site) -> Any:
-    """Where examples differ in the condition, `where` chooses."""
-    condition, *given = site.inputs
-    leading = [site.lead(i) for i in range(1, len(given) + 1)]
-    if not site.mask[0]:
-        return site.run((condition, *leading))
-    other: Any = leading[1] if len(leading) > 1 else constant(0, leading[0].dtype)
-    return condition.reshape((-1,) + (1,) * (leading[0].ndim - 1)).where(leading[0], other)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape, unrecorded
+from limelight.control_flow.custom_call import staged
 from limelight.control_flow.custom_gradient import eager
-from limelight.control_flow.custom_gradient_op import staged
 from limelight.control_flow.custom_gradient_rules import Arguments, MakeRule, Packing, flattened
 from limelight.control_flow.effect_recorder import Watcher
 from limelight.control_flow.replay import Snapshots, replayed, snapshots_of

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from limelight.autodiff import INEXACT, filled
+from limelight.batching import Shared, Site
+from limelight.batching.rule_table import front
+from limelight.control_flow.loop_backward import RecordedLoop, Saved, pull, saved_of
 from limelight.control_flow.loop_constants import read_outside
-from limelight.control_flow.scan_op import positions, scan_op
+from limelight.control_flow.loop_residuals import recorded
+from limelight.control_flow.ragged_rows import uneven_results
+from limelight.control_flow.stacked_rows import Column, empty_stacks, positions, rows_of, stack_of
 from limelight.control_flow.user_functions import blame_beginning, called, repaired
+from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, nest, shapes
-from limelight.core.op import get
+from limelight.core.op import Op, Taped, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError, DTypeError, ShapeError
+from limelight.staging.body_batching import Flags, count_of, many, note, shown, tensors_only
+from limelight.staging.body_tangents import flags_of, parted, present, pushed
+from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.structured_outputs import Outputs, split
 from limelight.staging.trace_body import Traced, apart, close, require_callable, trace_branch, tracing
 
@@ -223,3 +233,186 @@ def _without_rows(fn: Callable[..., Any]) -> Callable[..., Any]:
     step.__wrapped__ = fn  # type: ignore[attr-defined]  # its parameters are those of the user's
     step.__name__ = getattr(fn, "__name__", "body")
     return step
+
+
+def map_fn(fn: Callable[[Any], Any], xs: Any) -> Any:
+    """A sequential map: `fn` of each row of `xs`, one after another, and the results stacked (paper section 4.1).
+
+    Staged, it is one `scan` node; run eagerly, a Python loop. Differentiable to any order. `ll.vectorize(fn)(xs)`
+    computes the same in wide ops: faster, but in more memory, and both branches of a `cond` are run.
+
+    Args:
+        fn: a function of a row, or a nest of rows, that returns a tensor or a nest of tensors, whose structure, dtypes
+            and shapes are the same for each row.
+        xs: a tensor (steps, ...) or a nest of tensors with the same first axis, whose size may be unknown while
+            tracing.
+
+    Returns:
+        The results, each with a first axis: (steps, ...).
+
+    Raises:
+        ControlFlowError: `xs` has no first axis.
+        ArgumentError: `fn` cannot be called.
+
+    >>> import limelight as ll
+    >>> ll.map_fn(lambda x: ll.cond(x > 0, lambda: x, lambda: -2 * x), ll.constant([1, -1, 3])).tolist()
+    [1, 2, 3]
+    """
+    require_callable("map_fn", fn=fn)
+
+    def step(nothing: Any, x: Any) -> tuple[Any, Any]:
+        return nothing, called("map_fn", "fn", "a row of xs", fn, x)
+
+    step.__name__ = getattr(fn, "__name__", "body")
+    return Scan.of("map_fn", step, (), xs, None, False).run()[1]
+
+
+# The op. Operands: the carry, the tensors to scan, then what the body captures. The body gets the carry, a row of each
+# scanned tensor, and the captures; it returns the next carry and rows of the results, which the op stacks.
+
+
+def _passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
+    n, m = attrs[1:3]
+    return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
+
+
+def _infer(*given: Any) -> tuple[Spec, ...]:
+    *specs, body, n, m, length, _ = given
+    sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
+    found = {size for size in sizes if size is not None}
+    if len(found) > 1:
+        raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(found)}")
+    steps = found.pop() if found else None
+    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *_passes(specs, given[-5:])[n:]])
+    return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *data, body, n, m, length, reverse = given
+    carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
+    steps = _number(xs, length)
+    if steps == 0:
+        sizes = [getattr(x, "shape", ()) for x in data]
+        sizes[n : n + m] = [shape[1:] for shape in sizes[n : n + m]]
+        return (*carry, *empty_stacks(xp, body.graph, n, sizes))
+    uneven = uneven_results(body.graph)
+    columns = [Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
+    run = body.run
+    for k in range(steps - 1, -1, -1) if reverse else range(steps):
+        outputs = run(*carry, *[x[k] for x in xs], *captures)
+        carry = outputs[:n]
+        for column, row in zip(columns, outputs[n:], strict=True):
+            column.put(k, row)
+    return (*carry, *[column.result() for column in columns])
+
+
+def _number(xs: Sequence[Any], length: int | None) -> int:
+    sizes = [len(x) for x in xs] + ([] if length is None else [length])
+    for n in sizes:
+        if n != sizes[0]:
+            raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sizes}")
+    return sizes[0]
+
+
+# The gradient: a scan in the other direction. The variant that a tape records is a scan, too, whose body returns the
+# residuals of each step as further rows, so every order of derivative comes from one rule.
+
+
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+    body, n, m, length, reverse = attrs[:5]
+    record, wider = recorded(body, n, m, watched_in_loop(inputs, n, mask))
+    if not any(record.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
+        return None  # a carry that the body overwrites goes through untouched when there are no steps
+    shown = record.pair.n_outputs
+    return Taped(scan_forward, (wider, n, m, length, reverse, record), lambda outputs: outputs[:shown])
+
+
+def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> Saved:
+    body, n, m, length, reverse, record = attrs
+    loop = RecordedLoop(body, n, m, reverse, record)
+    return saved_of(loop, inputs, out, lambda: length if length is not None else inputs[n].sizes()[0])
+
+
+# Forward mode and batching: the body with tangents, or for all examples. Both are scans again.
+
+
+def _push(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Tangents of the carry are carried, those of rows are rows, and what the scan returns has stacks of tangents."""
+    body, n, m, length, reverse = attrs[:5]
+    flags, before = flags_of(tangents), None
+    while flags != before:  # what moves after a step moves before the next one
+        before = flags
+        reached = pushed(body, flags, (), n, n + m).moving
+        flags = tuple([f or (i < n and i in reached) for i, f in enumerate(flags)])
+    n_outputs = len(body.graph.outputs)
+    forced = tuple([i < n and flags[i] for i in range(n_outputs)])
+    found = pushed(body, flags, forced, n, n + m)
+    given = [filled(0, x) if f and t is None else t for x, t, f in zip(inputs, tangents, flags, strict=True)]
+    operands = [x for part in (slice(0, n), slice(n, n + m), slice(n + m, None)) for x in _both(inputs, given, part)]
+    wider = n + sum(flags[:n]), m + sum(flags[n : n + m])
+    results = dispatch.apply(scan_op, tuple(operands), (found.function, *wider, length, reverse))
+    carries, stacks = results[: wider[0]], results[wider[0] :]
+    last, moved = parted(carries, n, [i for i in range(n) if flags[i]])
+    shown_, of_shown = parted(stacks, n_outputs - n, [i - n for i in found.moving if i >= n])
+    return (*last, *shown_), [*moved, *of_shown]
+
+
+def _both(inputs: Sequence[Any], tangents: Sequence[Any], part: slice) -> list[Any]:
+    return [*inputs[part], *present(tangents[part])]
+
+
+def _batch(site: Site) -> Any:
+    """Steps come first, then examples, so that each row has those of one step."""
+    body, n, m, length, reverse = site.attrs[:5]
+    if not tensors_only(site):
+        return NotImplemented
+    mask: Flags = site.mask
+    before: Flags | None = None
+    while mask != before:  # what differs after a step differs before the next one
+        found = many(count_of(site), body, mask)
+        if found is None:
+            return NotImplemented
+        before, mask = mask, tuple([d or (i < n and found.mask[i]) for i, d in enumerate(mask)])
+    forced = tuple([i < n and mask[i] for i in range(len(body.graph.outputs))])
+    step = many(count_of(site), body, mask, forced)
+    assert step is not None, "it could be had without forcing"
+    note(site, step)
+    inputs = [site.lead(i) if d else x for i, (x, d) in enumerate(zip(site.inputs, mask, strict=True))]
+    inputs[n : n + m] = [front(x, 1) if d else x for x, d in zip(inputs[n : n + m], mask[n : n + m], strict=True)]
+    results = dispatch.apply(scan_op, tuple(inputs), (step.function, n, m, length, reverse))
+    stacks = [front(y, 1) if d else Shared(y) for y, d in zip(results[n:], step.mask[n:], strict=True)]
+    return (*shown(results[:n], mask[:n]), *stacks)
+
+
+scan_op: Op = defop(
+    "scan",
+    inputs="*xs:any",
+    attrs="body n_carry n_xs length reverse",
+    infer=_infer,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    passes=_passes,
+    taped=_taped,
+    jvp=_push,
+    batching=_batch,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records scan_forward
+    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
+)
+
+scan_forward: Op = defop(
+    "scan_forward",
+    inputs="*xs:any",
+    attrs="body n_carry n_xs length reverse record",
+    infer=lambda *given: _infer(*given[:-1]),
+    kernel=lambda *given: _run(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    passes=_passes,
+    taped=_taped,
+    jvp=_push,
+    batching=_batch,
+    save=_save,
+    vjp={"xs": pull},
+    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
+)

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any
 
 from limelight.batching import Batched
+from limelight.control_flow.branch_batching import batch_branches
+from limelight.control_flow.branch_gradient import pull_branches, push_branches, save_branches, taped_branches
 from limelight.control_flow.user_functions import called
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
@@ -72,12 +74,12 @@ def _checked(index: Any, n: int) -> int:
     return found
 
 
-def infer_switch(index: Spec, *given: Any) -> tuple[Spec, ...]:
+def _infer_switch(index: Spec, *given: Any) -> tuple[Spec, ...]:
     *captures, branches = given
     return merged(branches, captures)
 
 
-def run_switch(xp: Any, index: Any, *given: Any) -> tuple[Any, ...]:
+def _run_switch(xp: Any, index: Any, *given: Any) -> tuple[Any, ...]:
     *captures, branches = given
     outputs: tuple[Any, ...] = branches[_checked(index, len(branches))].run(*captures)
     return outputs
@@ -94,11 +96,30 @@ switch_op: Op = defop(
     "switch",
     inputs="*xs:any",
     attrs="branches",
-    infer=infer_switch,
-    kernel=run_switch,
+    infer=_infer_switch,
+    kernel=_run_switch,
     multiple=True,
     higher_order=True,
+    taped=partial(taped_branches, "switch_forward"),
+    jvp=partial(push_branches, "switch"),
+    batching=partial(batch_branches, "switch"),
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records switch_forward
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+switch_forward: Op = defop(
+    "switch_forward",
+    inputs="*xs:any",
+    attrs="branches pairs",
+    infer=lambda *given: _infer_switch(*given[:-1]),
+    kernel=lambda *given: _run_switch(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=partial(taped_branches, "switch_forward"),
+    jvp=partial(push_branches, "switch"),
+    batching=partial(batch_branches, "switch"),
+    save=save_branches,
+    vjp={"xs": lambda g, saved, needed: pull_branches(switch, g, saved, needed)},
     maths={"xs": "x̄ = backward of the branch taken"},
 )
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
-from limelight.autodiff import unrecorded
-from limelight.batching import Batched
+from limelight.autodiff import INEXACT, filled, unrecorded
+from limelight.batching import Batched, Shared, Site
+from limelight.batching.rule_table import front
 from limelight.control_flow.cond import cond as choose
+from limelight.control_flow.loop_backward import RecordedLoop, Saved, pull, saved_of
 from limelight.control_flow.loop_constants import read_outside
+from limelight.control_flow.loop_residuals import recorded
+from limelight.control_flow.masked_loops import masked_functions
+from limelight.control_flow.ragged_rows import uneven_results
+from limelight.control_flow.stacked_rows import empty_stacks, stack_of, stacked
 from limelight.control_flow.user_functions import blame_beginning, called, repaired
-from limelight.control_flow.while_loop_op import while_detached, while_op
+from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, dtypes, nest, shapes
-from limelight.core.op import Op, get
-from limelight.core.spec import TensorSpec, known
+from limelight.core.op import Op, Taped, defop, get
+from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, ControlFlowError, DTypeError
+from limelight.staging.body_batching import Flags, count_of, kept, many, note, pure, shown, tensors_only
+from limelight.staging.body_tangents import Pushed, flags_of, parted, present, pushed, widened
+from limelight.staging.graph_function import GraphFunction
 from limelight.staging.trace_body import Traced, apart, close, is_condition, require_callable, trace_branch, tracing
 from limelight.staging.tracer import SymbolicTensor
 
@@ -231,3 +240,216 @@ def _limit(given: Any) -> int | Tensor | None:
             f"got {given!r}"
         )
     return int(given)
+
+
+# The op. Operands: the loop variables, then what both functions capture.
+
+
+def _infer(*given: Any) -> tuple[Spec, ...]:
+    _, body_fn, n, _ = given[-4:]
+    return tuple(value.spec for value in body_fn.graph.inputs[:n])
+
+
+def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *data, cond_fn, body_fn, n, limit = given
+    values, captures = tuple(data[:n]), tuple(data[n:])
+    done = 0
+    while (limit is None or done < limit) and bool(cond_fn.run(*values, *captures)[0]):
+        values = body_fn.run(*values, *captures)
+        done += 1
+    return values
+
+
+# The gradient. The variant that a tape records runs a body that returns, besides the variables, the residuals of each
+# step. It returns the variables, a row that is true for each step, and stacks of the residuals; the backward pass is a
+# scan over the stacks. Under `vectorize` the row says which examples went on in a step, and which were done.
+
+
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+    cond_fn, body_fn, n, limit = attrs[:4]
+    record, wider = recorded(body_fn, n, 0, watched_in_loop(inputs, n, mask))
+    if not any(record.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
+        return None  # a loop variable that the body overwrites goes through untouched when there are no iterations
+    shown = n if len(attrs) == 4 else record.pair.n_outputs + 1
+    return Taped(while_forward, (cond_fn, wider, n, limit, record), lambda outputs: outputs[:shown])
+
+
+def _infer_forward(*given: Any) -> tuple[Spec, ...]:
+    _, body_fn, n, _, _ = given[-5:]
+    stacks = [stack_of(value.spec, None) for value in body_fn.graph.outputs[n:]]
+    return (*[value.spec for value in body_fn.graph.inputs[:n]], known((None,), dtypes.bool_), *stacks)
+
+
+def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
+    *data, cond_fn, body_fn, n, limit, _ = given
+    values, captures = tuple(data[:n]), tuple(data[n:])
+    rows: list[Any] = []
+    while (limit is None or len(rows) < limit) and bool(cond_fn.run(*values, *captures)[0]):
+        outputs = body_fn.run(*values, *captures)
+        values = outputs[:n]
+        rows.append(outputs[n:])
+    graph = body_fn.graph
+    live = xp.ones(len(rows), dtype=bool)
+    if not rows:
+        return (*values, live, *empty_stacks(xp, graph, n, [getattr(x, "shape", ()) for x in data]))
+    uneven = uneven_results(graph)
+    columns = enumerate(zip(*rows, strict=True), n)
+    stacks = [stacked("while_loop", xp, column, graph.outputs[i].spec, i in uneven) for i, column in columns]
+    return (*values, live, *stacks)
+
+
+def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> Saved:
+    _, body_fn, n, _, record = attrs
+    loop = RecordedLoop(body_fn, n, 0, False, record)
+    return saved_of(loop, inputs, (*out[:n], *out[n + 1 :]), None, live=out[n])
+
+
+def _pull(g: tuple[Any, ...], saved: Saved, needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    n = saved.loop.n
+    return pull((*g[:n], *g[n + 1 :]), saved, needed)
+
+
+# Forward mode: the tangents of loop variables are loop variables, so nothing is stacked.
+
+
+class _LoopWithTangents(NamedTuple):
+    """A loop whose variables have tangents that are variables, too."""
+
+    operands: tuple[Any, ...]
+    condition: GraphFunction
+    body: Pushed
+    moving: tuple[int, ...]  # the variables that do
+
+
+def _pushed_loop(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> _LoopWithTangents:
+    condition, body, n, _ = attrs[:4]
+    flags, before = flags_of(tangents), None
+    while flags != before:  # what moves after an iteration moves before the next one
+        before = flags
+        reached = pushed(body, flags, (), n).moving
+        flags = tuple([m or (i < n and i in reached) for i, m in enumerate(flags)])
+    n_outputs = len(body.graph.outputs)
+    forced = tuple([i < n and flags[i] for i in range(n_outputs)])
+    given = [filled(0, x) if m and t is None else t for x, t, m in zip(inputs, tangents, flags, strict=True)]
+    operands = (*inputs[:n], *present(given[:n]), *inputs[n:], *present(given[n:]))
+    moving = tuple([i for i in range(n) if flags[i]])
+    return _LoopWithTangents(operands, widened(condition, flags, n), pushed(body, flags, forced, n), moving)
+
+
+def _push_while(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    n, limit = attrs[2:4]
+    loop = _pushed_loop(inputs, tangents, attrs)
+    wider = n + len(loop.moving)
+    results = dispatch.apply(while_op, loop.operands, (loop.condition, loop.body.function, wider, limit))
+    return parted(results, n, loop.moving)
+
+
+def _push_while_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The stacks that the loop leaves behind have tangents, too: stacks of the tangents of each iteration."""
+    _, body, n, limit, _ = attrs
+    loop = _pushed_loop(inputs, tangents, attrs)
+    wider = n + len(loop.moving)
+    params = (loop.condition, loop.body.function, wider, limit, None)
+    results = dispatch.apply(while_forward, loop.operands, params)
+    values, moved = parted(results[:wider], n, loop.moving)
+    of_rows = [i - n for i in loop.body.moving if i >= n]
+    stacks, of_stacks = parted(results[wider + 1 :], len(body.graph.outputs) - n, of_rows)
+    return (*values, results[wider], *stacks), [*moved, None, *of_stacks]
+
+
+# Batching: a loop goes on while any example does, and those that are done keep their values. So a body with effects is
+# run example by example instead.
+
+
+def _batch(site: Site) -> Any:
+    condition, body, n, limit = site.attrs[:4]
+    if not tensors_only(site):
+        return NotImplemented
+    mask: Flags | None = site.mask
+    before: Flags | None = None
+    while mask != before and mask is not None:  # what differs after an iteration differs before the next one
+        before, mask = mask, _after(site, body, mask, n)
+    asked = None if mask is None else many(count_of(site), condition, mask)
+    if mask is None or asked is None:
+        return NotImplemented
+    if asked.mask[0]:
+        return _masked(site, tuple([m or i < n for i, m in enumerate(mask)]))
+    forced = tuple([i < n and mask[i] for i in range(len(body.graph.outputs))])
+    step = many(count_of(site), body, mask, forced)
+    assert step is not None, "it could be had without forcing"
+    note(site, asked, step)
+    inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
+    if site.op != "while_forward":
+        return shown(dispatch.apply(site.op, inputs, (asked.function, step.function, n, limit)), mask[:n])
+    results = dispatch.apply(while_forward, inputs, (asked.function, step.function, n, limit, None))
+    return (*shown(results[:n], mask[:n]), Shared(results[n]), *_stacks(results[n + 1 :], step.mask[n:]))
+
+
+def _after(site: Site, body: Any, mask: Flags, n: int) -> Flags | None:
+    found = many(count_of(site), body, mask)
+    return None if found is None else tuple([m or (i < n and found.mask[i]) for i, m in enumerate(mask)])
+
+
+def _stacks(stacks: Sequence[Any], mask: Flags) -> list[Any]:
+    """The stacks have iterations first, then examples; examples shall come first."""
+    return [front(stack, 1) if m else Shared(stack) for stack, m in zip(stacks, mask, strict=True)]
+
+
+def _masked(site: Site, mask: Flags) -> Any:
+    """A loop that goes on while any example does; those that are done keep their values, and rest."""
+    condition, body, n, limit = site.attrs[:4]
+    if not pure(condition, body):
+        return NotImplemented
+    recorded = site.op == "while_forward"
+    key = ("masked", body, mask, count_of(site), recorded)
+    going, step = kept(condition.pairs, key, lambda: masked_functions(site, mask, recorded))
+    note(site, going, step)
+    inputs = tuple([site.lead(i) if m else x for i, (x, m) in enumerate(zip(site.inputs, mask, strict=True))])
+    if not recorded:
+        return dispatch.apply(site.op, inputs, (going.function, step.function, n, limit))
+    results = dispatch.apply(while_forward, inputs, (going.function, step.function, n, limit, None))
+    return (*results[:n], *_stacks(results[n + 1 :], step.mask[n:]))
+
+
+while_op: Op = defop(
+    "while_loop",
+    inputs="*xs:any",
+    attrs="cond body n_vars maximum_iterations",
+    infer=_infer,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    taped=_taped,
+    jvp=_push_while,
+    batching=_batch,
+    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records while_forward
+    maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
+)
+
+while_detached: Op = defop(
+    "while_detached",
+    inputs="*xs:any",
+    attrs="cond body n_vars maximum_iterations",
+    infer=_infer,
+    kernel=_run,
+    multiple=True,
+    higher_order=True,
+    batching=_batch,
+    why_no_gradient="the loop was asked for no gradient (back_prop=False)",
+)
+
+while_forward: Op = defop(
+    "while_forward",
+    inputs="*xs:any",
+    attrs="cond body n_vars maximum_iterations record",
+    infer=_infer_forward,
+    kernel=_run_forward,
+    multiple=True,
+    higher_order=True,
+    taped=_taped,
+    jvp=_push_while_forward,
+    batching=_batch,
+    save=_save,
+    vjp={"xs": _pull},
+    maths={"xs": "x̄ = backward of the body, iteration by iteration from the last"},
+)

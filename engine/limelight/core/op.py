@@ -93,6 +93,7 @@ class Op:
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
     `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
+    `batching(site)` computes the results for all examples of a batch; or it names a rule of `batching.rule_table`.
     `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
@@ -120,6 +121,7 @@ class Op:
         linear: str = "",
         elementwise: bool | None = None,
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
+        batching: str | Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.variadic = inputs.startswith("*")
@@ -145,6 +147,7 @@ class Op:
         self.linear = frozenset(linear.split())
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
+        self.batching = batching
         self.foreign = False
         self.recipes = _Recipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
+from limelight.batching import Site
 from limelight.core import device_scopes, dispatch
 from limelight.core.op import Op, Taped, defop
 from limelight.core.spec import Spec, TensorSpec
@@ -19,6 +20,8 @@ from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.known_sizes import inferred
 from limelight.graph.subgraph import extract
 from limelight.optimise.dead_code import prune
+from limelight.staging.body_batching import count_of, many, note, shown, tensors_only
+from limelight.staging.body_tangents import flags_of, parted, present, pushed
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
 
@@ -230,6 +233,23 @@ def _run(xp: Any, *payloads: Any) -> tuple[Any, ...]:
     return outputs
 
 
+def _push_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    function = attrs[0]
+    found = pushed(function, flags_of(tangents))
+    n = len(function.graph.outputs)
+    if not found.moving:
+        return dispatch.apply(call, inputs, (function,)), [None] * n
+    return parted(dispatch.apply(call, (*inputs, *present(tangents)), (found.function,)), n, found.moving)
+
+
+def _batch_call(site: Site) -> Any:
+    found = many(count_of(site), site.attrs[0], site.mask) if tensors_only(site) else None
+    if found is None:
+        return NotImplemented
+    note(site, found)
+    return shown(dispatch.apply(call, site.inputs, (found.function,)), found.mask)
+
+
 call: Op = defop(
     "call",
     inputs="*xs:any",
@@ -239,6 +259,8 @@ call: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_call,
+    jvp=_push_call,
+    batching=_batch_call,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records call_forward
     maths={"xs": "x̄ = backward(saved, ȳ)"},
 )
@@ -252,6 +274,8 @@ call_forward: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_call,
+    jvp=_push_call,
+    batching=_batch_call,
     save=lambda inputs, out, attrs: (attrs[1], *attrs[1].residuals(inputs, out)),
     vjp={"xs": _pull_call},
     maths={"xs": "x̄ = backward(saved, ȳ)"},

@@ -11,9 +11,9 @@ import pytest
 import limelight as ll
 from limelight import batching
 from limelight.batching import rule_table
-from limelight.control_flow import body_batching as staged_batching
 from limelight.core import dispatch, op
 from limelight.errors import ArgumentError, LeakedTensorError, ShapeError, SymbolicValueError
+from limelight.staging import body_batching as staged_batching
 
 
 @pytest.fixture(params=[lambda f: f, ll.function], ids=["eager", "staged"])

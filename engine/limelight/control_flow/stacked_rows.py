@@ -1,8 +1,4 @@
-"""The op behind `scan` and `map_fn`.
-
-Operands: the carry, the tensors to scan, then what the body captures. Its body gets the carry, one row of each scanned
-tensor, and the captures; it returns the next carry and rows of the results, which the op stacks.
-"""
+"""Stacks of what a loop returns at each step: their specs, stacks of no steps, and filling them row by row."""
 
 from __future__ import annotations
 
@@ -11,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.control_flow.ragged_rows import uneven_results
-from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
@@ -35,41 +29,6 @@ def stack_of(row: Spec, steps: int | None) -> Spec:
         return known((steps, *row.shape), row.dtype)
     assert isinstance(row, ObjectSpec)
     return ObjectSpec(f"list of {row.kind}")
-
-
-def passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
-    n, m = attrs[1:3]
-    return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
-
-
-def infer_scan(*given: Any) -> tuple[Spec, ...]:
-    *specs, body, n, m, length, _ = given
-    sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
-    found = {size for size in sizes if size is not None}
-    if len(found) > 1:
-        raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(found)}")
-    steps = found.pop() if found else None
-    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *passes(specs, given[-5:])[n:]])
-    return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
-
-
-def run_scan(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, body, n, m, length, reverse = given
-    carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
-    steps = _number(xs, length)
-    if steps == 0:
-        sizes = [getattr(x, "shape", ()) for x in data]
-        sizes[n : n + m] = [shape[1:] for shape in sizes[n : n + m]]
-        return (*carry, *empty_stacks(xp, body.graph, n, sizes))
-    uneven = uneven_results(body.graph)
-    columns = [_Column(xp, v.spec, steps, i in uneven) for i, v in enumerate(body.graph.outputs[n:], n)]
-    run = body.run
-    for k in range(steps - 1, -1, -1) if reverse else range(steps):
-        outputs = run(*carry, *[x[k] for x in xs], *captures)
-        carry = outputs[:n]
-        for column, row in zip(columns, outputs[n:], strict=True):
-            column.put(k, row)
-    return (*carry, *[column.result() for column in columns])
 
 
 def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[Any]:
@@ -95,15 +54,7 @@ def empty_stacks(xp: Any, graph: Graph, n: int, sizes: Sequence[Shape]) -> list[
     ]
 
 
-def _number(xs: Sequence[Any], length: int | None) -> int:
-    sizes = [len(x) for x in xs] + ([] if length is None else [length])
-    for n in sizes:
-        if n != sizes[0]:
-            raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sizes}")
-    return sizes[0]
-
-
-class _Column:
+class Column:
     """One result of a scan, filled row by row: with NumPy rows go to their places, others are stacked at the end."""
 
     __slots__ = ("_rows", "_spec", "_steps", "_uneven", "_xp", "array")
@@ -180,17 +131,3 @@ def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) ->
 def positions(count: Any) -> Tensor:
     """A row for each of `count` steps, a number or an integer tensor, which takes no memory."""
     return as_tensor(0).broadcast_to((count,) if isinstance(count, int) else count.astype("int64").reshape((1,)))
-
-
-scan_op: Op = defop(
-    "scan",
-    inputs="*xs:any",
-    attrs="body n_carry n_xs length reverse",
-    infer=infer_scan,
-    kernel=run_scan,
-    multiple=True,
-    higher_order=True,
-    passes=passes,
-    vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records scan_forward
-    maths={"xs": "x̄ₖ = backward of the body at step k, from the last"},
-)
