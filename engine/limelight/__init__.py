@@ -90,7 +90,7 @@ __version__ = "0.1.0"
 tracebacks.hide_at_exit()
 # Staging imports neither explanations nor autograph, which lie above it: the facade brings them together.
 explainer.register(hook)
-autograph_hook.convert_by(autograph.Converted)
+autograph_hook.register_converter(autograph.Converted)
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers

@@ -10,7 +10,7 @@ import numpy as np
 from limelight.autodiff.tape_entries import source_of
 from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
 from limelight.core.devices import CPU0
-from limelight.core.op import Entry, Op
+from limelight.core.op import Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource, read
@@ -67,7 +67,7 @@ def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> 
     return grads
 
 
-def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
+def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
     `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
@@ -82,7 +82,7 @@ def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[in
 
 
 def _walk(
-    entries: list[Entry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
+    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
 ) -> None:
     caller = source_line.user_stack() if looked_at else ()
     for index in range(len(masks) - 1, -1, -1):
@@ -99,7 +99,7 @@ def _walk(
             _pull_one(entry, grads, masks[index], wanted)
 
 
-def _watched_inputs(entry: Entry) -> int:
+def _watched_inputs(entry: TapeEntry) -> int:
     """The mask of the inputs that were watched."""
     recipe = entry[0]
     if recipe.mask >= 0:
@@ -108,7 +108,7 @@ def _watched_inputs(entry: Entry) -> int:
     return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
-def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
+def _reached(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
     """For each entry the mask of the inputs that lead back to a wanted source."""
     connected = wanted - {0}
     masks = []
@@ -131,7 +131,7 @@ def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
     return masks
 
 
-def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     recipe, uid = entry[0], entry[1]
     if type(uid) is not int or recipe.pull_all is not None:
         _pull_many(entry, grads, needed, wanted)
@@ -150,7 +150,7 @@ def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> 
                 grads[target] = part if present is None else present + part
 
 
-def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     """An op with several outputs, or with one rule for all its inputs."""
     recipe = entry[0]
     inputs = entry[recipe.first_input :]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.autodiff.backward import uid_of
 from limelight.autodiff.tape_entries import source_of
-from limelight.core.op import Entry, Op
+from limelight.core.op import Op, TapeEntry
 from limelight.core.tensor import new_uid
 from limelight.user_code.source_line import Position, Source
 
@@ -51,7 +51,7 @@ def departure(notes: Sequence[Note]) -> Source | None:
     return next((each.source for each in reversed(notes) if each.op is None), None)
 
 
-def departure_of(uid: int, entries: Iterable[Entry], notes: Sequence[Note]) -> Source | None:
+def departure_of(uid: int, entries: Iterable[TapeEntry], notes: Sequence[Note]) -> Source | None:
     """The same for what depends on the value `uid`."""
     reached = {uid}
     for edge in [edge_of(entry, keep=False) for entry in entries]:
@@ -83,7 +83,7 @@ def named(x: Any) -> int:
     return found
 
 
-def edge_of(entry: Entry, keep: bool) -> Edge:
+def edge_of(entry: TapeEntry, keep: bool) -> Edge:
     """An entry as an edge; `keep` also what was saved."""
     recipe, outputs = entry[0], entry[1]
     named = (outputs,) if isinstance(outputs, int) else tuple(outputs)

@@ -35,7 +35,7 @@ from limelight.autodiff.tape_entries import (
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
 from limelight.core import dispatch, dtypes, nest
 from limelight.core.dtypes import float32
-from limelight.core.op import Entry, Op, Recipe
+from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, TapeError
@@ -81,7 +81,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._watched: set[int] = set()
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
-        self._entries: list[Entry] = []
+        self._entries: list[TapeEntry] = []
         self._notes: deque[Note] = deque(maxlen=KEPT)
         self._beyond: Beyond = {}  # what comes of the results of those
         self._outline: list[Edge] | None = None  # what is left of the entries of a question that had no answer
@@ -262,7 +262,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         elif self._beyond:
             goes_on(self._beyond, op, inputs, out)
 
-    def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[Recipe, Sequence[int]]:
+    def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
         if op.variadic:
             return op.recipe(1), [uid if uid in self._watched else 0 for uid in given]
@@ -438,7 +438,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
                 stacklevel=3,
             )
 
-    def _handed_over(self) -> list[Entry]:
+    def _handed_over(self) -> list[TapeEntry]:
         """The entries, which the tape itself forgets."""
         if events.wanted(events.TapeReleased):
             events.emit(events.TapeReleased(self.id, len(self._entries), self.saved_bytes))

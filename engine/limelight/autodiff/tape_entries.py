@@ -12,8 +12,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from limelight.core import dtypes, name_scopes
-from limelight.core.op import SAVED, Recipe
-from limelight.core.op import Entry as Raw
+from limelight.core.op import SAVED, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor
 from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Position, Source
@@ -22,7 +21,7 @@ from limelight.user_code.source_line import Position, Source
 class Entry(NamedTuple):
     """An entry with its fields named and outputs always in sequences: for people, not for the way back."""
 
-    recipe: Recipe
+    recipe: VjpRecipe
     inputs: Sequence[int]
     outputs: Sequence[int]
     saved: tuple[Any, ...]
@@ -55,7 +54,7 @@ def mask_of(given: Iterable[int], watched: Container[int]) -> int:
     return mask
 
 
-def opened(raw: Raw) -> Entry:
+def opened(raw: TapeEntry) -> Entry:
     """The fields of an entry."""
     recipe, outputs, shape, dtype = raw[:4]
     saved, inputs = raw[SAVED : recipe.first_input], raw[recipe.first_input :]
@@ -64,7 +63,7 @@ def opened(raw: Raw) -> Entry:
     return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
 
 
-def source_of(raw: Raw) -> Source | None:
+def source_of(raw: TapeEntry) -> Source | None:
     """The user's line that ran the op."""
     code, instruction = raw[4:SAVED]
     return None if code is None else Position(code, instruction).resolve()
@@ -81,7 +80,7 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
     return (line, 0)
 
 
-def records(entries: Iterable[Raw], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
+def records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
     """The entries as texts and numbers. What several of them save is counted once, with the first.
 
     `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"

@@ -12,7 +12,7 @@ from limelight.batching.batched_tensor import batched
 from limelight.batching.interpreter import Batcher
 from limelight.batching.rule_table import front, repeated
 from limelight.core import nest, shapes
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
@@ -101,7 +101,7 @@ class Vectorized:
         with Batcher(size, name) as batcher:
             given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, given)
-            found, shape = nest.flatten(handed(self._fn)(*args, **kwargs))
+            found, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
             found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times

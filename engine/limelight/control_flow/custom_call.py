@@ -17,7 +17,7 @@ from limelight.batching import Site
 from limelight.batching.rule_table import repeated
 from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
 from limelight.core import device_scopes, dispatch, name_scopes
-from limelight.core.op import Op, Taped, defop
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
@@ -198,19 +198,19 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     return outputs
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     pair: CustomPair = attrs[1]
     if not any(pair.connected):
         return None
-    return Taped(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
+    return TapedVariant(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
 
 
-def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     """For an outer tape: the results of the body that the gradient function uses get gradients as well."""
     function, pair, _ = attrs
     ordinary = pair_of(function, watched_mask(inputs), apart=True)
     n = len(function.graph.outputs)
-    return Taped(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
+    return TapedVariant(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:

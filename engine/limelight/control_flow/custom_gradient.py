@@ -29,7 +29,7 @@ from limelight.control_flow.custom_gradient_rules import (
 )
 from limelight.control_flow.effect_recorder import Watcher
 from limelight.core import dispatch, nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
@@ -83,7 +83,7 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs = arguments.given
-        result, gradient = split_result(name, handed(fn)(*args, **kwargs))
+        result, gradient = split_result(name, maybe_converted(fn)(*args, **kwargs))
         return result, functools.partial(UserRule, name, gradient)
 
     @functools.wraps(fn)

@@ -14,7 +14,7 @@ from limelight.control_flow.replay import Snapshots, replayed, snapshots_of
 from limelight.core import dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.eager import move
-from limelight.core.op import Op, Taped, defop
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource
@@ -259,9 +259,9 @@ def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) 
     return gradient
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     n = len(attrs[0].specs)
-    return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
+    return TapedVariant(py_func_forward, attrs, lambda outputs: outputs[:n])
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -286,9 +286,9 @@ def _again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
     return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
 
 
-def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     again = _again_call(inputs, attrs)
-    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
+    return TapedVariant(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
 
 
 def _push_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -333,6 +333,7 @@ py_func_op: Op = defop(
     jvp=_push_py_func,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_forward: Op = defop(
@@ -347,6 +348,7 @@ py_func_forward: Op = defop(
     jvp=_push_py_func_forward,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_backward: Op = defop(
@@ -360,4 +362,5 @@ py_func_backward: Op = defop(
     jvp=_push_py_func_backward,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "second order: the function runs once more"},
+    batching="loop",
 )

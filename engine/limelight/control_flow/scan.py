@@ -16,7 +16,7 @@ from limelight.control_flow.stacked_rows import Column, empty_stacks, positions,
 from limelight.control_flow.user_functions import blame_beginning, called, repaired
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, nest, shapes
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError, DTypeError, ShapeError
@@ -318,13 +318,13 @@ def _number(xs: Sequence[Any], length: int | None) -> int:
 # residuals of each step as further rows, so every order of derivative comes from one rule.
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     body, n, m, length, reverse = attrs[:5]
     record, wider = recorded(body, n, m, watched_in_loop(inputs, n, mask))
     if not any(record.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # a carry that the body overwrites goes through untouched when there are no steps
     shown = record.pair.n_outputs
-    return Taped(scan_forward, (wider, n, m, length, reverse, record), lambda outputs: outputs[:shown])
+    return TapedVariant(scan_forward, (wider, n, m, length, reverse, record), lambda outputs: outputs[:shown])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> Saved:

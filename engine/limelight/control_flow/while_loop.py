@@ -18,7 +18,7 @@ from limelight.control_flow.stacked_rows import empty_stacks, stack_of, stacked
 from limelight.control_flow.user_functions import blame_beginning, called, repaired
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, dtypes, nest, shapes
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource
@@ -265,13 +265,13 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
 # scan over the stacks. Under `vectorize` the row says which examples went on in a step, and which were done.
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     cond_fn, body_fn, n, limit = attrs[:4]
     record, wider = recorded(body_fn, n, 0, watched_in_loop(inputs, n, mask))
     if not any(record.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # a loop variable that the body overwrites goes through untouched when there are no iterations
     shown = n if len(attrs) == 4 else record.pair.n_outputs + 1
-    return Taped(while_forward, (cond_fn, wider, n, limit, record), lambda outputs: outputs[:shown])
+    return TapedVariant(while_forward, (cond_fn, wider, n, limit, record), lambda outputs: outputs[:shown])
 
 
 def _infer_forward(*given: Any) -> tuple[Spec, ...]:

@@ -1,4 +1,11 @@
-"""Ops: what each one is, declared in one block. See docs/design.md section 4 for the form."""
+"""Ops: what each one is, declared in one block, and the registry of all of them.
+
+One op, one block: shape rule, kernel, gradient rules, what a tape saves, how it is batched, then (beside it) the public
+function. A kernel is written over an array namespace `xp`, so one serves NumPy, CuPy and `jax.numpy`; `special` names
+the backend that does better. Gradient rules are written with tensor operators and methods, so files of ops need not
+import one another, and gradient code is itself recorded, traced and differentiated. They say by the names of their
+parameters what they need, which is then all that a tape saves.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +36,23 @@ class Operand(NamedTuple):
     accepts: str | None
 
 
-Entry: TypeAlias = tuple[Any, ...]
+TapeEntry: TypeAlias = tuple[Any, ...]
 """What a tape keeps of a recorded op: (recipe, uid, shape and dtype of the output, code, instruction, *what rules need,
-*uids of the inputs). It is flat, since each nested tuple costs as much as a kernel; see `tape.entries`."""
+*uids of the inputs). It is flat, since each nested tuple costs as much as a kernel. `autodiff.tape_entries` names its
+fields."""
 SAVED: Final = 6
 """Where in an entry begins what rules need."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
-    """What a tape does for one pattern of watched inputs.
+class VjpRecipe:
+    """How an op is recorded, and its gradient pulled back, for one pattern of watched inputs.
 
     Recording: `save(inputs, out, attrs)` returns what the rules need, in the order of `names`. Where operands are plain
     tensors or Python scalars, `enter(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the whole
     entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have None.
 
-    Going back: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
+    Backward: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
     function of the output's gradient and the entry. A variadic op has a single `pull_all(g, entry, needed)` instead,
     which returns a tuple, and one recipe for all masks.
     """
@@ -54,8 +62,8 @@ class Recipe:
     names: tuple[str, ...]
     save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
     enter: Any
-    pulls: tuple[tuple[int, int, Callable[[Any, Entry], Any]], ...]
-    pull_all: Callable[[Any, Entry, tuple[bool, ...]], tuple[Any, ...]] | None
+    pulls: tuple[tuple[int, int, Callable[[Any, TapeEntry], Any]], ...]
+    pull_all: Callable[[Any, TapeEntry, tuple[bool, ...]], tuple[Any, ...]] | None
 
     @property
     def first_input(self) -> int:
@@ -63,19 +71,19 @@ class Recipe:
         return SAVED + len(self.names)
 
 
-class _Recipes(dict[int, "Recipe | None"]):
+class _VjpRecipes(dict[int, "VjpRecipe | None"]):
     """The recipes of an op by mask, each made when it is first asked for; None where the op has no gradient."""
 
     def __init__(self, op: Op) -> None:
         super().__init__()
         self.op = op
 
-    def __missing__(self, mask: int) -> Recipe | None:
+    def __missing__(self, mask: int) -> VjpRecipe | None:
         found = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
         return found
 
 
-class Taped(NamedTuple):
+class TapedVariant(NamedTuple):
     """The variant of an op that a tape records instead: it also returns what its gradient needs."""
 
     op: Op
@@ -93,7 +101,9 @@ class Op:
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
     `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
-    `batching(site)` computes the results for all examples of a batch; or it names a rule of `batching.rule_table`.
+    `batching` says how `vectorize` takes the op: the name of a kind ("matmul"; `batching.rule_table.KINDS` has them),
+    "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction if its
+    parameters begin with "axis keepdims"; else in a loop.
     `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
@@ -117,7 +127,7 @@ class Op:
         passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
-        taped: Callable[..., Taped | None] | None = None,
+        taped: Callable[..., TapedVariant | None] | None = None,
         linear: str = "",
         elementwise: bool | None = None,
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
@@ -149,7 +159,7 @@ class Op:
         self.jvp = jvp
         self.batching = batching
         self.foreign = False
-        self.recipes = _Recipes(self)
+        self.recipes = _VjpRecipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}
 
     def kernel_on(self, backend: str) -> Callable[..., Any]:
@@ -164,7 +174,7 @@ class Op:
         """`kernel_on("numpy")`, without the look-up."""
         return self.kernel_on("numpy")
 
-    def recipe(self, mask: int) -> Recipe:
+    def recipe(self, mask: int) -> VjpRecipe:
         """How to record and pull back when the inputs in bit mask `mask` are watched (any non-zero mask if variadic).
 
         Raises GradientError when the op has no rule for a watched input and did not declare why.
@@ -186,10 +196,10 @@ class Op:
             resolved = functools.reduce(getattr, kernel.split("."), xp)
         else:
             resolved = functools.partial(kernel, xp)
-        return op_checks.kept_by_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
+        return op_checks.checked_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Runs the op: see `eager.direct.call`, which takes this place."""
+        """Runs the op: `eager.direct_call.call` takes this place."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -255,17 +265,17 @@ def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | Non
     if vjp is None and not why_no_gradient:
         raise ArgumentError(f"op {name}: give `vjp` rules, or say in `why_no_gradient` why there are none")
     if home.partition(".")[0] != "limelight":
-        _hold_to_promises(op)
+        _check_each_run(op)
     _ops[name] = op
     _homes[name] = home
     return op
 
 
-def _hold_to_promises(op: Op) -> None:
-    """Checks each run of an op that is not limelight's own (see `promises`)."""
+def _check_each_run(op: Op) -> None:
+    """Checks each run of an op that is not limelight's own (see `op_checks`)."""
     op.foreign = True
     if op.vjp is not None and op.save is None:
-        op.vjp = {target: op_checks.kept_by_rule(op, target, rule) for target, rule in op.vjp.items()}
+        op.vjp = {target: op_checks.checked_rule(op, target, rule) for target, rule in op.vjp.items()}
 
 
 def _check_fields(name: str, vjp: Any, fields: Mapping[str, Any]) -> None:
@@ -325,13 +335,13 @@ def _check_rule(op: Op, target: str, rule: Rule) -> None:
         )
 
 
-def _compile_recipe(op: Op, mask: int) -> Recipe:
+def _compile_recipe(op: Op, mask: int) -> VjpRecipe:
     rules = _wanted_rules(op, mask)
     mask = -1 if op.variadic else mask
     if op.save is not None:
         save = op.save
         pull_all = _compiled(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
-        return Recipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
+        return VjpRecipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
     names: list[str] = []
     for rule in rules:
         if rule is not None:
@@ -339,11 +349,11 @@ def _compile_recipe(op: Op, mask: int) -> Recipe:
     values = "".join([f"{_getter(op, name)}, " for name in names])
     save = _compiled(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
     if op.variadic:
-        return Recipe(op, mask, tuple(names), save, None, (), _pull(rules[0], names))
+        return VjpRecipe(op, mask, tuple(names), save, None, (), _pull(rules[0], names))
     first = SAVED + len(names)
     pulls = [(first + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
     scope: dict[str, Any] = {}
-    recipe = Recipe(op, mask, tuple(names), save, _enter(op, values, scope), tuple(pulls), None)
+    recipe = VjpRecipe(op, mask, tuple(names), save, _enter(op, values, scope), tuple(pulls), None)
     scope["recipe"] = recipe
     return recipe
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from limelight.core import devices
-from limelight.core import op as registry
+from limelight.core.op import Op, get
 from limelight.errors import GraphError, LimelightError
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.lexer import Scanner
@@ -134,7 +134,7 @@ class _Reader:
         targets = self._targets(scanner) if scanner.peek("%") else []
         if targets:
             scanner.expect("=")
-        op = registry.get(scanner.name())
+        op = get(scanner.name())
         scanner.expect("(")
         inputs = tuple(scanner.listed(lambda: self._operand(scanner), ")"))
         params = self._params(scanner, op)
@@ -187,7 +187,7 @@ class _Reader:
         if not scanner.done():
             raise GraphError(f"unexpected {scanner.rest()!r}")
 
-    def _params(self, scanner: Scanner, op: registry.Op) -> tuple[Any, ...]:
+    def _params(self, scanner: Scanner, op: Op) -> tuple[Any, ...]:
         given: dict[str, Any] = {}
         if scanner.take("{"):
             while not scanner.take("}"):

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from limelight.core.devices import CPU0, Device
-from limelight.core.recursion_limit import roomy
+from limelight.core.recursion_limit import with_recursion_room
 from limelight.executors.plan import plan
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
@@ -50,7 +50,7 @@ class GraphFunction:
     @cached_property
     def run(self) -> plan.Plan:
         """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
-        return roomy(plan.build(self.optimised.graph), self.effects.depth)
+        return with_recursion_room(plan.build(self.optimised.graph), self.effects.depth)
 
     def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:
         """The function for inputs on these devices: each op runs where asked, else where its first operand is."""

@@ -19,7 +19,7 @@ from limelight.autodiff.functional._arguments import (
 from limelight.autodiff.functional.gradients import grad
 from limelight.batching import vectorize
 from limelight.core import nest, shapes
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor
@@ -84,7 +84,7 @@ def _reverse(
 ) -> tuple[Any, Any]:
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        value, aux = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
+        value, aux = parted("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
         value = tensors_in(value)
 
     def of(y: Any) -> Any:
@@ -119,7 +119,7 @@ def _pushed(
 ) -> list[Any]:
     """The tangents of the result's leaves when the argument's leaf `x` moves by `t`."""
     with ForwardAccumulator(x, t.reshape(x.sizes())) as forward:
-        value, kept["aux"] = parted("jacobian", handed(fn)(*chosen.args, **kwargs), has_aux)
+        value, kept["aux"] = parted("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
         leaves, kept["structure"] = nest.flatten(tensors_in(value))
     return [forward.jvp(y, "zero") if moves(y) else None for y in leaves]
 

@@ -16,7 +16,7 @@ from limelight.autodiff.functional._arguments import (
     warn_of_departure,
 )
 from limelight.core import nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError
 
@@ -55,7 +55,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     given = nest.flatten_like(structure, tuple(tangents), "tangents")
     pairs = [(x, t) for x, t in zip(leaves, given, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
-        result = handed(fn)(*args)
+        result = maybe_converted(fn)(*args)
         value, aux = parted("jvp", result, has_aux)
         value = tensors_in(value)
     tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if moves(y) else None, value)
@@ -92,7 +92,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     chosen = choose("vjp", primals, tuple(range(len(primals))))
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        result = handed(fn)(*chosen.args)
+        result = maybe_converted(fn)(*chosen.args)
         value, aux = parted("vjp", result, has_aux)
         value = tensors_in(value)
     leaves, structure = nest.flatten(value)
