@@ -1,6 +1,6 @@
 """Vectorising: a function of one example becomes one of many, without a loop (batching rules).
 
-An interpreter, `Batcher`, carries a hidden axis through ops; `rules` say how each kind of op takes it.
+An interpreter, `Batcher`, carries a hidden axis through ops; `rule_table` and `rules` say how each kind of op takes it.
 """
 
 from __future__ import annotations

@@ -29,14 +29,19 @@ def shaped(
     attrs: str = "",
     infer: Callable[..., TensorSpec],
     kernel: Callable[..., Any],
+    batching: str | None = None,
+    dynamic_batching: str = "loop",
     **fields: Any,
 ) -> Callable[..., Tensor]:
     """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
 
-    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last. The other fields are
-    those of `defop`; a gradient rule that names `shape` gets whichever form was given.
+    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last; `dynamic_batching` is
+    the `batching` of the second op. The other fields are those of `defop`; a gradient rule that names `shape` gets
+    whichever form was given.
     """
-    static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
+    static = entry(defop(
+        name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, **fields
+    ))  # fmt: skip
     n_inputs = len(inputs.split())
 
     def infer_dynamic(*given: Any) -> TensorSpec:
@@ -55,6 +60,7 @@ def shaped(
         attrs=f"{attrs} rank",
         infer=infer_dynamic,
         kernel=kernel_dynamic,
+        batching=dynamic_batching,
         **fields,
     ))  # fmt: skip
     bare = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None

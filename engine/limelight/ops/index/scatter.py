@@ -69,6 +69,7 @@ _gather_nd: Entry = entry(defop(
     vjp={"x": lambda g, indices, x_shape: _scatter((g, indices), x_shape)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="gather_nd",
 ))  # fmt: skip
 
 
@@ -125,6 +126,7 @@ _scatter: Entry = shaped(
     vjp={"updates": lambda g, indices: _gather_nd((g, indices))},
     linear="updates",
     maths={"updates": "ū = ȳ[indices]"},
+    batching="scatter",
 )
 
 
@@ -196,6 +198,7 @@ _put_wins = entry(defop(
     infer=lambda x, indices, axis: known(indices.shape, dtypes.bool_),
     kernel=_wins_kernel,
     why_no_gradient="its result is boolean",
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 _put_along_axis: Entry = entry(defop(
@@ -209,6 +212,7 @@ _put_along_axis: Entry = entry(defop(
         "values": _values_gradient,
     },
     maths={"x": "x̄ = ȳ, 0 at the places", "values": "v̄ = ȳ at the places, 0 for one that another has replaced"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 

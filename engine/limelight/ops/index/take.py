@@ -41,6 +41,7 @@ _take = entry(defop(
     vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="take",
 ))  # fmt: skip
 
 
@@ -84,6 +85,8 @@ _take_scatter: Entry = shaped(
     vjp={"x": lambda g, indices, axis: _take((g, indices), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ[indices]"},
+    batching="take_scatter",
+    dynamic_batching="take_scatter_dynamic",
 )
 
 # one_hot
@@ -101,6 +104,7 @@ _one_hot = entry(defop(
     kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
     accepts="integer",
     why_no_gradient="it is a function of integers",
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -60,6 +60,7 @@ _take_along_axis: Entry = entry(defop(
     vjp={"x": lambda g, indices, x_shape, axis: _scatter((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices along the axis] += ȳ"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 
@@ -99,6 +100,8 @@ _scatter: Entry = shaped(
     vjp={"x": lambda g, indices, axis: _take_along_axis((g, indices), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ[indices along the axis]"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 

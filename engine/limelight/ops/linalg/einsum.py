@@ -57,6 +57,7 @@ _pair: Entry = entry(defop(
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
 ))  # fmt: skip
 
 _pair_to: Entry = shaped(
@@ -72,6 +73,8 @@ _pair_to: Entry = shaped(
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum_one: diagonals, sums and transposes of a single operand
@@ -149,6 +152,7 @@ _one: Entry = entry(defop(
     vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
+    batching="einsum",
 ))  # fmt: skip
 
 _one_to: Entry = shaped(
@@ -161,6 +165,8 @@ _one_to: Entry = shaped(
     vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the labels that x has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum

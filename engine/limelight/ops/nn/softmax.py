@@ -69,6 +69,7 @@ _softmax = entry(defop(
     accepts="floating",
     vjp={"x": lambda g, out, axis: out * (g - (g * out).sum(axis, True))},
     maths={"x": "x̄ = y (ȳ - Σ ȳ y)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -96,6 +97,7 @@ _log_softmax = entry(defop(
     accepts="floating",
     vjp={"x": lambda g, out, axis: g - out.exp() * g.sum(axis, True)},
     maths={"x": "x̄ = ȳ - exp(y) Σ ȳ"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -156,6 +158,7 @@ _class_loss = entry(defop(
     accepts="floating",
     vjp={"logits": lambda g, logits, labels: g.expand_dims(-1) * _residual((logits, labels))},
     maths={"logits": "x̄ = ȳ (softmax(x) - one_hot(labels))"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -180,6 +183,7 @@ _residual: Entry = entry(defop(
     accepts="floating",
     vjp={"logits": _residual_gradient},
     maths={"logits": "x̄ = p (ȳ - Σ ȳ p), p = softmax(x)"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -152,6 +152,8 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Te
         kernel=on_any,
         effect="random",
         why_no_gradient=DRAWN,
+        batching="draw",
+        dynamic_batching="draw_dynamic",
     )
     op = get(name)
 

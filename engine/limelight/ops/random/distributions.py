@@ -56,6 +56,7 @@ gamma = draws_like(
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * out * concentration._gamma_tail(out.log())},
     maths={"concentration": "ā = -ȳ (∂P(a, y)/∂a) / (∂P(a, y)/∂y)"},
+    batching="draw_like",
 )
 
 # random_log_gamma
@@ -77,6 +78,7 @@ log_gamma = draws_like(
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * concentration._gamma_tail(out)},
     maths={"concentration": "ā = -ȳ (∂P(a, exp y)/∂a) / (∂P(a, exp y)/∂y)"},
+    batching="draw_like",
 )
 
 # random_bernoulli
@@ -93,6 +95,7 @@ bernoulli = draws_like(
     kernel=_bernoulli_kernel,
     accepts="floating",
     why_no_gradient=f"yes or no does not move smoothly with its probability: {_SCORE}, or a Gumbel-softmax relaxation",
+    batching="draw_like",
 )
 
 # random_poisson
@@ -116,6 +119,7 @@ poisson = draws_like(
     kernel=_poisson_kernel,
     accepts="floating",
     why_no_gradient=f"counts do not move smoothly with their rate: {_SCORE}",
+    batching="draw_like",
 )
 
 # random_categorical
@@ -156,6 +160,7 @@ categorical = draws_like(
     kernel=_categorical_kernel,
     accepts="floating",
     why_no_gradient=f"a class does not move smoothly with its logits: {_SCORE}, or a Gumbel-softmax relaxation",
+    batching="draw_like",
 )
 
 # random_multinomial
@@ -181,4 +186,5 @@ multinomial = draws_like(
     kernel=_multinomial_kernel,
     accepts="floating",
     why_no_gradient=f"counts do not move smoothly with probabilities: {_SCORE}",
+    batching="draw_like",
 )

@@ -76,6 +76,7 @@ permutation = draws_like(
     infer=lambda generator, n: known((None,), dtypes.int32),
     kernel=_permutation_kernel,
     why_no_gradient=DRAWN,
+    batching="loop",
 )
 
 # dropout_mask
@@ -98,4 +99,5 @@ dropout_mask = draws_like(
     kernel=_mask_kernel,
     accepts="floating",
     why_no_gradient=DRAWN,
+    batching="draw_like",
 )

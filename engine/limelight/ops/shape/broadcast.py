@@ -36,6 +36,7 @@ _broadcast_sizes = entry(defop(
     kernel=_kernel,
     accepts="integer",
     why_no_gradient="a shape does not depend on the values",
+    batching="loop",
 ))  # fmt: skip
 
 

@@ -68,6 +68,7 @@ _concat = entry(defop(
     vjp={"xs": _cut},
     linear="xs",
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
+    batching="join",
 ))  # fmt: skip
 
 
@@ -156,6 +157,7 @@ _stack = entry(defop(
     vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
     linear="xs",
     maths={"xs": "x̄ₖ = ȳₖ"},
+    batching="join",
 ))  # fmt: skip
 
 
@@ -187,6 +189,7 @@ _unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
     vjp={"x": _unstack_gradient},
     linear="x",
     maths={"x": "x̄ = the ȳₖ stacked"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -244,6 +247,7 @@ _split = entry_of_many(defop(
     vjp={"x": _split_gradient},
     linear="x",
     maths={"x": "x̄ = the ȳₖ joined"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

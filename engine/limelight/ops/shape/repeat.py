@@ -44,6 +44,7 @@ _tile = entry(defop(
     vjp={"x": _tile_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    batching="tile",
 ))  # fmt: skip
 
 
@@ -93,6 +94,7 @@ _repeat = entry(defop(
     vjp={"x": _repeat_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -102,6 +104,7 @@ _repeat_places = entry(defop(
     infer=lambda repeats: known((None,), dtypes.int64),
     kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -164,6 +167,7 @@ _flip: Entry = entry(defop(
     vjp={"x": lambda g, axes: _flip(g, axes)},
     linear="x",
     maths={"x": "x̄ = ȳ reversed"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -189,6 +193,7 @@ _roll: Entry = entry(defop(
     vjp={"x": lambda g, shift, axes: _roll(g, tuple([-s for s in shift]), axes)},
     linear="x",
     maths={"x": "x̄ = ȳ rolled back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

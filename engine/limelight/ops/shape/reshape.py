@@ -32,6 +32,7 @@ _shape_of = entry(defop(
     infer=lambda x: known((x.rank,), dtypes.int64),
     kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
     why_no_gradient="a shape does not depend on the values",
+    batching="shape_of",
 ))  # fmt: skip
 
 
@@ -71,6 +72,8 @@ _reshape = shaped(
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
     linear="x",
     maths={"x": "x̄ = reshape(ȳ, shape of x)"},
+    batching="reshape",
+    dynamic_batching="reshape_dynamic",
 )
 
 
@@ -161,6 +164,8 @@ _broadcast_to = shaped(
     vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the repeated axes"},
+    batching="broadcast_to",
+    dynamic_batching="broadcast_to_dynamic",
 )
 
 
@@ -205,6 +210,8 @@ _sum_to = shaped(
     vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ broadcast to the shape of x"},
+    batching="sum_to",
+    dynamic_batching="sum_to_dynamic",
 )
 
 
@@ -250,6 +257,7 @@ _expand_dims: Entry = entry(defop(
     vjp={"x": lambda g, axis: _squeeze(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ without the axis"},
+    batching="expand_dims",
 ))  # fmt: skip
 
 
@@ -283,6 +291,7 @@ _squeeze: Entry = entry(defop(
     vjp={"x": lambda g, axis: _expand_dims(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ with the axis back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
