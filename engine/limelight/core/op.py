@@ -36,6 +36,26 @@ class Operand(NamedTuple):
     accepts: str | None
 
 
+class Domain(NamedTuple):
+    """Where a real op is smooth, for explanations of results that are NaN or infinite.
+
+    Code is written with "{x}" for the operand and "{ll}" for the library's name.
+
+    Args:
+        operand: the place of the operand that matters.
+        condition: the code of a condition that holds for operands where the op and its slope are finite.
+        inside: the code of a number for which it holds.
+        why: what goes wrong outside.
+        nearest: the code of an operand that is moved inside, where a result of 0 instead would be wrong.
+    """
+
+    operand: int
+    condition: str
+    inside: str
+    why: str
+    nearest: str = ""
+
+
 TapeEntry: TypeAlias = tuple[Any, ...]
 """What a tape keeps of a recorded op: (recipe, uid, shape and dtype of the output, code, instruction, *what rules need,
 *uids of the inputs). It is flat, since each nested tuple costs as much as a kernel. `autodiff.tape_entries` names its
@@ -104,6 +124,7 @@ class Op:
     `batching` says how `vectorize` takes the op: the name of a kind ("matmul"; `batching.rule_table.KINDS` has them),
     "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction if its
     parameters begin with "axis keepdims"; else in a loop.
+    `domain` says where the op is smooth, if that is not everywhere.
     `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
     `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
     """
@@ -132,6 +153,7 @@ class Op:
         elementwise: bool | None = None,
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
         batching: str | Callable[..., Any] | None = None,
+        domain: Domain | None = None,
     ) -> None:
         self.name = name
         self.variadic = inputs.startswith("*")
@@ -158,6 +180,7 @@ class Op:
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
         self.batching = batching
+        self.domain = domain
         self.foreign = False
         self.recipes = _VjpRecipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}

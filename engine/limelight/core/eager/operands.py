@@ -15,6 +15,7 @@ from limelight.user_code import operand_text
 
 BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+"""All that there are in the Array API, and there will be no others: hence names, not a field of each op."""
 
 
 def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

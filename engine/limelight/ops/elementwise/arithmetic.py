@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.eager import entry, operators
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._gradient_terms import conj
 from limelight.ops._numpy_reductions import add_reduce
@@ -121,6 +121,7 @@ _divide = entry(defop(
         "y": lambda g, y, out, y_shape: (-g * conj(out / y)).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ / y*", "y": "ȳ = -z̄ (z / y)*"},
+    domain=Domain(1, "{x} != 0", "1", "a quotient by 0 is infinite or NaN, and so is its gradient"),
 ))  # fmt: skip
 
 
@@ -256,6 +257,12 @@ _pow = entry(defop(
         "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},
+    domain=Domain(
+        0,
+        "{x} > 0",
+        "1",
+        "a power below 1 has an infinite slope at 0, one below 0 is infinite there; neither is for x < 0",
+    ),
 ))  # fmt: skip
 
 

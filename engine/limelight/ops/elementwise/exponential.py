@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core.eager import entry
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import LOGARITHM
 from limelight.ops._shape_rules import same
 
 __all__ = ["exp", "expm1", "log", "log1p", "reciprocal", "rsqrt", "sigmoid", "sqrt"]
@@ -21,6 +22,12 @@ _sqrt = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: g * 0.5 / out.conj()},
     maths={"x": "x̄ = ȳ / 2y*"},
+    domain=Domain(
+        0,
+        "{x} > 0",
+        "1",
+        "the square root of a negative number is NaN, and its slope at 0 infinite (ll.linalg.norm(x) has 0 there)",
+    ),
 ))  # fmt: skip
 
 
@@ -45,6 +52,7 @@ _rsqrt = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: g * -0.5 * (out * out * out).conj()},
     maths={"x": "x̄ = -ȳ y³* / 2"},
+    domain=Domain(0, "{x} > 0", "1", "1/sqrt(x) is infinite at 0, and NaN below"),
 ))  # fmt: skip
 
 
@@ -68,6 +76,7 @@ _reciprocal = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: -g * (out * out).conj()},
     maths={"x": "x̄ = -ȳ y²*"},
+    domain=Domain(0, "{x} != 0", "1", "1/x is infinite at 0, and so is its gradient"),
 ))  # fmt: skip
 
 
@@ -157,6 +166,7 @@ _log = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / x.conj()},
     maths={"x": "x̄ = ȳ / x*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -181,6 +191,7 @@ _log1p = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x + 1.0).conj()},
     maths={"x": "x̄ = ȳ / (1 + x)*"},
+    domain=Domain(0, "{x} > -1", "0", "log(1 + x) and its slope are infinite at -1, below it is NaN"),
 ))  # fmt: skip
 
 

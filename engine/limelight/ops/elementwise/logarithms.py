@@ -7,6 +7,7 @@ import math
 from limelight.core.eager import entry
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
+from limelight.ops._domains import LOGARITHM
 from limelight.ops._shape_rules import broadcast, same
 
 __all__ = ["log2", "log10", "logaddexp"]
@@ -21,6 +22,7 @@ _log2 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(2)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 2)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -44,6 +46,7 @@ _log10 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(10)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 10)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
