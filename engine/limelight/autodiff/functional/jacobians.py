@@ -1,4 +1,4 @@
-"""`jacobian` and `hessian`: all products with unit vectors, vectorised."""
+"""`jacobian` and `hessian`: products with all unit vectors, pulled back by a tape or pushed forward by accumulators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autodiff import ForwardAccumulator, GradientTape, joined_sizes, unit_vectors
+from limelight.autodiff import ForwardAccumulator, GradientTape
 from limelight.autodiff.functional._arguments import (
     Chosen,
     check_argnums,
@@ -17,11 +17,9 @@ from limelight.autodiff.functional._arguments import (
     tensors_in,
 )
 from limelight.autodiff.functional.gradients import grad
-from limelight.batching import vectorize
-from limelight.core import nest, shapes
+from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
+from limelight.core import nest
 from limelight.core.autograph_hook import maybe_converted
-from limelight.core.dispatch import apply
-from limelight.core.op import get
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, ShapeError
 
@@ -125,14 +123,10 @@ def _pushed(
 
 
 def _columns(push: Callable[[Tensor], list[Any]], x: Tensor, at_once: bool, chunk: int | None) -> list[Any]:
-    size = shapes.size(x.shape) if None not in x.shape else x.sizes().prod()
-    if at_once:
-        found: list[Any] = vectorize(push, chunk_size=chunk)(unit_vectors(0, size, size, x))
-        return found
-    if not isinstance(size, int) or not size:
+    size = size_of(x.sizes())
+    if not at_once and (not isinstance(size, int) or not size):
         raise ShapeError("jacobian: one by one needs an argument with elements, whose number is known while tracing")
-    parts = [push(unit_vectors(i, i + 1, size, x)[0]) for i in range(size)]
-    return [None if c[0] is None else apply(get("stack"), tuple(c), (0,)) for c in zip(*parts, strict=True)]
+    return unit_products(push, x, size, chunk, at_once)
 
 
 def _of_argument(t: Any, x: Tensor) -> Any:
