@@ -1,7 +1,12 @@
-"""The tape itself.
+"""The gradient tape.
 
-It is an interpreter that lets the one below do the op, then notes which rule to pull back through and what that rule
+It is an interpreter that lets the one below run the op, then notes which rule to pull back through and what that rule
 needs. It knows tensors by their `_uid`, so it keeps alive only what rules asked for.
+
+An op may be recorded in four ways: `observe` for one or two plain tensors, told by an entry point; `observe_many` for
+any inputs, told likewise; `process` where other interpreters are on the stack; `_record_many` for several outputs, and
+for variants of ops. They repeat a few lines, since a method that `process` and `observe_many` shared took 90 to 200 ns
+of the 3.9 us that a recorded `where` takes (2 to 5 %), and would take more of the 1.5 us of a recorded addition.
 """
 
 from __future__ import annotations
