@@ -52,7 +52,7 @@ def noted(filename: str, given: Collection[Any]) -> Iterator[list[Unconnected]]:
             many[line] = many.get(line, 0) + 1
             found.extend([one] if many[line] <= MOST else [])
 
-    with missing_gradients.told(note):
+    with missing_gradients.listening(note):
         yield found
 
 

@@ -44,15 +44,15 @@ def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
     return nest.flatten_like(structure, given, "output_gradients")
 
 
-def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     """The gradients to start from: those of the targets."""
     if not dispatch.active:
-        return _seeded(targets, given, watched)
+        return _seed_gradients(targets, given, watched)
     with name_scopes.gradient_scope():
-        return _seeded(targets, given, watched)
+        return _seed_gradients(targets, given, watched)
 
 
-def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def _seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     grads: Gradients = {}
     for target, weight in zip(targets, given, strict=True):
         if type(target) is SparseGradient:  # its sum is the sum of its rows
@@ -73,7 +73,7 @@ def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: se
     `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
     """
-    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
+    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _masks_towards(entries, wanted)
     if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
         with name_scopes.gradient_scope():
             _walk(entries, masks, grads, wanted, keep, True)
@@ -108,7 +108,7 @@ def _watched_inputs(entry: TapeEntry) -> int:
     return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
-def _reached(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
+def _masks_towards(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
     """For each entry the mask of the inputs that lead back to a wanted source."""
     connected = wanted - {0}
     masks = []
@@ -140,7 +140,7 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
     if type(g) is not Tensor:
         if g is None:
             return
-        g = _taken(g, recipe.op)
+        g = _densified(g, recipe.op)
     for place, bit, rule in recipe.pulls:
         if needed & bit:
             part = rule(g, entry)
@@ -156,7 +156,7 @@ def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
     found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
-    gs = tuple([_taken(g, recipe.op) for g in found])
+    gs = tuple([_densified(g, recipe.op) for g in found])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
@@ -170,7 +170,7 @@ def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]
             _add(grads, uid, part)
 
 
-def _taken(g: Any, op: Op) -> Any:
+def _densified(g: Any, op: Op) -> Any:
     """A gradient as a rule takes it: reading a variable hands a sparse one on, all others want a tensor."""
     return g.dense() if type(g) is SparseGradient and op is not read else g
 
@@ -180,7 +180,7 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
     grads[uid] = g if present is None else present + g
 
 
-def finished(g: Any, of: Any, unconnected: str) -> Any:
+def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
     if type(g) is SparseGradient:
         return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)

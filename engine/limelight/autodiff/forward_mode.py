@@ -8,7 +8,7 @@ from sys import _getframe
 from typing import Any, Self
 
 from limelight.autodiff.backward import filled, uid_of
-from limelight.autodiff.gradient_cuts import Note, departure, note
+from limelight.autodiff.gradient_cuts import GradientCut, cut_of, departure
 from limelight.autodiff.jvp_rules import push
 from limelight.autodiff.tape import INEXACT
 from limelight.core import dispatch, nest, shapes
@@ -67,7 +67,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         leaves, structure = nest.flatten(primals)
         given = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
-        self._left: Note | None = None  # the latest place where something that moves left for Python or NumPy
+        self._left: GradientCut | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
         for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
             _check_primal(x, path)
@@ -99,7 +99,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
 
     def left(self, x: Any) -> None:
         if x._uid in self._tangents:
-            self._left = note(None, (), (x,), (), source_line.place(_getframe(1)))
+            self._left = cut_of(None, (), (x,), (), source_line.place(_getframe(1)))
         super().left(x)
 
     @property

@@ -1,7 +1,8 @@
-"""What a tape holds: one entry for each recorded op (see `registry.Entry`).
+"""The entries of a tape, one for each recorded op: their fields, and records of them for people.
 
-For an op with several outputs the fields of the output are sequences. A uid of 0 is an input or output that cannot
-carry a gradient; code and instruction are the fields of a `source.Position`, or None and 0.
+An entry is a flat tuple (`core.op.TapeEntry`). For an op with several outputs the fields of the output are sequences. A
+uid of 0 is an input or output that cannot carry a gradient; code and instruction are the fields of a
+`source_line.Position`, or None and 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Position, Source
 
 
-class Entry(NamedTuple):
+class EntryFields(NamedTuple):
     """An entry with its fields named and outputs always in sequences: for people, not for the way back."""
 
     recipe: VjpRecipe
@@ -54,13 +55,13 @@ def mask_of(given: Iterable[int], watched: Container[int]) -> int:
     return mask
 
 
-def opened(raw: TapeEntry) -> Entry:
+def fields_of(raw: TapeEntry) -> EntryFields:
     """The fields of an entry."""
     recipe, outputs, shape, dtype = raw[:4]
     saved, inputs = raw[SAVED : recipe.first_input], raw[recipe.first_input :]
     if isinstance(outputs, int):
-        return Entry(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
-    return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
+        return EntryFields(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
+    return EntryFields(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
 
 
 def source_of(raw: TapeEntry) -> Source | None:
@@ -70,7 +71,7 @@ def source_of(raw: TapeEntry) -> Source | None:
 
 
 def placed(frame: FrameType | None) -> tuple[Any, int]:
-    """`source.place`; in a name scope of a trace, as a line that has that scope: its gradient is named after it."""
+    """`source_line.place`; in a name scope of a trace, a line with that scope, which its gradient is named after."""
     code, instruction = source.place(frame)
     scope = name_scopes.current_name_scope()
     if not scope or code is None or isinstance(code, source.ScopedSource):
@@ -80,7 +81,7 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
     return (line, 0)
 
 
-def records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
+def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
     """The entries as texts and numbers. What several of them save is counted once, with the first.
 
     `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"
@@ -89,7 +90,7 @@ def records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tupl
     specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
     seen: set[int] = set()
     found = []
-    for i, entry in enumerate(map(opened, entries)):
+    for i, entry in enumerate(map(fields_of, entries)):
         inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
         saved = {id(x): x for x in _tensors(entry.saved)}
         specs |= {x._uid: str(x.spec) for x in saved.values() if x._uid}
@@ -113,12 +114,12 @@ def input_text(x: Any) -> str:
     return f"{name} {value}" if name else f"variable {value}"
 
 
-def specs_of(entry: Entry) -> tuple[str, ...]:
+def specs_of(entry: EntryFields) -> tuple[str, ...]:
     """The types of the outputs: "f32[10]"."""
     return tuple(map(_spec_text, entry.shapes, entry.dtypes))
 
 
-def saved_bytes(entry: Entry) -> int:
+def saved_bytes(entry: EntryFields) -> int:
     """Bytes that one entry keeps alive."""
     return sum(_nbytes(x) for x in {id(x): x for x in _tensors(entry.saved)}.values())
 

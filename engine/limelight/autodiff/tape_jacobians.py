@@ -182,7 +182,7 @@ def _placed(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
     if found is None:
         return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
-    found = backward.finished(found, x, unconnected)
+    found = backward.deliver(found, x, unconnected)
     return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else found.reshape(shape)
 
 

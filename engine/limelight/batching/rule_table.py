@@ -68,7 +68,7 @@ class Site:
         return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(found, self.mask, strict=True)]
 
 
-def shape_with(size: Any, shape: Any) -> Any:
+def batch_shape(size: Any, shape: Any) -> Any:
     """The sizes `(size, *shape)`: a tuple, or a vector where some are known only at run time."""
     if isinstance(size, int) and isinstance(shape, tuple):
         return (size, *shape)
@@ -82,10 +82,10 @@ def shape_with(size: Any, shape: Any) -> Any:
 
 def repeated(x: Tensor, size: Any) -> Tensor:
     """`x` once for each example."""
-    return settled(x.broadcast_to(shape_with(size, x.sizes())), size, x.shape)
+    return with_known_shape(x.broadcast_to(batch_shape(size, x.sizes())), size, x.shape)
 
 
-def settled(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
+def with_known_shape(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
     """`x`, of which a trace shall know that one example has `shape` where it does not know how many there are."""
     return x if isinstance(size, int) or None in shape or 0 in shape else x.reshape((-1, *shape))
 
@@ -199,7 +199,7 @@ def loop(site: Site) -> Any:
             "while tracing; give it in the TensorSpec"
         )
     if site.size == 0:
-        return _nothing(site)
+        return _empty_results(site)
     rows = [
         site.run([row(x, i) if m else x for x, m in zip(site.inputs, site.mask, strict=True)], *site.attrs)
         for i in range(site.size)
@@ -230,12 +230,12 @@ def stacked(site: Site, rows: Sequence[Any]) -> Any:
     return dispatch.apply(get("stack"), tuple(rows), (0,))
 
 
-def _nothing(site: Site) -> Any:
+def _empty_results(site: Site) -> Any:
     found = site.op.infer(*site.specs(), *site.attrs)
-    return tuple(map(_none_of, found)) if isinstance(found, tuple) else _none_of(found)
+    return tuple(map(_empty_result, found)) if isinstance(found, tuple) else _empty_result(found)
 
 
-def _none_of(spec: Any) -> Any:
+def _empty_result(spec: Any) -> Any:
     if not isinstance(spec, TensorSpec):
         return []
     shape = tuple([n or 0 for n in spec.shape])

@@ -218,7 +218,7 @@ def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequenc
 
 def lost_at(recording: Recording, x: Any) -> source_line.Source | None:
     """The line in the function at which what depends on its input `x` left for Python or NumPy, if it did."""
-    return departure_of(x._uid, recording.tape._entries, recording.tape._notes)
+    return departure_of(x._uid, recording.tape._entries, recording.tape._cuts)
 
 
 def warn_of_departed(call: PythonCall, line: source_line.Source, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from limelight.autodiff.reentrant_tape import set_valued
+from limelight.autodiff.reentrant_tape import register_variable_binding
 from limelight.core.op import Op, get
 from limelight.core.spec import VariableSpec
 from limelight.core.variable import Resource
@@ -97,7 +97,7 @@ def valued(
     return given, fixed_params(len(inputs), attrs, places) if places else attrs
 
 
-set_valued(valued)  # for tapes that run a call once more
+register_variable_binding(valued)  # for tapes that run a call once more
 
 
 def _inner(inputs: Sequence[Any], function: Any, places: Iterable[int]) -> list[int]:

@@ -11,8 +11,8 @@ from limelight.autodiff.functional._arguments import (
     Chosen,
     check_argnums,
     choose,
-    parted,
     require_function,
+    split_aux,
     warn_of_departure,
 )
 from limelight.autodiff.gradient_cuts import departure
@@ -115,10 +115,10 @@ def value_and_grad(
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([*chosen.sources, *(given or ())])
             result = maybe_converted(fn)(*chosen.args, **kwargs)
-        value, aux = parted("grad", result, has_aux)
+        value, aux = split_aux("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):
-            warn_of_departure("grad", departure(tape._notes), "gradient")
+            warn_of_departure("grad", departure(tape._cuts), "gradient")
         found = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
         return (value, aux) if has_aux else value, _arranged(chosen, found, argnums, given)
 

@@ -9,12 +9,12 @@ from typing import Any
 from limelight.autodiff import ForwardAccumulator, GradientTape
 from limelight.autodiff.functional._arguments import (
     Chosen,
+    as_tensors,
     check_argnums,
     choose,
-    moves,
-    parted,
+    is_differentiable,
     require_function,
-    tensors_in,
+    split_aux,
 )
 from limelight.autodiff.functional.gradients import grad
 from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
@@ -78,15 +78,20 @@ def jacobian(
 
 
 def _reverse(
-    fn: Callable[..., Any], chosen: Chosen, kwargs: dict[str, Any], has_aux: bool, at_once: bool, chunk: int | None
+    fn: Callable[..., Any],
+    chosen: Chosen,
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    at_once: bool,
+    chunk: int | None,
 ) -> tuple[Any, Any]:
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        value, aux = parted("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
-        value = tensors_in(value)
+        value, aux = split_aux("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+        value = as_tensors(value)
 
     def of(y: Any) -> Any:
-        if not moves(y):
+        if not is_differentiable(y):
             return None
         options: dict[str, Any] = {"parallel_iterations": chunk, "vectorized": at_once}
         return chosen.rebuilt(tape.jacobian(y, chosen.sources, "zero", **options))
@@ -95,7 +100,12 @@ def _reverse(
 
 
 def _forward(
-    fn: Callable[..., Any], chosen: Chosen, kwargs: dict[str, Any], has_aux: bool, at_once: bool, chunk: int | None
+    fn: Callable[..., Any],
+    chosen: Chosen,
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    at_once: bool,
+    chunk: int | None,
 ) -> tuple[Any, Any]:
     columns: list[Any] = []
     kept: dict[str, Any] = {}
@@ -117,9 +127,9 @@ def _pushed(
 ) -> list[Any]:
     """The tangents of the result's leaves when the argument's leaf `x` moves by `t`."""
     with ForwardAccumulator(x, t.reshape(x.sizes())) as forward:
-        value, kept["aux"] = parted("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
-        leaves, kept["structure"] = nest.flatten(tensors_in(value))
-    return [forward.jvp(y, "zero") if moves(y) else None for y in leaves]
+        value, kept["aux"] = split_aux("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+        leaves, kept["structure"] = nest.flatten(as_tensors(value))
+    return [forward.jvp(y, "zero") if is_differentiable(y) else None for y in leaves]
 
 
 def _columns(push: Callable[[Tensor], list[Any]], x: Tensor, at_once: bool, chunk: int | None) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_letters
 from typing import Any
 
-from limelight.batching.rule_table import Shared, Site, kind, shape_with
+from limelight.batching.rule_table import Shared, Site, batch_shape, kind
 from limelight.batching.rules.indexing import _ALL, _together
 from limelight.core import shapes
 from limelight.core.index_expression import array_shape, basic_shape
@@ -36,7 +36,7 @@ def einsum_dynamic(site: Site) -> Any:
     wider = _with_label(site, equation)
     if wider is None or site.mask[-1]:
         return NotImplemented
-    return site.run((*site.inputs[:-1], shape_with(site.size, site.inputs[-1])), wider, rank + 1)
+    return site.run((*site.inputs[:-1], batch_shape(site.size, site.inputs[-1])), wider, rank + 1)
 
 
 @kind("index_update")

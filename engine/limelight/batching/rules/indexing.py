@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from limelight.batching.rule_table import Site, front, kind, shape_with
+from limelight.batching.rule_table import Site, batch_shape, front, kind
 from limelight.core import dispatch
 from limelight.core.dtypes import int64
 from limelight.core.op import get
@@ -50,7 +50,7 @@ def slice_scatter_dynamic(site: Site) -> Any:
         return NotImplemented if picked is None else index_scatter_dynamic(picked)
     if any(site.mask[1:]):
         return NotImplemented
-    return site.run((*given, shape_with(site.size, shape)), (_ALL, *key), rank + 1)
+    return site.run((*given, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
 
 
 def _as_index(site: Site, op: str) -> Site | None:
@@ -100,7 +100,7 @@ def take_scatter_dynamic(site: Site) -> Any:
     if site.mask[1]:
         op = get("index_scatter_dynamic")
         return index_scatter_dynamic(replace(site, op=op, attrs=(_key_of(axis), rank)))
-    return site.run((g, indices, shape_with(site.size, shape)), axis + 1, rank + 1)
+    return site.run((g, indices, batch_shape(site.size, shape)), axis + 1, rank + 1)
 
 
 # index: arrays of positions, by NumPy's rule of where their axes stand in the result
@@ -190,7 +190,7 @@ def index_scatter_dynamic(site: Site) -> Any:
     key, rank = site.attrs
     if site.mask[2] or not (site.mask[1] or _together(key)):
         return NotImplemented
-    wider = shape_with(site.size, shape)
+    wider = batch_shape(site.size, shape)
     if site.mask[1]:
         return site.run((_scattered(site, key), _per_example(site, key), wider), ("i", *key), rank + 1)
     return site.run((g, indices, wider), (_ALL, *key), rank + 1)

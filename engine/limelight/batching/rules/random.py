@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.batching.rule_table import Site, kind, shape_with
+from limelight.batching.rule_table import Site, batch_shape, kind
 
 
 @kind("draw")
@@ -22,7 +22,7 @@ def draw_dynamic(site: Site) -> Any:
     *rest, rank = site.attrs
     if any(site.mask):
         return NotImplemented
-    return site.run((*generator, shape_with(site.size, shape)), *rest, rank + 1)
+    return site.run((*generator, batch_shape(site.size, shape)), *rest, rank + 1)
 
 
 @kind("draw_like")

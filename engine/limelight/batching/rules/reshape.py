@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight.batching.rule_table import Shared, Site, kind, settled, shape_with
+from limelight.batching.rule_table import Shared, Site, batch_shape, kind, with_known_shape
 from limelight.core import shapes
 
 
@@ -66,7 +66,7 @@ def argmax(site: Site) -> Any:
     (x,), rank = site.inputs, site.rank(0)
     if axis is not None:
         return site.run((x,), shapes.one_axis(site.op.name, rank, axis) + 1, keepdims)
-    found = site.run((x.reshape(shape_with(site.size, (_count(site),))),), 1, False)
+    found = site.run((x.reshape(batch_shape(site.size, (_count(site),))),), 1, False)
     return found.expand_dims(tuple(range(1, rank + 1))) if keepdims and rank else found
 
 
@@ -93,7 +93,7 @@ def reshape(site: Site) -> Any:
         shape = tuple([-1 if n is None else n for n in spec.shape])
     if not isinstance(site.size, int) and -1 not in shape and 0 not in shape:
         return x.reshape((-1, *shape))
-    return x.reshape(shape_with(site.size, shape))
+    return x.reshape(batch_shape(site.size, shape))
 
 
 @kind("last_axes_to_shape")
@@ -106,7 +106,7 @@ def last_axes_to_shape(site: Site) -> Any:
 def last_axes_to_shape_dynamic(site: Site) -> Any:
     x, shape = site.inputs
     *rest, rank = site.attrs
-    return NotImplemented if site.mask[1] else site.run((x, shape_with(site.size, shape)), *rest, rank + 1)
+    return NotImplemented if site.mask[1] else site.run((x, batch_shape(site.size, shape)), *rest, rank + 1)
 
 
 @kind("along_axis_to_shape_dynamic")
@@ -116,14 +116,14 @@ def along_axis_to_shape_dynamic(site: Site) -> Any:
     if site.mask[-1]:
         return NotImplemented
     given = [site.lead(i) for i in range(len(given))]
-    return site.run((*given, shape_with(site.size, shape)), _further(site, axis), *rest, rank + 1)
+    return site.run((*given, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)
 
 
 @kind("broadcast_to")
 def broadcast_to(site: Site) -> Any:
     (shape,) = site.attrs
-    found = site.wider(0, len(shape)).broadcast_to(shape_with(site.size, shape))
-    return settled(found, site.size, shape)
+    found = site.wider(0, len(shape)).broadcast_to(batch_shape(site.size, shape))
+    return with_known_shape(found, site.size, shape)
 
 
 @kind("sum_to")
@@ -136,8 +136,8 @@ def _summed(site: Site, shape: Any, rank: int) -> Any:
     (x, *_), extra = site.inputs, site.rank(0) - rank
     if extra:
         x = x.sum(tuple(range(1, 1 + extra)))
-    found = x.sum_to(shape_with(site.size, shape))
-    return settled(found, site.size, shape) if isinstance(shape, tuple) else found
+    found = x.sum_to(batch_shape(site.size, shape))
+    return with_known_shape(found, site.size, shape) if isinstance(shape, tuple) else found
 
 
 @kind("reshape_dynamic")
@@ -154,7 +154,7 @@ def _to_vector_of_sizes(site: Site, operand: Callable[[int], Any]) -> Any:
     (_, shape), (rank,) = site.inputs, site.attrs
     if not site.mask[0] or site.mask[1]:
         return NotImplemented
-    return site.run((operand(rank), shape_with(site.size, shape)), rank + 1)
+    return site.run((operand(rank), batch_shape(site.size, shape)), rank + 1)
 
 
 @kind("sum_to_dynamic")
