@@ -1,4 +1,8 @@
-"""Going back: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2)."""
+"""The backward pass: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2).
+
+It walks only over entries that lead from the target back to a source that is wanted. A tape that answers once drops
+each entry as the walk is done with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Forward-mode differentiation: tangents travel with the values they belong to (Baydin et al. 2018, section 3.1)."""
+"""Forward-mode differentiation: tangents travel with the values they belong to (Baydin et al. 2018, section 3.1).
+
+An accumulator is an interpreter that knows tangents by uid, each with a weak reference to its tensor, so that a tangent
+goes with its value. It runs an op and the computation of its tangent under the interpreters below itself: outer
+accumulators and tapes see the tangents, inner ones do not, so perturbations cannot be confused.
+"""
 
 from __future__ import annotations
 
@@ -97,10 +102,10 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
                 known.enter(y, t)
         return out
 
-    def left(self, x: Any) -> None:
+    def value_left(self, x: Any) -> None:
         if x._uid in self._tangents:
             self._left = cut_of(None, (), (x,), (), source_line.place(_getframe(1)))
-        super().left(x)
+        super().value_left(x)
 
     @property
     def departure(self) -> source_line.Source | None:

@@ -1,7 +1,8 @@
 """Cuts: the places where a path of recorded ops ends, which a tape keeps for `explain.why_none`.
 
 These are ops without a gradient, integer results, and values handed to Python or NumPy. None is on the hot path, and
-only the latest are kept.
+only the latest are kept. They name the first break of a path; what depends on nothing watched is not seen at all, for
+which there is `explain.History`.
 """
 
 from __future__ import annotations

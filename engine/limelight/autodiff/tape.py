@@ -325,10 +325,10 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def watches(self, x: Any) -> bool:
         return (x._uid in self._watched and self._recording) or super().watches(x)
 
-    def left(self, x: Tensor) -> None:
+    def value_left(self, x: Tensor) -> None:
         if x._uid in self._watched and self._recording:
             self._cuts.append(cut_of(None, (), (x,), (), source_line.place(_getframe(1))))
-        super().left(x)
+        super().value_left(x)
 
     def _note_root(self, uid: int) -> None:
         self._watched.add(uid)

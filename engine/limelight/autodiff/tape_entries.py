@@ -1,8 +1,10 @@
 """The entries of a tape, one for each recorded op: their fields, and records of them for people.
 
-An entry is a flat tuple (`core.op.TapeEntry`). For an op with several outputs the fields of the output are sequences. A
-uid of 0 is an input or output that cannot carry a gradient; code and instruction are the fields of a
-`source_line.Position`, or None and 0.
+An entry is one flat tuple (`core.op.TapeEntry`), made by a function that is generated for the op: what went in and came
+out by uids, what the rules need (handles, so that an outer tape still knows them, numbers and shapes), and the code
+object and instruction of the user's frame, which become a line only when somebody looks. For an op with several outputs
+the fields of the output are sequences. A uid of 0 is an input or output that cannot carry a gradient; code and
+instruction are the fields of a `source_line.Position`, or None and 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The interpreter that carries the hidden axis of examples through ops."""
+"""The interpreter that carries the hidden axis of examples through ops.
+
+Rules run under the interpreters below it, on ordinary ops, so what they compute is recorded, traced and differentiated
+like anything else. A gradient rule that the user wrote for one example may run when the call is over, eagerly: then the
+batcher is `resumed` for it.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +74,7 @@ class Batcher(dispatch.BlockInterpreter):
         return loop(site)
 
     @contextmanager
-    def again(self) -> Iterator[None]:
+    def resumed(self) -> Iterator[None]:
         """Runs its block as part of the call, which may have ended: what was written in it goes back through it."""
         origin = self.origin
         ended, origin.finished = origin.finished, False

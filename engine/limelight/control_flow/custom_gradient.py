@@ -189,7 +189,7 @@ class _ManyRule(NamedTuple):
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         batcher = self.batcher
-        with batcher.again():
+        with batcher.resumed():
             given = [None if g is None else batched(g, batcher) for g in gradients]
             found = [None if g is None else as_tensor(g) for g in self.one(given, self.sizes, variables)]
         return [

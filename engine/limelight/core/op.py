@@ -4,7 +4,10 @@ One op, one block: shape rule, kernel, gradient rules, what a tape saves, how it
 function. A kernel is written over an array namespace `xp`, so one serves NumPy, CuPy and `jax.numpy`; `special` names
 the backend that does better. Gradient rules are written with tensor operators and methods, so files of ops need not
 import one another, and gradient code is itself recorded, traced and differentiated. They say by the names of their
-parameters what they need, which is then all that a tape saves.
+parameters what they need, which is then all that a tape saves, and only for the inputs that are watched.
+
+Kernels see arrays of one dtype, and a kernel's result has exactly the shape and dtype that `infer` says: tests check it
+for the engine's ops, and `op_checks` at each run for the user's.
 """
 
 from __future__ import annotations
@@ -104,7 +107,11 @@ class _VjpRecipes(dict[int, "VjpRecipe | None"]):
 
 
 class TapedVariant(NamedTuple):
-    """The variant of an op that a tape records instead: it also returns what its gradient needs."""
+    """The variant of an op that a tape records instead: it also returns what its gradient needs.
+
+    So do calls of staged functions and control flow, and a tape knows nothing about these. An outer tape sees the
+    variant, which has a variant of its own: every order of derivative comes from the same rule.
+    """
 
     op: Op
     attrs: tuple[Any, ...]
@@ -117,6 +124,8 @@ class Op:
     `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
     graph has. `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
     nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
+    `effect` is "read" or "write" (of the variable that is input 0), "random" (a draw from the generator that is input
+    0) or "io": such ops are never folded or shared, and but for reads never pruned.
     `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
     `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
     `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.

@@ -1,4 +1,8 @@
-"""Variables: mutable state that owns its storage (paper section 4.3)."""
+"""Variables: mutable state that owns its storage (paper section 4.3).
+
+A variable is a handle as a tensor is; its `_data` is a `Storage`. The kernel of an op sees what a handle's `_data` is,
+so reading a variable is an ordinary op, whose kernel returns `storage.array`.
+"""
 
 from __future__ import annotations
 

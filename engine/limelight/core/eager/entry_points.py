@@ -1,9 +1,15 @@
 """Entry points: what public functions call ops through.
 
 An entry point takes the shortest path when nothing special is going on (`dispatch.active` is empty, operands are CPU:0
-tensors of one accepted dtype), or when all that is going on is an observer, a tape, which it then tells. Otherwise it
-prepares its operands and goes through `dispatch.apply`. The closures below repeat a few lines, because a shared helper
-would cost as much as the kernels they call.
+tensors of one accepted dtype): two class tests, two identities of dtypes, `active`, two identities of devices, the
+kernel, one handle; for `a + b` on ten numbers that is 2.3 to 2.6 times NumPy's own call. It does the same when all that
+is going on is an observer, a tape, which it then tells: 5 times NumPy's call, where going through `dispatch.apply`
+takes 10. Anything else, an error too, goes the longer way, which may take its time: operands are prepared, and the
+innermost interpreter of this thread runs the op.
+
+The closures below repeat a few lines, because a shared helper would cost as much as the kernels they call: a call of a
+Python function more is 50 to 100 ns of the 700 that an addition takes. `tests/test_benchmarks.py` counts the Python
+functions on each of these paths.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
 from limelight.errors import DeviceError, LimelightError, failed, is_user_error
 from limelight.user_code import source_line
 
-# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
+# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. Its error state is a context
+# variable, and entering that for each op costs more than the op: hence one filter, for warnings that arise in
+# limelight's modules. The user's own NumPy keeps its settings.
 warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
 
 SCALARS: Final = (bool, int, float, complex)

@@ -1,4 +1,8 @@
-"""Operands made ready for an interpreter: converted, their dtypes checked and brought together."""
+"""Operands prepared for an interpreter: converted to tensors, their dtypes checked and brought to one.
+
+Python numbers stay what they are down to the kernel, where NumPy treats them as weak; only a tracer makes constants of
+them.
+"""
 
 from __future__ import annotations
 
