@@ -121,21 +121,37 @@ class TapedVariant(NamedTuple):
 class Op:
     """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well.
 
-    `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
-    graph has. `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
-    nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
-    `effect` is "read" or "write" (of the variable that is input 0), "random" (a draw from the generator that is input
-    0) or "io": such ops are never folded or shared, and but for reads never pruned.
-    `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
-    `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
-    `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
-    `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
-    `batching` says how `vectorize` takes the op: the name of a kind ("matmul"; `batching.rule_table.KINDS` has them),
-    "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction if its
-    parameters begin with "axis keepdims"; else in a loop.
-    `domain` says where the op is smooth, if that is not everywhere.
-    `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
-    `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
+    Args:
+        name: its name.
+        inputs: names of the tensor inputs, "x y", or "*xs" for any number (see `defop`).
+        attrs: names of the static parameters.
+        infer: `infer(*specs, *attrs)`, the only rule for shapes and dtypes.
+        kernel: `kernel(xp, *arrays, *attrs)`, or the name of a function of `xp`.
+        accepts: the kind of dtypes that uniform inputs may have.
+        vjp: gradient rules by input.
+        why_no_gradient: why there are none.
+        maths: the rules as formulas.
+        effect: "read" or "write" (of the variable that is input 0), "random" (a draw from the generator that is input
+            0) or "io": such ops are never folded or shared, and but for reads never pruned.
+        multiple: whether it has several outputs.
+        special: kernels for single backends, by name, where they do better.
+        higher_order: whether parameters are staged functions; each takes the last inputs of the op, as many as its
+            graph has.
+        passes: `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the
+            inputs (scan).
+        placement: `placement(*attrs)` is the device, for an op that says itself where it runs (to_device).
+        save: `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved,
+            needed).
+        taped: `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
+            nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
+        linear: names of inputs in each of which the op is linear while the others stay (of "*xs": in all together).
+        elementwise: whether each element of the result is computed from those at its place; None where the shape rule
+            says it.
+        jvp: `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
+        batching: how `vectorize` takes the op: the name of a kind ("matmul"; `batching.rule_table.KINDS` has them),
+            "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction
+            if its parameters begin with "axis keepdims"; else in a loop.
+        domain: where the op is smooth, if that is not everywhere.
     """
 
     def __init__(

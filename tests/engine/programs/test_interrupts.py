@@ -20,7 +20,7 @@ import pytest
 
 import limelight as ll
 from limelight.core import dispatch
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import Op
 from limelight.errors import (
     ArgumentError,
@@ -159,7 +159,7 @@ def test_exceptions_in_the_middle_of_a_run(error: BaseException, where: str, cle
             raise error
         return x * 1
 
-    broken = entry(Op("broken", inputs="x", infer=lambda x: x, kernel=kernel, vjp={"x": lambda g: broken(g) * 1}))
+    broken = entry_point(Op("broken", inputs="x", infer=lambda x: x, kernel=kernel, vjp={"x": lambda g: broken(g) * 1}))
     f = ll.function(lambda a: broken(a) * a)
 
     def use(g: Callable[..., Any], where: str = "nowhere") -> Any:
@@ -194,7 +194,7 @@ def test_exceptions_in_a_gradient_rule(error: BaseException, clean: Clean) -> No
             raise error
         return g * 3
 
-    ruled = entry(Op("ruled", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * 3, vjp={"x": rule}))
+    ruled = entry_point(Op("ruled", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * 3, vjp={"x": rule}))
 
     def slope(g: Callable[..., Any]) -> Any:
         with ll.GradientTape() as tape:

@@ -36,13 +36,13 @@ _WEAK: Final = {  # beside which dtypes a Python scalar takes on theirs, in NumP
     float: frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d) and d != dtypes.bfloat16),
 }
 _EXACT: Final = 2**24  # float32 holds all integers below
-Entry: TypeAlias = Callable[..., Tensor]
+EntryPoint: TypeAlias = Callable[..., Tensor]
 _blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to look both up at each call
 
 assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
 
 
-def entry(op: Op, of_complex: Op | None = None) -> Entry:
+def entry_point(op: Op, of_complex: Op | None = None) -> EntryPoint:
     """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`.
 
     `of_complex` takes over for complex operands of an op with one input, where NumPy's function would not do.
@@ -59,7 +59,7 @@ def entry(op: Op, of_complex: Op | None = None) -> Entry:
     return _general(op)
 
 
-def entry_of_many(op: Op) -> Callable[..., tuple[Tensor, ...]]:
+def entry_point_of_many(op: Op) -> Callable[..., tuple[Tensor, ...]]:
     """The same for an op with several outputs: `run((x, y, z), *attrs)`."""
     return _general(op)
 
