@@ -244,7 +244,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._code, at = source_line.position(frame, self._code)
         if recipe is not None and (dtype is float32 or dtype in INEXACT):
             watched.add(uid)
-            self._entries.append(recipe.enter(x, y, out, uid, dtype, self._code, at, first, second))
+            self._entries.append(recipe.make_entry(x, y, out, uid, dtype, self._code, at, first, second))
         else:
             self._cuts.append(_tuple(GradientCut, (recipes.op, (), (first, second), (uid,), (dtype,), self._code, at)))
             note_cut(self._cut_descendants, (uid,))
@@ -403,7 +403,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             missing_gradients.notify(self, targets, wanted, found)
         return nest.unflatten(source_structure, found)
 
-    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+    def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
         if unconnected not in ("none", "zero"):
             raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected!r}')
         backward.check("target", targets)

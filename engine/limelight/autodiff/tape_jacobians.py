@@ -76,7 +76,7 @@ class Jacobians:
         def each(pull: Pull) -> list[Any]:
             return [_jacobian(pull, y, leaves, unconnected_gradients, chunk, vectorized) for y in targets]
 
-        found = self._pulling(targets, leaves, unconnected_gradients, each)
+        found = self._with_pull(targets, leaves, unconnected_gradients, each)
         return nest.unflatten(structure, [nest.unflatten(source_structure, row) for row in found])
 
     def batch_jacobian(
@@ -128,9 +128,9 @@ class Jacobians:
         def one(pull: Pull) -> Any:
             return _batch_jacobian(pull, target, source, unconnected_gradients, chunk, vectorized)
 
-        return self._pulling([target], [source], unconnected_gradients, one)
+        return self._with_pull([target], [source], unconnected_gradients, one)
 
-    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+    def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
         """Calls `use` with a function that pulls back, any number of times."""
         raise NotImplementedError
 
@@ -159,7 +159,9 @@ def _jacobian(pull: Pull, y: Any, sources: Sequence[Any], unconnected: str, chun
         rows = pull(y, backward.zeros(sizes, y.dtype))  # there are none, but to be connected or not
     else:
         rows = _rows(lambda g: pull(y, g.reshape(sizes)), y, size_of(sizes), chunk, at_once)
-    return [_placed(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
+    return [
+        _delivered(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)
+    ]
 
 
 def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | None, at_once: bool) -> Any:
@@ -167,7 +169,7 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
     shape = joined_sizes(sizes, own[1:])
     if 0 in (*y.shape, *x.shape):
         (found,) = pull(y, backward.zeros(sizes, y.dtype))
-        return _placed(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
+        return _delivered(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
 
     def of_all_examples(g: Tensor) -> list[Any]:
         return pull(y, g.reshape(sizes[1:]).broadcast_to(sizes))
@@ -175,10 +177,10 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
     (found,) = _rows(of_all_examples, y, size_of(sizes[1:]), chunk, at_once)
     if found is not None:
         found = found.transpose((1, 0, *range(2, found.ndim)))
-    return _placed(found, shape, x, unconnected)
+    return _delivered(found, shape, x, unconnected)
 
 
-def _placed(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
+def _delivered(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
     if found is None:
         return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None

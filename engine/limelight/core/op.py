@@ -72,8 +72,9 @@ class VjpRecipe:
     """How an op is recorded, and its gradient pulled back, for one pattern of watched inputs.
 
     Recording: `save(inputs, out, attrs)` returns what the rules need, in the order of `names`. Where operands are plain
-    tensors or Python scalars, `enter(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the whole
-    entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have None.
+    tensors or Python scalars, `make_entry(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the
+    whole entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have
+    None.
 
     Backward: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
     function of the output's gradient and the entry. A variadic op has a single `pull_all(g, entry, needed)` instead,
@@ -84,7 +85,7 @@ class VjpRecipe:
     mask: int
     names: tuple[str, ...]
     save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
-    enter: Any
+    make_entry: Any
     pulls: tuple[tuple[int, int, Callable[[Any, TapeEntry], Any]], ...]
     pull_all: Callable[[Any, TapeEntry, tuple[bool, ...]], tuple[Any, ...]] | None
 
@@ -367,7 +368,7 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
     return tuple(inspect.signature(rule).parameters)
 
 
-def _names(op: Op) -> set[str]:
+def _rule_names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
     facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype", "device")}
     return {"g", "needed", "saved", "out"} | operands | facts | set(op.attrs)
@@ -376,10 +377,10 @@ def _names(op: Op) -> set[str]:
 def _check_rule(op: Op, target: str, rule: Rule) -> None:
     if target not in {operand.name for operand in op.operands}:
         raise ArgumentError(f"op {op.name}: a gradient rule for {target!r}, which is not an input")
-    unknown = set(_parameters(rule)) - _names(op)
+    unknown = set(_parameters(rule)) - _rule_names(op)
     if unknown:
         raise ArgumentError(
-            f"op {op.name}: the rule for {target} asks for {sorted(unknown)}; it may ask for {sorted(_names(op))}"
+            f"op {op.name}: the rule for {target} asks for {sorted(unknown)}; it may ask for {sorted(_rule_names(op))}"
         )
 
 
@@ -388,25 +389,25 @@ def _compile_recipe(op: Op, mask: int) -> VjpRecipe:
     mask = -1 if op.variadic else mask
     if op.save is not None:
         save = op.save
-        pull_all = _compiled(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
+        pull_all = _evaluated(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
         return VjpRecipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
     names: list[str] = []
     for rule in rules:
         if rule is not None:
             names += [name for name in _parameters(rule) if name not in ("g", "needed", *names)]
-    values = "".join([f"{_getter(op, name)}, " for name in names])
-    save = _compiled(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
+    values = "".join([f"{_saved_expression(op, name)}, " for name in names])
+    save = _evaluated(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
     if op.variadic:
-        return VjpRecipe(op, mask, tuple(names), save, None, (), _pull(rules[0], names))
+        return VjpRecipe(op, mask, tuple(names), save, None, (), _compiled_pull(rules[0], names))
     first = SAVED + len(names)
-    pulls = [(first + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
+    pulls = [(first + i, 1 << i, _compiled_pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
     scope: dict[str, Any] = {}
-    recipe = VjpRecipe(op, mask, tuple(names), save, _enter(op, values, scope), tuple(pulls), None)
+    recipe = VjpRecipe(op, mask, tuple(names), save, _entry_maker(op, values, scope), tuple(pulls), None)
     scope["recipe"] = recipe
     return recipe
 
 
-def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
+def _entry_maker(op: Op, values: str, scope: dict[str, Any]) -> Any:
     """A function that makes an entry from plain tensors; `values` are the expressions for what the rules need."""
     n = len(op.operands)
     if n > 2 or (n == 2 and op.attrs):
@@ -414,17 +415,17 @@ def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
     for long, short in ((".sizes()", "._data.shape"), ("inputs[0]", "x"), ("inputs[1]", "y"), ("attrs[", "y[")):
         values = values.replace(long, short)
     entry = f"(recipe, uid, out._data.shape, dtype, code, at, {values}{('first', 'first, second')[n - 1]})"
-    return _compiled(f"lambda x, y, out, uid, dtype, code, at, first, second: {entry}", scope)
+    return _evaluated(f"lambda x, y, out, uid, dtype, code, at, first, second: {entry}", scope)
 
 
-def _pull(rule: Rule | None, saved: Sequence[str]) -> Any:
+def _compiled_pull(rule: Rule | None, saved: Sequence[str]) -> Any:
     """The rule as a function of the output's gradient and an entry."""
     given = {"g": "g", "needed": "needed"} | {name: f"entry[{SAVED + i}]" for i, name in enumerate(saved)}
     arguments = ", ".join([given[name] for name in _parameters(rule)]) if rule is not None else ""
-    return _compiled(f"lambda g, entry, needed=None: rule({arguments})", {"rule": rule})
+    return _evaluated(f"lambda g, entry, needed=None: rule({arguments})", {"rule": rule})
 
 
-def _compiled(expression: str, scope: dict[str, Any]) -> Any:
+def _evaluated(expression: str, scope: dict[str, Any]) -> Any:
     """The value of an expression made of names that `defop` has checked."""
     return eval(compile(expression, f"{GENERATED_PREFIX}gradient recipe>", "eval"), scope)
 
@@ -441,7 +442,7 @@ def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
     return wanted
 
 
-def _getter(op: Op, name: str) -> str:
+def _saved_expression(op: Op, name: str) -> str:
     if name == "out":
         return "out"
     if name in op.attrs:
