@@ -45,9 +45,8 @@ from limelight.control_flow.switch import switch as switch
 from limelight.control_flow.while_loop import while_loop as while_loop
 from limelight.core import autograph_hook
 from limelight.core import nest as nest
+from limelight.core.device_scopes import device as device
 from limelight.core.devices import list_devices as list_devices
-from limelight.core.dispatch import device as device
-from limelight.core.dispatch import name_scope as name_scope
 from limelight.core.dtypes import bfloat16 as bfloat16
 from limelight.core.dtypes import bool_ as bool_
 from limelight.core.dtypes import complex64 as complex64
@@ -63,6 +62,7 @@ from limelight.core.dtypes import uint8 as uint8
 from limelight.core.dtypes import uint16 as uint16
 from limelight.core.dtypes import uint32 as uint32
 from limelight.core.dtypes import uint64 as uint64
+from limelight.core.name_scopes import name_scope as name_scope
 from limelight.core.op import defop as defop
 from limelight.core.sparse_gradient import SparseGradient as SparseGradient
 from limelight.core.spec import TensorSpec as TensorSpec
@@ -90,7 +90,7 @@ __version__ = "0.1.0"
 tracebacks.hide_at_exit()
 # Staging imports neither explanations nor autograph, which lie above it: the facade brings them together.
 explainer.register(hook)
-autograph_hook.convert_by(autograph.Converted)
+autograph_hook.register_converter(autograph.Converted)
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers

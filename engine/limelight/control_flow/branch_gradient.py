@@ -16,7 +16,7 @@ import numpy as np
 
 from limelight.control_flow.zeros_spec import ZerosSpec, read_sizes, zeros_spec_of
 from limelight.core import dispatch
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
@@ -113,14 +113,18 @@ def _blank_param(spec: Spec) -> Any:
     return Literal(np.zeros((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
-def taped_branches(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def taped_branches(
+    forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1
+) -> TapedVariant | None:
     watched = watched_mask(inputs[1:])
     branches = branches_of(attrs)
     pairs = BranchPairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
     if not any(pairs.connected):
         return None
     n = pairs.n_outputs
-    return Taped(get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n])
+    return TapedVariant(
+        get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n]
+    )
 
 
 def save_branches(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -17,8 +17,8 @@ from limelight.autodiff import INEXACT, GradientTape, filled, zeros
 from limelight.batching import Site
 from limelight.batching.rule_table import repeated
 from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
-from limelight.core import dispatch
-from limelight.core.op import Op, Taped, defop
+from limelight.core import device_scopes, dispatch, name_scopes
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
@@ -50,7 +50,7 @@ def call_staged(name: str, body: Body, arguments: Arguments, closures: bool = Fa
         arguments: its arguments.
         closures: whether the rule also gives gradients of tensors that the body closes over.
     """
-    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+    with Tracer(name, scope=name_scopes.current_name_scope()) as tracer:
         tensors = [
             x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
         ]
@@ -219,19 +219,19 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     return outputs
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     pair: CustomPair = attrs[1]
     if not any(pair.connected):
         return None
-    return Taped(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
+    return TapedVariant(custom_forward, (pair.forward, pair, None), lambda outputs: outputs[: pair.n_outputs])
 
 
-def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped_forward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     """For an outer tape: the residuals, which the gradient function has used, get gradients as well."""
     function, pair, _ = attrs
     ordinary = pair_of(function, watched_mask(inputs), apart=True)
     n = len(function.graph.outputs)
-    return Taped(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
+    return TapedVariant(custom_forward, (ordinary.forward, pair, ordinary), lambda outputs: outputs[:n])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -350,7 +350,7 @@ class BatchedCustomPair(CustomPair):
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
         """The gradient as one function, for a batch of batches."""
         values = {"input": self.function.graph.inputs, "output": self.forward.graph.outputs}
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{self.function.name}") as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{self.function.name}") as tracer:
             tracer.scope = "gradient/"
             saved = [tracer.add_input(values[where][i].spec, f"saved{k}") for k, (where, i) in enumerate(self.sources)]
             specs: list[Any] = [value.spec for value in self.function.graph.outputs]

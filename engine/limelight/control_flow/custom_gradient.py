@@ -30,7 +30,7 @@ from limelight.control_flow.custom_gradient_rules import (
 )
 from limelight.control_flow.effect_recorder import EffectRecorder
 from limelight.core import dispatch, nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
@@ -84,7 +84,7 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs = arguments.given
-        result, gradient = split_result(name, handed(fn)(*args, **kwargs))
+        result, gradient = split_result(name, maybe_converted(fn)(*args, **kwargs))
         return result, functools.partial(UserRule, name, gradient)
 
     @functools.wraps(fn)
@@ -203,7 +203,7 @@ class _BatchedRule(NamedTuple):
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         batcher = self.batcher
-        with batcher.again():
+        with batcher.resumed():
             given = [None if g is None else batched(g, batcher) for g in gradients]
             results = [None if g is None else as_tensor(g) for g in self.rule(given, self.sizes, variables)]
         return [

@@ -19,8 +19,13 @@ from limelight.control_flow.loop_dependence import input_dependence, inputs_with
 from limelight.control_flow.loop_residuals import LoopResiduals
 from limelight.control_flow.ragged_rows import crop, either, kept_if
 from limelight.control_flow.stacked_rows import positions
-from limelight.control_flow.zeros_spec import ZerosSpec, gradient_spec, read_sizes, zeros_spec_of
-from limelight.core import dispatch, dtypes, shapes
+from limelight.control_flow.zeros_spec import (
+    ZerosSpec,
+    gradient_spec,
+    read_sizes,
+    zeros_spec_of,
+)
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
@@ -199,7 +204,7 @@ class _BackwardStep:
     def trace(self, masked: bool) -> BackwardScan:
         """Traces it. A step of a `masked` loop that did not run hands its gradients on as they are, and adds zeros."""
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{graph.name}") as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{graph.name}") as tracer:
             tracer.scope = "gradient/"
             after = [tracer.add_input(self._spec_of_carry(i), f"gradient{i}") for i in self._carried]
             totals = [tracer.add_input(gradient_spec(graph.inputs[i].spec), f"total{i}") for i in self._captured]

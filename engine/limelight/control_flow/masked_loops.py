@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from limelight.batching import Site
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.dtypes import bool_
 from limelight.core.op import Op
 from limelight.core.spec import known
@@ -73,7 +73,7 @@ def _masked_version(function: Any, kind: str) -> Any:
     version = function.pairs.get(kind)
     if version is None:
         name = function.graph.name
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(name) as tracer:
             inputs = [tracer.add_input(value.spec) for value in function.graph.inputs]
             wanted = tracer.add_input(known((), bool_), "wanted")
             outputs = replay_masked(wanted, function, inputs)
@@ -113,7 +113,7 @@ def masked_condition_and_body(site: Site, mask: Flags, recorded: bool) -> tuple[
     assert holds is not None, "a condition is a tensor"
     assert batched_step is not None, "it could be batched without a mask"
     graph = holds.function.graph
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
         inputs = [tracer.add_input(value.spec) for value in graph.inputs]
         any_holds = GraphFunction(tracer.finish([replay(graph, inputs)[0].any()]))
     return holds._replace(function=any_holds), batched_step

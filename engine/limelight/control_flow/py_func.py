@@ -20,7 +20,7 @@ from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
 from limelight.core import dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.eager import move
-from limelight.core.op import Op, Taped, defop
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource
@@ -225,7 +225,7 @@ def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequenc
 
 def lost_at(recording: Recording, x: Any) -> source_line.Source | None:
     """The line in the function at which a value that depends on its input `x` left for Python or NumPy, if one did."""
-    return departure_of(x._uid, recording.tape._entries, recording.tape._notes)
+    return departure_of(x._uid, recording.tape._entries, recording.tape._cuts)
 
 
 def warn_of_departed(call: PythonCall, line: source_line.Source, what: str) -> None:
@@ -268,9 +268,9 @@ def _rerun_gradient(
     return gradient
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     n = len(attrs[0].specs)
-    return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
+    return TapedVariant(py_func_forward, attrs, lambda outputs: outputs[:n])
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -295,9 +295,9 @@ def _gradient_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCal
     return PythonCall(_rerun_gradient(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
 
 
-def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     gradient = _gradient_call(inputs, attrs)
-    return Taped(py_func_forward, (gradient,), lambda outputs: outputs[: len(gradient.specs)])
+    return TapedVariant(py_func_forward, (gradient,), lambda outputs: outputs[: len(gradient.specs)])
 
 
 def _jvp_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -345,6 +345,7 @@ py_func_op: Op = defop(
     jvp=_jvp_py_func,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_forward: Op = defop(
@@ -359,6 +360,7 @@ py_func_forward: Op = defop(
     jvp=_jvp_py_func_forward,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_backward: Op = defop(
@@ -372,4 +374,5 @@ py_func_backward: Op = defop(
     jvp=_jvp_py_func_backward,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "second order: the function runs once more"},
+    batching="loop",
 )

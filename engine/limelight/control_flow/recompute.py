@@ -20,7 +20,7 @@ from limelight.control_flow.custom_gradient_rules import Arguments, MakeRule, Pa
 from limelight.control_flow.effect_recorder import EffectRecorder
 from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
 from limelight.core import dispatch, nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, mark_user_error
@@ -65,7 +65,7 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     name = str(getattr(fn, "__name__", type(fn).__name__))
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
-        args, kwargs, run = *arguments.given, handed(fn)
+        args, kwargs, run = *arguments.given, maybe_converted(fn)
         with EffectRecorder(states=True) as recorder:
             result = run(*args, **kwargs)
         _warn_of_io(name, recorder.io)

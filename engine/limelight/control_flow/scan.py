@@ -20,7 +20,7 @@ from limelight.control_flow.stacked_rows import Column, empty_stacks, positions,
 from limelight.control_flow.user_functions import call_user_function, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, nest, shapes
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError, DTypeError, ShapeError
@@ -353,13 +353,13 @@ def _step_count(xs: Sequence[Any], length: int | None) -> int:
 # rule.
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     body, n, m, length, reverse = attrs[:5]
     residuals, wider = loop_residuals(body, n, m, watched_in_loop(inputs, n, mask))
     if not any(residuals.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # without steps a carried value that the body overwrites is the result, and has a gradient
     n_outputs = residuals.pair.n_outputs
-    return Taped(scan_forward, (wider, n, m, length, reverse, residuals), lambda outputs: outputs[:n_outputs])
+    return TapedVariant(scan_forward, (wider, n, m, length, reverse, residuals), lambda outputs: outputs[:n_outputs])
 
 
 def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> SavedLoop:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from limelight.autodiff.reentrant_tape import set_valued
+from limelight.autodiff.reentrant_tape import register_variable_binding
 from limelight.core.op import Op, get
 from limelight.core.spec import VariableSpec
 from limelight.core.variable import Resource
@@ -112,7 +112,7 @@ def call_with_values(
     return given, params_with_values(len(inputs), attrs, places) if places else attrs
 
 
-set_valued(call_with_values)  # for tapes that run a call once more
+register_variable_binding(call_with_values)  # for tapes that run a call once more
 
 
 def _inner_places(inputs: Sequence[Any], function: Any, places: Iterable[int]) -> list[int]:

@@ -18,7 +18,7 @@ from limelight.control_flow.stacked_rows import empty_stacks, stack_of, stacked
 from limelight.control_flow.user_functions import call_user_function, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, dtypes, nest, shapes
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource
@@ -287,13 +287,13 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
 # step, but under `vectorize` false for the examples that were done; in the backward pass those steps change nothing.
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     cond_fn, body_fn, n, limit = attrs[:4]
     residuals, wider = loop_residuals(body_fn, n, 0, watched_in_loop(inputs, n, mask))
     if not any(residuals.pair.connected) and not any(x.dtype in INEXACT for x in inputs[:n]):
         return None  # without iterations a variable that the body overwrites is the result, and has a gradient
     n_outputs = n if len(attrs) == 4 else residuals.pair.n_outputs + 1  # while_forward also returns flags
-    return Taped(while_forward, (cond_fn, wider, n, limit, residuals), lambda outputs: outputs[:n_outputs])
+    return TapedVariant(while_forward, (cond_fn, wider, n, limit, residuals), lambda outputs: outputs[:n_outputs])
 
 
 def _infer_forward(*given: Any) -> tuple[Spec, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import zeros
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.op import get
@@ -30,7 +30,7 @@ class ZerosSpec(NamedTuple):
     def zeros(self) -> Tensor:
         if self.device is CPU0:
             return zeros(self.sizes, self.dtype)
-        with dispatch.device(self.device):
+        with device_scopes.device(self.device):
             return zeros(self.sizes, self.dtype)
 
 

@@ -131,6 +131,8 @@ def _elementwise(f: Callable[[int, int], int]) -> Callable[[Sequence[Any], Seque
     return rule
 
 
+# Not fields of the ops: what these rules compute with (elements that a trace may not know) is this module's, above the
+# ops; most serve several of them, and an op without one loses nothing but a size that is known while tracing.
 RULES: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], Content | None]]] = {
     "shape_of": lambda given, params: given[0].shape,
     "constant": _of_literal,

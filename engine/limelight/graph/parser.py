@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from limelight.core import devices
-from limelight.core import op as registry
+from limelight.core.op import Op, get
 from limelight.errors import GraphError, LimelightError
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.lexer import Lexer
@@ -134,7 +134,7 @@ class _GraphParser:
         targets = self._targets(lexer) if lexer.peek("%") else []
         if targets:
             lexer.expect("=")
-        op = registry.get(lexer.name())
+        op = get(lexer.name())
         lexer.expect("(")
         inputs = tuple(lexer.listed(lambda: self._operand(lexer), ")"))
         params = self._params(lexer, op)
@@ -187,7 +187,7 @@ class _GraphParser:
         if not lexer.done():
             raise GraphError(f"unexpected {lexer.rest()!r}")
 
-    def _params(self, lexer: Lexer, op: registry.Op) -> tuple[Any, ...]:
+    def _params(self, lexer: Lexer, op: Op) -> tuple[Any, ...]:
         given: dict[str, Any] = {}
         if lexer.take("{"):
             while not lexer.take("}"):

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.eager import entry
 from limelight.core.op import defop, get
@@ -30,6 +30,8 @@ def defop_with_shape(
     attrs: str = "",
     infer: Callable[..., TensorSpec],
     kernel: Callable[..., Any],
+    batching: str | None = None,
+    dynamic_batching: str = "loop",
     **fields: Any,
 ) -> Callable[..., Tensor]:
     """Defines a pair of ops and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
@@ -40,12 +42,16 @@ def defop_with_shape(
         attrs: the names of its static parameters, without the shape.
         infer: the shape rule, `infer(*specs, *attrs, shape)`.
         kernel: `kernel(xp, *arrays, *attrs, shape)`.
+        batching: the `batching` field of the op with a static shape.
+        dynamic_batching: that of the other one.
         **fields: the others of `defop`. A gradient rule that names `shape` gets whichever form was given.
 
     Returns:
         What runs one op or the other.
     """
-    static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
+    static = entry(defop(
+        name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, **fields
+    ))  # fmt: skip
     n_inputs = len(inputs.split())
 
     def infer_dynamic(*given: Any) -> TensorSpec:
@@ -64,6 +70,7 @@ def defop_with_shape(
         attrs=f"{attrs} rank",
         infer=infer_dynamic,
         kernel=kernel_dynamic,
+        batching=dynamic_batching,
         **fields,
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
@@ -115,7 +122,7 @@ def sizes_as_vector(sizes: Any) -> Tensor | None:
 
 def run_on_device(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
     """`make(*given, **options)` on `device`."""
-    with dispatch.device(device):
+    with device_scopes.device(device):
         return make(*given, **options)
 
 

@@ -69,6 +69,7 @@ _fft: Entry = entry(defop(
     vjp={"x": lambda g, axes, inverse, norm: _fft(g, axes, not inverse, TRANSPOSED[norm])},
     linear="x",
     maths={"x": "x̄ = Fᴴ ȳ"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -121,6 +122,7 @@ _rfft = entry(defop(
     vjp={"x": lambda g, x_shape, x_dtype, axis, norm: _rfft_transpose((g,), x_shape, axis, norm).astype(x_dtype)},
     linear="x",
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 _rfft_transpose: Entry = defop_with_shape(
@@ -133,6 +135,8 @@ _rfft_transpose: Entry = defop_with_shape(
     vjp={"y": lambda g, axis, norm: _rfft(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 
@@ -174,6 +178,7 @@ _irfft = entry(defop(
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
+    batching="along_axis",
 ))  # fmt: skip
 
 _irfft_transpose: Entry = entry(defop(
@@ -186,6 +191,7 @@ _irfft_transpose: Entry = entry(defop(
     vjp={"x": lambda g, x_shape, axis, norm: _irfft_to((g,), x_shape, axis, norm)},
     linear="x",
     maths={"x": "x̄ = irfft(ȳ)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 _irfft_to: Entry = defop_with_shape(
@@ -198,6 +204,8 @@ _irfft_to: Entry = defop_with_shape(
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 
@@ -237,6 +245,7 @@ _fitted = entry(defop(
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
+    batching="along_axis",
 ))  # fmt: skip
 
 _fitted_to: Entry = defop_with_shape(
@@ -247,6 +256,8 @@ _fitted_to: Entry = defop_with_shape(
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
+    batching="last_axes_to_shape",
+    dynamic_batching="last_axes_to_shape_dynamic",
 )
 
 
@@ -266,6 +277,7 @@ _fftshift: Entry = entry(defop(
     vjp={"x": lambda g, axes, inverse: _fftshift(g, axes, not inverse)},
     linear="x",
     maths={"x": "x̄ = ȳ shifted back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-from limelight.core import dispatch, dtypes
+from limelight.core import device_scopes, dtypes
 from limelight.core.dtypes import DType
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
@@ -229,7 +229,7 @@ class Optimizer(Module):
                 f"{type(self).__name__} keeps slots for variable {variable.name!r}, which is an argument of the staged "
                 "function: the next call may bring another one. Let the function close over it, or over the model"
             )
-        with dispatch.device(variable.device):
+        with device_scopes.device(variable.device):
             return Variable(
                 lambda: zeros_like(variable.read_value(), dtype=_wide(variable.dtype)),
                 name=f"{variable.name}/{name}",

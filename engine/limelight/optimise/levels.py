@@ -56,7 +56,7 @@ class optimiser:  # noqa: N801  # used as a function
         return f"<optimiser: level {self._setting.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.take_back(self._global_override)
+        setting.withdraw(self._global_override)
         block = setting.override(self._setting)
         block.__enter__()
         self._blocks.append(block)

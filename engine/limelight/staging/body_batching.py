@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from limelight.batching import Batcher, Shared, Site
 from limelight.batching.batched_tensor import batched
 from limelight.batching.rule_table import repeated
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.graph.ir import Graph
@@ -98,7 +98,7 @@ def trace_batched(
         body: computes the outputs of one example from its inputs.
     """
     name, specs = like.name, [value.spec for value in like.inputs]
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"many_{name}") as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"many_{name}") as tracer:
         inputs = [tracer.add_input(_with_batch_axis(s, count) if m else s) for s, m in zip(specs, mask, strict=True)]
         if count is not None:
             size: Any = count

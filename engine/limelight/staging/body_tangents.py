@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, ForwardAccumulator, filled
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.graph.ir import Graph
@@ -50,7 +50,7 @@ def jvp_function(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -
 
 
 def _trace_jvp(graph: Graph, moving: Flags, forced: Flags, cuts: tuple[int, ...]) -> JvpFunction:
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"pushed_{graph.name}") as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"pushed_{graph.name}") as tracer:
         inputs, tangents = _arguments(tracer, graph, moving, cuts)
         with ForwardAccumulator([inputs[i] for i in tangents], list(tangents.values())) as forward:
             outputs = replay(graph, inputs)
@@ -117,7 +117,7 @@ def condition_with_tangents(condition: Any, moving: Flags, n: int) -> GraphFunct
     key = ("widened", moving, n)
     version: GraphFunction | None = condition.pairs.get(key)
     if version is None:
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(condition.graph.name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(condition.graph.name) as tracer:
             inputs, _ = _arguments(tracer, condition.graph, moving, (n,))
             graph = tracer.finish(replay(condition.graph, inputs))
         version = condition.pairs[key] = GraphFunction(graph)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
 from limelight.batching import Site
-from limelight.core import dispatch
-from limelight.core.op import Op, Taped, defop
+from limelight.core import device_scopes, dispatch
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
 from limelight.graph.ir import Graph, Node, Value
@@ -90,7 +90,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]
@@ -215,12 +215,12 @@ def pair_of(function: GraphFunction, watched: tuple[bool, ...], apart: bool = Fa
     return pair
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     function: GraphFunction = attrs[0]
     pair = pair_of(function, watched_mask(inputs))
     if not any(pair.connected):
         return None
-    return Taped(call_forward, (pair.forward, pair), lambda outputs: outputs[: pair.n_outputs])
+    return TapedVariant(call_forward, (pair.forward, pair), lambda outputs: outputs[: pair.n_outputs])
 
 
 def _pull_call(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:

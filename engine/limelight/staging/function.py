@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from limelight import events
-from limelight.core.autograph_hook import converted, plainly
-from limelight.core.dispatch import active, outer_scope
+from limelight.core.autograph_hook import converted, unconverted
+from limelight.core.dispatch import active
+from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError
 from limelight.staging import explainer, structured_outputs
@@ -403,7 +404,7 @@ class Function:
             on_create.override(creation.note),
             lift.override(lifter),
             outer_scope.override(""),
-            plainly(self.name),
+            unconverted(self.name),
             tracer,
         ):
             result = self._traced(*args, **kwargs)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from limelight.core.devices import CPU0, Device
-from limelight.core.recursion_limit import roomy
+from limelight.core.recursion_limit import with_recursion_room
 from limelight.executors import base as executors
 from limelight.executors.base import Runnable
 from limelight.graph.effects import Effects, effects_of_graph
@@ -56,7 +56,7 @@ class GraphFunction:
     def run(self) -> Runnable:
         """What runs it for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
         run = executors.get(self.executor).build(self.optimised.graph)
-        with_room = roomy(run, self.effects.depth)
+        with_room = with_recursion_room(run, self.effects.depth)
         if with_room is not run:
             for name in ("output_devices", "source", "memory"):  # what a runnable has besides being called
                 setattr(with_room, name, getattr(run, name))

@@ -68,7 +68,7 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _switch.take_back(self._mine)
+        _switch.withdraw(self._mine)
         _follow()
 
 

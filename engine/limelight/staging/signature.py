@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch, dtypes, nest
+from limelight.core import device_scopes, dispatch, dtypes, nest
 from limelight.core.devices import CPU0
 from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
@@ -76,7 +76,7 @@ class Signature:
                 parts.append(("value", type(x), x))
             else:
                 return None
-        device = dispatch.requested_device() if dispatch.scopes else None
+        device = device_scopes.requested_device() if dispatch.scopes else None
         return Call(list(args), LookupKey(tuple(parts), None, device))
 
     def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool) -> Call:
@@ -87,7 +87,7 @@ class Signature:
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])
         leaves = [_copied(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
-        return Call(leaves, LookupKey(parts, None if flat else structure, dispatch.requested_device()))
+        return Call(leaves, LookupKey(parts, None if flat else structure, device_scopes.requested_device()))
 
     def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int], abstract: bool) -> BarePart:
         try:

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, name_scopes, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dtypes import DType
 from limelight.core.op import Op, get
 from limelight.core.recursion_limit import Level
-from limelight.core.saved_scopes import Surroundings
+from limelight.core.saved_scopes import SavedScopes
 from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
@@ -193,13 +193,13 @@ class Tracer(dispatch.Interpreter):
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
         self._walker = source_line.Walker()
-        self._around: Surroundings | None = None  # only within the block: settings may lead back here
+        self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
         around = self.owner or next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.owner = around
         self.begun = source_line.user_line()
-        self._around = Surroundings()
+        self._around = SavedScopes()
         self._level = Level()
         dispatch.push(self)
         return self
@@ -222,7 +222,7 @@ class Tracer(dispatch.Interpreter):
         self.finished = True
         self._walker.forget()
         if self._around is not None:
-            self._around.come_back()
+            self._around.restore()
             self._around = None
             self._level.close()
 
@@ -270,7 +270,7 @@ class Tracer(dispatch.Interpreter):
         specs = found if isinstance(found, tuple) else (found,)
         if op.name in known_sizes.RULES:
             specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
-        device = dispatch.requested_device() if dispatch.scopes else None
+        device = device_scopes.requested_device() if dispatch.scopes else None
         node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
             node.after = self._order.place(node)
@@ -377,12 +377,12 @@ def _capture_name(handle: Any, index: int) -> str:
 
 def _at(node: Node) -> AbstractContextManager[object]:
     """The device scope in which `node` was made."""
-    return nullcontext() if node.device is None else dispatch.device(node.device)
+    return nullcontext() if node.device is None else device_scopes.device(node.device)
 
 
 def _scope_of(node: Node) -> AbstractContextManager[object]:
     """The name scope in which `node` was made, if there are any such."""
-    return dispatch.written_in(node.scope) if dispatch.named_scopes else nullcontext()
+    return name_scopes.scope_of_nodes(node.scope) if name_scopes.named_scopes else nullcontext()
 
 
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.core import dispatch
+from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
@@ -232,7 +232,7 @@ class StagedCell(Function):
         self._body.originals = values
         sent = self._sent(values)
         start = time.perf_counter()
-        with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
+        with device_scopes.device(self.options.device) if self.options.device else contextlib.nullcontext():
             try:
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:

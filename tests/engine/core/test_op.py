@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import limelight as ll
-from limelight.batching.rule_table import RULES
 from limelight.core.op import Op, all_ops
 
 ENGINE = Path(ll.__file__).parent
@@ -69,5 +68,4 @@ def test_a_patch_is_seen(source: str) -> None:
 def test_ops_that_call_functions_state_their_batching_rules_themselves() -> None:
     calling = {op.name for op in all_ops().values() if op.higher_order}
     assert calling >= {"call", "cond", "switch", "while_loop", "scan", "custom_gradient", "custom_call"}
-    assert all(all_ops()[name].batching is not None for name in calling)
-    assert not calling & RULES.keys()
+    assert all(callable(all_ops()[name].batching) for name in calling)

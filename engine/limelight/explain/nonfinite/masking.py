@@ -6,8 +6,9 @@ import ast
 import linecache
 import textwrap
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from limelight.core.op import Domain
 from limelight.explain.tracing.staged_calls import parsed
 from limelight.user_code.source_line import Source
 
@@ -17,19 +18,6 @@ _NAMES: Final = ("t", "inner", "operand")
 _OWN_NAMES: Final = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """What has names of its own, which mean nothing before the statement."""
 _OPERATORS: Final[dict[type[ast.operator], str]] = {ast.Div: "divide", ast.Pow: "pow"}
-
-
-class Domain(NamedTuple):
-    """`place` is the operand that matters, `inside` where an op is smooth, `harmless` a number there, `why` the rest.
-
-    `near`: what stands for the operand where 0 instead of the result would be wrong.
-    """
-
-    place: int
-    inside: str
-    harmless: str
-    why: str
-    near: str = ""
 
 
 def statement_at(line: Source | None) -> ast.stmt | None:
@@ -128,15 +116,15 @@ class Writer(ast.NodeTransformer):
             self._library = node.func.value.id if self._is_function(node) else "ll"
         operand = self._operand(node)
         x = ast.unparse(operand)
-        if self._mask is None and self._domain.near:
-            self._put(node, self._parse(self._domain.near.format(x=x, ll=self._library)))
+        if self._mask is None and self._domain.nearest:
+            self._put(node, self._parse(self._domain.nearest.format(x=x, ll=self._library)))
             return node
         if self._mask is None and len(x) > _LONGEST and not self._within:
             t = next((name for name in _NAMES if name not in self._taken), "x_")
             self._named, x, operand = f"{t} = {x}\n", t, ast.Name(t, ast.Load())
-        inside = self._domain.inside.format(x=f"({x})" if isinstance(operand, ast.BinOp) else x, ll=self._library)
+        inside = self._domain.condition.format(x=f"({x})" if isinstance(operand, ast.BinOp) else x, ll=self._library)
         condition, taken = self._mask or (inside, True)
-        pair = f"{x}, {self._domain.harmless}" if taken else f"{self._domain.harmless}, {x}"
+        pair = f"{x}, {self._domain.inside}" if taken else f"{self._domain.inside}, {x}"
         self._put(node, self._parse(f"{self._library}.where({condition}, {pair})"))
         if self._mask is not None:
             return node
@@ -149,26 +137,26 @@ class Writer(ast.NodeTransformer):
 
     def _is_function(self, call: ast.Call) -> bool:
         """Whether a call is `ll.sqrt(x)`, rather than `x.sqrt()`."""
-        return len(call.args) > self._domain.place
+        return len(call.args) > self._domain.operand
 
     def _place(self, node: ast.AST) -> int | None:
         """Which argument the operand is, -1 for what stands before the dot; None where it is not there."""
         if not isinstance(node, ast.Call):
             return None
         if self._is_function(node):
-            return self._domain.place
-        return -1 if isinstance(node.func, ast.Attribute) and self._domain.place == 0 else None
+            return self._domain.operand
+        return -1 if isinstance(node.func, ast.Attribute) and self._domain.operand == 0 else None
 
     def _operand(self, node: ast.AST) -> ast.expr:
         if isinstance(node, ast.BinOp):
-            return node.right if self._domain.place else node.left
+            return node.right if self._domain.operand else node.left
         assert isinstance(node, ast.Call)
         place = self._place(node)
         return node.func.value if place == -1 and isinstance(node.func, ast.Attribute) else node.args[place or 0]
 
     def _put(self, node: ast.AST, operand: ast.expr) -> None:
         if isinstance(node, ast.BinOp):
-            setattr(node, "right" if self._domain.place else "left", operand)
+            setattr(node, "right" if self._domain.operand else "left", operand)
         elif isinstance(node, ast.Call):
             place = self._place(node)
             if place == -1 and isinstance(node.func, ast.Attribute):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable
@@ -73,7 +73,7 @@ class _Convolution(Layer):
         """`y` with bias and activation."""
         if self.bias is not None:
             y = y + self.bias
-        return y if self.activation is None else handed(self.activation)(y)
+        return y if self.activation is None else maybe_converted(self.activation)(y)
 
     def make(self, kernel: Sizes, initializer: Initializer) -> None:
         """Makes the weights; `kernel` is the shape without the window, which goes first."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import devices, dispatch, dtypes
+from limelight.core import device_scopes, devices, dispatch, dtypes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DTypeLike
 from limelight.core.eager import prepare
@@ -97,7 +97,7 @@ def _share_memory(obj: Any, dtype: DTypeLike | None) -> Tensor:
     found = dtypes.dtype(obj.dtype)
     if dtype is not None and dtypes.dtype(dtype) != found:
         _check_copy_allowed(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
-    made: Tensor = dispatch.current().constant(obj.view(), dispatch.requested_device())
+    made: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
     return made
 
 
@@ -134,5 +134,5 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     array = np.array(array) if copy and not KNOWS_DLPACK_1 else array
     found = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
-    made: Tensor = dispatch.current().constant(array, found or dispatch.requested_device())
+    made: Tensor = dispatch.current().constant(array, found or device_scopes.requested_device())
     return made

@@ -154,6 +154,7 @@ _full_like = entry(defop(
     infer=lambda x, value, dtype: known(x.shape, dtype),
     kernel=lambda xp, x, value, dtype: _full_kernel(xp, value, dtype, x.shape),
     why_no_gradient="only the shape of x matters, not its values",
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -269,6 +270,7 @@ _arange_dynamic = entry(defop(
     kernel=_arange_dynamic_kernel,
     accepts="integer",
     why_no_gradient="it is a function of integers",
+    batching="loop",
 ))  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.eager import entry, operators
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import conj
 from limelight.ops._kernel_parts import add_reduce
@@ -120,6 +120,7 @@ _divide = entry(defop(
         "y": lambda g, y, out, y_shape: (-g * conj(out / y)).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ / y*", "y": "ȳ = -z̄ (z / y)*"},
+    domain=Domain(1, "{x} != 0", "1", "a quotient by 0 is infinite or NaN, and so is its gradient"),
 ))  # fmt: skip
 
 

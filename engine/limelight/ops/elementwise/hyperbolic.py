@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core.eager import entry
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import BETWEEN_ONES
 from limelight.ops._shape_rules import same
 
 __all__ = ["acosh", "asinh", "atanh", "cosh", "sinh", "tanh"]
@@ -140,6 +141,7 @@ _acosh = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()).conj()},
     maths={"x": "x̄ = ȳ / (√(x - 1) √(x + 1))*"},
+    domain=Domain(0, "{x} > 1", "2", "the slope is infinite at 1, below it is NaN", "{ll}.maximum({x}, 1.000001)"),
 ))  # fmt: skip
 
 
@@ -163,6 +165,7 @@ _atanh = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (1.0 - x * x).conj()},
     maths={"x": "x̄ = ȳ / (1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 

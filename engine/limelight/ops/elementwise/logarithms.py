@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from limelight.core.eager import entry
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import LOGARITHM
 from limelight.ops._shape_rules import broadcast, same
 
 __all__ = ["log", "log10", "log1p", "log2", "logaddexp"]
@@ -21,6 +22,7 @@ _log = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / x.conj()},
     maths={"x": "x̄ = ȳ / x*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -45,6 +47,7 @@ _log1p = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x + 1.0).conj()},
     maths={"x": "x̄ = ȳ / (1 + x)*"},
+    domain=Domain(0, "{x} > -1", "0", "log(1 + x) and its slope are infinite at -1, below it is NaN"),
 ))  # fmt: skip
 
 
@@ -68,6 +71,7 @@ _log2 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(2)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 2)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -91,6 +95,7 @@ _log10 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(10)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 10)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from limelight.core.eager import entry, operators
-from limelight.core.op import defop
+from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._gradient_terms import conj
 from limelight.ops._shape_rules import broadcast, same
@@ -44,6 +44,12 @@ _pow = entry(defop(
         "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},
+    domain=Domain(
+        0,
+        "{x} > 0",
+        "1",
+        "a power below 1 has an infinite slope at 0, one below 0 is infinite there; neither is for x < 0",
+    ),
 ))  # fmt: skip
 
 
@@ -97,6 +103,12 @@ _sqrt = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: g * 0.5 / out.conj()},
     maths={"x": "x̄ = ȳ / 2y*"},
+    domain=Domain(
+        0,
+        "{x} > 0",
+        "1",
+        "the square root of a negative number is NaN, and its slope at 0 infinite (ll.linalg.norm(x) has 0 there)",
+    ),
 ))  # fmt: skip
 
 
@@ -121,6 +133,7 @@ _rsqrt = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: g * -0.5 * (out * out * out).conj()},
     maths={"x": "x̄ = -ȳ y³* / 2"},
+    domain=Domain(0, "{x} > 0", "1", "1/sqrt(x) is infinite at 0, and NaN below"),
 ))  # fmt: skip
 
 
@@ -144,6 +157,7 @@ _reciprocal = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, out: -g * (out * out).conj()},
     maths={"x": "x̄ = -ȳ y²*"},
+    domain=Domain(0, "{x} != 0", "1", "1/x is infinite at 0, and so is its gradient"),
 ))  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from limelight.core.eager import entry
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import BETWEEN_ONES
 from limelight.ops._shape_rules import broadcast, same
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "hypot", "sin", "tan"]
@@ -92,6 +93,7 @@ _asin = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (1.0 - x * x).sqrt().conj()},
     maths={"x": "x̄ = ȳ / √(1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 
@@ -115,6 +117,7 @@ _acos = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: -g / (1.0 - x * x).sqrt().conj()},
     maths={"x": "x̄ = -ȳ / √(1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 

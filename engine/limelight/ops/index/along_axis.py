@@ -66,6 +66,7 @@ _take_along_axis: Entry = entry(defop(
     vjp={"x": lambda g, indices, x_shape, axis: _scatter_along_axis((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices along the axis] += ȳ"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 
@@ -105,6 +106,8 @@ _scatter_along_axis: Entry = defop_with_shape(
     vjp={"x": lambda g, indices, axis: _take_along_axis((g, indices), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ[indices along the axis]"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 
@@ -164,6 +167,7 @@ _last_wins = entry(defop(
     infer=lambda x, indices, axis: known(indices.shape, dtypes.bool_),
     kernel=_last_wins_kernel,
     why_no_gradient="its result is boolean",
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 _put_along_axis: Entry = entry(defop(
@@ -177,6 +181,7 @@ _put_along_axis: Entry = entry(defop(
         "values": _values_gradient,
     },
     maths={"x": "x̄ = ȳ, 0 at the places", "values": "v̄ = ȳ at the places, 0 for one that another has replaced"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 

@@ -110,6 +110,7 @@ _last_wins = entry(defop(
     infer=lambda x, indices, key: known(_part_shape("index_wins", x, indices, key), dtypes.bool_),
     kernel=lambda xp, x, indices, key: _last_wins_kernel(xp, x.shape, _native_index(indices, key)),
     why_no_gradient="its result is boolean",
+    batching="index_places",
 ))  # fmt: skip
 
 
@@ -139,6 +140,7 @@ _index_update: Entry = entry(defop(
         "updates": _update_gradient,
     },
     maths={"x": "x̄ = ȳ, 0 at the index", "updates": "ū = ȳ[index], 0 for one that another has replaced"},
+    batching="index_update",
 ))  # fmt: skip
 
 
@@ -200,6 +202,7 @@ _index_add = entry(defop(
         "updates": lambda g, indices, updates_shape, key: _part_at(g, indices, key).sum_to(updates_shape),
     },
     maths={"x": "x̄ = ȳ", "updates": "ū = ȳ[index]"},
+    batching="index_update",
 ))  # fmt: skip
 
 
@@ -224,6 +227,7 @@ _places = entry(defop(
     infer=lambda x, indices, key: known(_part_shape("index_places", x, indices, key), dtypes.int64),
     kernel=lambda xp, x, indices, key: xp.arange(x.size).reshape(x.shape)[_native_index(indices, key)].astype(np.int64),
     why_no_gradient="its result is an index",
+    batching="index_places",
 ))  # fmt: skip
 
 
@@ -249,6 +253,7 @@ _index_multiply: Entry = entry(defop(
     },
     linear="x",
     maths={"x": "x̄ = ȳ, times u* at the index", "updates": "ū = (ȳ x*)[index] Π of the others there*"},
+    batching="index_update",
 ))  # fmt: skip
 
 
@@ -296,6 +301,7 @@ _index_min = entry(defop(
     accepts="real",
     vjp={"x": _extreme_gradient_of_x, "updates": _extreme_gradient_of_updates},
     maths={"x": "x̄ = ȳ where x is the smallest", "updates": "ū = ȳ[index] where u is the smallest"},
+    batching="index_update",
 ))  # fmt: skip
 
 
@@ -320,6 +326,7 @@ _index_max = entry(defop(
     accepts="real",
     vjp={"x": _extreme_gradient_of_x, "updates": _extreme_gradient_of_updates},
     maths={"x": "x̄ = ȳ where x is the largest", "updates": "ū = ȳ[index] where u is the largest"},
+    batching="index_update",
 ))  # fmt: skip
 
 

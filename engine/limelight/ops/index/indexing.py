@@ -77,6 +77,7 @@ _slice_op = defop(
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+    batching="slice",
 )
 _slice = entry(_slice_op)
 
@@ -89,6 +90,8 @@ _slice_scatter: Entry = defop_with_shape(
     vjp={"x": lambda g, key: _slice(g, key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="slice_scatter",
+    dynamic_batching="slice_scatter_dynamic",
 )
 
 # dynamic_slice: positions that are tensors
@@ -102,6 +105,7 @@ _dynamic_slice = entry(defop(
     vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+    batching="dynamic_slice",
 ))  # fmt: skip
 
 _dynamic_slice_scatter: Entry = defop_with_shape(
@@ -113,6 +117,8 @@ _dynamic_slice_scatter: Entry = defop_with_shape(
     vjp={"x": lambda g, positions, key: _dynamic_slice((g, positions), key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="slice_scatter",
+    dynamic_batching="slice_scatter_dynamic",
 )
 
 # index: arrays of positions, one or several stacked
@@ -144,6 +150,7 @@ _index_op = defop(
     vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] += ȳ"},
+    batching="index",
 )
 _index = entry(_index_op)
 
@@ -156,6 +163,8 @@ _index_scatter: Entry = defop_with_shape(
     vjp={"x": lambda g, indices, key: _index((g, indices), key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="index_scatter",
+    dynamic_batching="index_scatter_dynamic",
 )
 
 
@@ -175,6 +184,7 @@ _pack_indices = entry(defop(
     kernel=_pack_kernel,
     accepts="integer",
     why_no_gradient="its result is an index",
+    batching="pack_indices",
 ))  # fmt: skip
 
 # nonzero
@@ -185,6 +195,7 @@ _nonzero = entry(defop(
     infer=lambda x: known((x.rank, None), dtypes.int64),
     kernel=lambda xp, x: xp.stack(xp.nonzero(x)),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 

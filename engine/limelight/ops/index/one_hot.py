@@ -28,6 +28,7 @@ _one_hot = entry(defop(
     accepts="integer",
     why_no_gradient="it is a function of integers",
     fresh=True,
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -68,6 +68,7 @@ _gather_nd: Entry = entry(defop(
     vjp={"x": lambda g, indices, x_shape: _scatter((g, indices), x_shape)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="gather_nd",
 ))  # fmt: skip
 
 
@@ -124,6 +125,7 @@ _scatter: Entry = defop_with_shape(
     vjp={"updates": lambda g, indices: _gather_nd((g, indices))},
     linear="updates",
     maths={"updates": "ū = ȳ[indices]"},
+    batching="scatter",
 )
 
 

@@ -27,6 +27,7 @@ _segment_places = entry(defop(
     infer=lambda data, ids: known((data.size,), dtypes.int64),
     kernel=lambda xp, data, ids: _places_kernel(xp, data, ids),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -51,6 +52,7 @@ _segment_prod = entry(defop(
     accepts="numeric",
     vjp={"data": _prod_gradient},
     maths={"data": "x̄ᵢ = ȳ[ids] Π of the others*"},
+    batching="segments",
 ))  # fmt: skip
 
 
@@ -76,6 +78,7 @@ _neighbour: Entry = entry(defop(
     kernel=lambda xp, ids, by: _neighbour_kernel(xp, ids, by),
     accepts="integer",
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 

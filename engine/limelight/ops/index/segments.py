@@ -34,6 +34,7 @@ _segment_sum = entry(defop(
     vjp={"data": lambda g, ids: g[ids]},
     linear="data",
     maths={"data": "x̄ = ȳ[ids]"},
+    batching="segments",
 ))  # fmt: skip
 
 
@@ -78,6 +79,7 @@ _segment_count = entry(defop(
     kernel=lambda xp, ids, num: _count_kernel(xp, ids, num),
     accepts="integer",
     why_no_gradient="it counts",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -105,6 +107,7 @@ _segment_max = entry(defop(
     accepts="real",
     vjp={"data": _extreme_gradient},
     maths={"data": "x̄ = ȳ[ids] where x is the largest"},
+    batching="segments",
 ))  # fmt: skip
 
 
@@ -130,6 +133,7 @@ _segment_min = entry(defop(
     accepts="real",
     vjp={"data": _extreme_gradient},
     maths={"data": "x̄ = ȳ[ids] where x is the smallest"},
+    batching="segments",
 ))  # fmt: skip
 
 

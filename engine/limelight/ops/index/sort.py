@@ -70,6 +70,7 @@ _argsort: Entry = entry(defop(
     kernel=_argsort_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -123,6 +124,7 @@ _sort: Entry = entry(defop(
     accepts="real",
     vjp={"x": _sort_gradient},
     maths={"x": "x̄ = ȳ in the order that x had"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -158,6 +160,7 @@ _reorder: Entry = entry(defop(
     vjp={"x": lambda g, order, axis: _reorder((g, _argsort(order, axis, False)), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ put back in order"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 # `order` holds each place along the axis once, so its inverse is a reordering, too.
 
@@ -178,6 +181,7 @@ _searchsorted = entry(defop(
     kernel=lambda xp, x, values, side: xp.searchsorted(x, values, side=side).astype(np.int64),
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="searchsorted",
 ))  # fmt: skip
 
 

@@ -39,6 +39,7 @@ _take = entry(defop(
     vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="take",
 ))  # fmt: skip
 
 
@@ -82,4 +83,6 @@ _take_scatter: Entry = defop_with_shape(
     vjp={"x": lambda g, indices, axis: _take((g, indices), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ[indices]"},
+    batching="take_scatter",
+    dynamic_batching="take_scatter_dynamic",
 )

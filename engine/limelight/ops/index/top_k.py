@@ -68,6 +68,7 @@ _top_places = entry(defop(
     kernel=_top_k_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -66,6 +66,7 @@ _distinct: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
     kernel=_distinct_kernel,
     multiple=True,
     why_no_gradient="its results are indices and counts",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -127,6 +128,7 @@ _isin = entry(defop(
     infer=lambda x, values, invert: known(x.shape, dtypes.bool_),
     kernel=lambda xp, x, values, invert: xp.isin(x, values, invert=invert),
     why_no_gradient="its result is boolean",
+    batching="isin",
 ))  # fmt: skip
 
 

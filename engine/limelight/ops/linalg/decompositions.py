@@ -64,6 +64,7 @@ _cholesky = entry(defop(
     accepts="wide",
     vjp={"x": _cholesky_gradient},
     maths={"x": "x̄ = L⁻ᴴ herm(Φ(Lᴴ L̄)) L⁻¹, Φ: lower triangle, diagonal halved"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -169,6 +170,7 @@ _qr = entry_of_many(defop(
     multiple=True,
     vjp={"x": _qr_gradient},
     maths={"x": "x̄ = (Q̄ + Q herm(tril(R R̄ᴴ - Q̄ᴴ Q))) R⁻ᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -258,6 +260,7 @@ _svd = entry_of_many(defop(
     multiple=True,
     vjp={"x": _svd_gradient},
     maths={"x": "x̄ = U (S̄ + (UᴴŪ - ŪᴴU)/E S + S (VᴴV̄ - V̄ᴴV)/E) Vᴴ + what leaves U and V, Eᵢⱼ = sⱼ² - sᵢ²"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -303,6 +306,7 @@ _svdvals = entry(defop(
     accepts="wide",
     vjp={"x": _svdvals_gradient},
     maths={"x": "x̄ = U diag(s̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

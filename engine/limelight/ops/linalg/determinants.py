@@ -106,6 +106,7 @@ _cofactor_slope: Entry = entry(defop(
     linear="w",
     vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _nan_gradient},
     maths={"w": "w̄ = the same of ȳ", "x": "third derivatives of det, known for regular matrices alone"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -129,6 +130,7 @@ _cofactor: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _cofactor_gradient},
     maths={"x": "x̄ = second derivatives of det, times ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 # det
@@ -160,6 +162,7 @@ _det: Entry = entry(defop(
     accepts="wide",
     vjp={"x": lambda g, x: g.expand_dims((-2, -1)) * _cofactor(x).conj()},
     maths={"x": "x̄ = ȳ cofactor(x)*"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -220,6 +223,7 @@ _slogdet = entry_of_many(defop(
     multiple=True,
     vjp={"x": _slogdet_gradient},
     maths={"x": "x̄ = (l̄ + i Im(s̄ s*)) x⁻ᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

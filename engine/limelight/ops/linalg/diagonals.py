@@ -51,6 +51,7 @@ _diagonal = entry(defop(
     vjp={"x": lambda g, x_shape, offset: _from_diagonal((g,), x_shape, offset)},
     linear="x",
     maths={"x": "x̄ has ȳ on the diagonal, 0 elsewhere"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -93,6 +94,8 @@ _from_diagonal: Entry = defop_with_shape(
     vjp={"x": lambda g, offset: _diagonal(g, offset)},
     linear="x",
     maths={"x": "x̄ = diagonal of ȳ"},
+    batching="last_axes_to_shape",
+    dynamic_batching="last_axes_to_shape_dynamic",
 )
 
 

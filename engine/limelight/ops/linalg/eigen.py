@@ -64,6 +64,7 @@ _eigh = entry_of_many(defop(
     multiple=True,
     vjp={"x": _eigh_gradient},
     maths={"x": "x̄ = herm(V (diag(w̄) + Vᴴ V̄ / E) Vᴴ), Eᵢⱼ = wⱼ - wᵢ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -107,6 +108,7 @@ _eigvalsh = entry(defop(
     accepts="wide",
     vjp={"x": _eigvalsh_gradient},
     maths={"x": "x̄ = V diag(w̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -173,6 +175,7 @@ _eig = entry_of_many(defop(
     multiple=True,
     vjp={"x": _eig_gradient},
     maths={"x": "x̄ = V⁻ᴴ (diag(w̄) + (Vᴴ V̄ - Vᴴ V Re diag(Vᴴ V̄)) / E*) Vᴴ, Eᵢⱼ = wⱼ - wᵢ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -220,6 +223,7 @@ _eigvals = entry(defop(
     accepts="wide",
     vjp={"x": _eigvals_gradient},
     maths={"x": "x̄ = V⁻ᴴ diag(w̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

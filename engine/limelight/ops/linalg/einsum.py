@@ -71,6 +71,7 @@ _pair: Entry = entry(defop(
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
 ))  # fmt: skip
 
 _pair_to: Entry = defop_with_shape(
@@ -86,6 +87,8 @@ _pair_to: Entry = defop_with_shape(
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum_one: diagonals, sums and transposes of a single operand
@@ -163,6 +166,7 @@ _one: Entry = entry(defop(
     vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
+    batching="einsum",
 ))  # fmt: skip
 
 _one_to: Entry = defop_with_shape(
@@ -175,6 +179,8 @@ _one_to: Entry = defop_with_shape(
     vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the labels that x has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum

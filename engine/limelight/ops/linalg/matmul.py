@@ -75,6 +75,7 @@ _matmul = entry(defop(
     vjp={"x": _left_gradient, "y": _right_gradient},
     linear="x y",
     maths={"x": "x̄ = z̄ yᴴ", "y": "ȳ = xᴴ z̄"},
+    batching="matmul",
 ))  # fmt: skip
 
 
@@ -138,6 +139,7 @@ _tensordot = entry(defop(
     },
     linear="x y",
     maths={"x": "x̄ = z̄ · y* over the free axes of y", "y": "ȳ = x* · z̄ over the free axes of x"},
+    batching="tensordot",
 ))  # fmt: skip
 
 

@@ -71,6 +71,7 @@ _beside = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x_shape: g[..., : x_shape[-1]], "y": lambda g, x_shape: g[..., x_shape[-1] :]},
     maths={"x": "x̄ = the first columns of ȳ", "y": "ȳ = the last columns"},
+    batching="join_last_axis",
 ))  # fmt: skip
 
 
@@ -144,6 +145,7 @@ _expm: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _expm_gradient},
     maths={"x": "x̄ = the upper right of exp([[xᴴ, ȳ], [0, xᴴ]])"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

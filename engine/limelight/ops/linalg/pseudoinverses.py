@@ -71,6 +71,7 @@ _pinv: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _pinv_gradient},
     maths={"x": "x̄ = -yᴴ ȳ yᴴ + (1 - x y) ȳᴴ y yᴴ + yᴴ y ȳᴴ (1 - y x)"},
+    batching="pinv",
 ))  # fmt: skip
 
 

@@ -113,6 +113,7 @@ _triangular: Entry = entry(defop(
         ).sum_to(b_shape),
     },
     maths={"a": "ā = -triangle of b̄ xᴴ", "b": "b̄ = a⁻ᴴ x̄"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -197,6 +198,7 @@ _solve: Entry = entry(defop(
         "b": _solve_right_gradient,
     },
     maths={"a": "ā = -b̄ xᴴ", "b": "b̄ = a⁻ᴴ x̄"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -236,6 +238,7 @@ _inv = entry(defop(
     accepts="wide",
     vjp={"x": lambda g, out: -(H(out) @ g @ H(out))},
     maths={"x": "x̄ = -yᴴ ȳ yᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -45,6 +45,7 @@ _tril: Entry = entry(defop(
     vjp={"x": lambda g, offset: _tril(g, offset)},
     linear="x",
     maths={"x": "x̄ = the lower triangle of ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -72,6 +73,7 @@ _triu: Entry = entry(defop(
     vjp={"x": lambda g, offset: _triu(g, offset)},
     linear="x",
     maths={"x": "x̄ = the upper triangle of ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -72,6 +72,7 @@ _vecdot: Entry = entry(defop(
         "y": lambda g, x, y_shape, axis: (g.expand_dims(axis) * x).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄* y", "y": "ȳ = z̄ x"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -123,6 +124,7 @@ _cross: Entry = entry(defop(
         "y": lambda g, x, y_shape, axis: _cross((g, x.conj()), axis).sum_to(y_shape),
     },
     maths={"x": "x̄ = y* × z̄", "y": "ȳ = z̄ × x*"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 

@@ -186,6 +186,7 @@ _conv: Entry = entry(defop(
     },
     linear="x w",
     maths={"x": "x̄ = conv_transpose(ȳ, w)", "w": "w̄ = Σ x under each window ⊗ ȳ"},
+    batching="convolution",
 ))  # fmt: skip
 
 _transpose: Entry = defop_with_shape(
@@ -203,6 +204,7 @@ _transpose: Entry = defop_with_shape(
     },
     linear="y w",
     maths={"y": "ȳ = conv(x̄, w)", "w": "w̄ = Σ x̄ under each window ⊗ y"},
+    batching="convolution",
 )
 
 _filter_gradient: Entry = defop_with_shape(
@@ -220,6 +222,7 @@ _filter_gradient: Entry = defop_with_shape(
     },
     linear="x y",
     maths={"x": "x̄ = conv_transpose(y, w̄)", "y": "ȳ = conv(x, w̄)"},
+    batching="filter_gradient",
 )
 
 

@@ -48,6 +48,7 @@ _embedding = entry(defop(
     kernel=_embedding_kernel,
     vjp={"table": lambda g, indices, table_shape, sparse, negative: _rows_of(g, indices, table_shape, sparse)},
     maths={"table": "table̅[indices] += ȳ, by rows"},
+    batching="embedding",
 ))  # fmt: skip
 
 
@@ -122,6 +123,7 @@ _add_up_rows = entry_of_many(defop(
     vjp={"values": lambda g, out: None if g[0] is None else g[0][out[2]]},
     maths={"values": "v̄ₖ = ȳ[the row that indices[k] became]"},
     multiple=True,
+    batching="loop",
 ))  # fmt: skip
 
 

@@ -104,6 +104,7 @@ _max_pool: Entry = entry(defop(
     accepts="real",
     vjp={"x": lambda g, x, out, window, stride, padding: _max_gradient((g, x, out), window, stride, padding)},
     maths={"x": "x̄ = ȳ where x is the largest of its window, shared by equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
@@ -158,6 +159,7 @@ _max_gradient: Entry = entry(defop(
     },
     linear="g",
     maths={"g": "ḡ = z̄ at the largest of each window, the mean of equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
@@ -192,6 +194,7 @@ _max_pick: Entry = entry(defop(
     },
     linear="h",
     maths={"h": "h̄ = z̄ where x is the largest of its window, shared by equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
@@ -269,6 +272,7 @@ _avg_pool: Entry = entry(defop(
     vjp={"x": lambda g, x_shape, window, stride, padding: _avg_gradient((g,), x_shape, window, stride, padding)},
     linear="x",
     maths={"x": "x̄ = ȳ / n, added to all that each window sees"},
+    batching="pooling",
 ))  # fmt: skip
 
 
@@ -303,6 +307,7 @@ _avg_gradient: Entry = defop_with_shape(
     vjp={"g": lambda g, window, stride, padding: _avg_pool(g, window, stride, padding)},
     linear="g",
     maths={"g": "ḡ = avg_pool(x̄)"},
+    batching="pooling_gradient",
 )
 
 

@@ -62,6 +62,7 @@ _softmax = entry(defop(
     accepts="floating",
     vjp={"x": lambda g, out, axis: out * (g - (g * out).sum(axis, True))},
     maths={"x": "x̄ = y (ȳ - Σ ȳ y)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -90,6 +91,7 @@ _log_softmax = entry(defop(
     accepts="floating",
     vjp={"x": lambda g, out, axis: g - out.exp() * g.sum(axis, True)},
     maths={"x": "x̄ = ȳ - exp(y) Σ ȳ"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -151,6 +153,7 @@ _class_loss = entry(defop(
     accepts="floating",
     vjp={"logits": lambda g, logits, labels: g.expand_dims(-1) * _residual((logits, labels))},
     maths={"logits": "x̄ = ȳ (softmax(x) - one_hot(labels))"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -175,6 +178,7 @@ _residual: Entry = entry(defop(
     accepts="floating",
     vjp={"logits": _residual_gradient},
     maths={"logits": "x̄ = p (ȳ - Σ ȳ p), p = softmax(x)"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

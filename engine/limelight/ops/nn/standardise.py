@@ -117,6 +117,7 @@ _standardise = entry_of_many(defop(
     multiple=True,
     vjp={"x": _gradient},
     maths={"x": "x̄ = (ȳ - mean(ȳ) - y mean(ȳ y)) / √(variance + ε)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -182,6 +183,7 @@ _backward: Entry = entry(defop(
     },
     linear="h",
     maths={"h": "h̄ = the same of ḡ", "y": "ȳ = -(ḡ mean(h y) + h mean(ḡ y)) / √(variance + ε)"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 

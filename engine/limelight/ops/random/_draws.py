@@ -163,6 +163,8 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
         kernel=on_any,
         effect="random",
         why_no_gradient=DRAWN,
+        batching="draw",
+        dynamic_batching="draw_dynamic",
     )
     op = get(name)
 

@@ -67,6 +67,7 @@ gamma = defop_draws_like(
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * out * concentration._gamma_tail(out.log())},
     maths={"concentration": "ā = -ȳ (∂P(a, y)/∂a) / (∂P(a, y)/∂y)"},
+    batching="draw_like",
 )
 
 # random_log_gamma
@@ -88,6 +89,7 @@ log_gamma = defop_draws_like(
     accepts="floating",
     vjp={"concentration": lambda g, concentration, out: -g * concentration._gamma_tail(out)},
     maths={"concentration": "ā = -ȳ (∂P(a, exp y)/∂a) / (∂P(a, exp y)/∂y)"},
+    batching="draw_like",
 )
 
 # random_bernoulli
@@ -104,6 +106,7 @@ bernoulli = defop_draws_like(
     kernel=_bernoulli_kernel,
     accepts="floating",
     why_no_gradient=f"yes or no does not move smoothly with its probability: {_SCORE}, or a Gumbel-softmax relaxation",
+    batching="draw_like",
 )
 
 # random_poisson
@@ -127,6 +130,7 @@ poisson = defop_draws_like(
     kernel=_poisson_kernel,
     accepts="floating",
     why_no_gradient=f"counts do not move smoothly with their rate: {_SCORE}",
+    batching="draw_like",
 )
 
 # random_categorical
@@ -171,6 +175,7 @@ categorical = defop_draws_like(
     kernel=_categorical_kernel,
     accepts="floating",
     why_no_gradient=f"a class does not move smoothly with its logits: {_SCORE}, or a Gumbel-softmax relaxation",
+    batching="draw_like",
 )
 
 # random_multinomial
@@ -196,4 +201,5 @@ multinomial = defop_draws_like(
     kernel=_multinomial_kernel,
     accepts="floating",
     why_no_gradient=f"counts do not move smoothly with probabilities: {_SCORE}",
+    batching="draw_like",
 )

@@ -79,6 +79,7 @@ permutation = defop_draws_like(
     infer=lambda generator, n: known((None,), dtypes.int32),
     kernel=_permutation_kernel,
     why_no_gradient=DRAWN,
+    batching="loop",
 )
 
 # dropout_mask
@@ -101,4 +102,5 @@ dropout_mask = defop_draws_like(
     kernel=_mask_kernel,
     accepts="floating",
     why_no_gradient=DRAWN,
+    batching="draw_like",
 )

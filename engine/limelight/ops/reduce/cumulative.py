@@ -63,6 +63,7 @@ _delay: Entry = entry(defop(
     accepts="numeric",
     vjp={"x": lambda g, axis: _reversed(_delay(_reversed(g, axis), axis, 0), axis)},
     maths={"x": "x̄ᵢ = ȳᵢ₊₁, 0 for the last"},
+    batching="along_axis",
 ))  # fmt: skip
 
 # recurrence: sᵢ = bᵢ + aᵢ sᵢ₋₁, which every order of a running product's gradient is made of
@@ -103,6 +104,7 @@ _recurrence: Entry = entry(defop(
     vjp={"a": _recurrence_factors, "b": lambda g, a, axis, reverse: _recurrence((a.conj(), g), axis, not reverse)},
     linear="b",
     maths={"a": "āᵢ = b̄ᵢ sᵢ₋₁*", "b": "b̄ᵢ = s̄ᵢ + aᵢ₊₁* b̄ᵢ₊₁"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 # cumsum
@@ -117,6 +119,7 @@ _cumsum: Entry = entry(defop(
     vjp={"x": lambda g, axis: _reversed(_cumsum(_reversed(g, axis), axis), axis)},
     linear="x",
     maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -201,6 +204,7 @@ _cumprod: Entry = entry(defop(
     accepts="numeric",
     vjp={"x": _cumprod_gradient},
     maths={"x": "x̄ᵢ = yᵢ₋₁* sᵢ,  sᵢ = ȳᵢ + xᵢ₊₁* sᵢ₊₁"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -273,6 +277,7 @@ _lead = entry(defop(
     accepts="numeric",
     vjp={"x": lambda g, axis: g[(slice(None),) * axis + (slice(1, None),)]},
     maths={"x": "x̄ = ȳ without the first"},
+    batching="along_axis",
 ))  # fmt: skip
 
 # cummax and cummin
@@ -306,6 +311,7 @@ _places = entry(defop(
     kernel=_places_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
 _cumextreme = entry(defop(
@@ -317,6 +323,7 @@ _cumextreme = entry(defop(
     accepts="real",
     vjp={"x": _extreme_gradient},
     maths={"x": "x̄ᵢ = Σ ȳⱼ over the j whose extreme has come from i"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

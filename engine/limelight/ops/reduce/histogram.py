@@ -42,6 +42,7 @@ _bincount = entry(defop(
     kernel=_bincount_kernel,
     accepts="integer",
     why_no_gradient="it counts",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -89,6 +90,7 @@ _histogram = entry_of_many(defop(
     accepts="real",
     why_no_gradient="it counts",
     multiple=True,
+    batching="loop",
 ))  # fmt: skip
 
 

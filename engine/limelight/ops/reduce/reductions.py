@@ -321,6 +321,7 @@ _argmax = entry(defop(
     kernel=lambda xp, x, axis, keepdims: x.argmax(axis, keepdims=keepdims),
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="argmax",
 ))  # fmt: skip
 
 
@@ -343,6 +344,7 @@ _argmin = entry(defop(
     kernel=lambda xp, x, axis, keepdims: x.argmin(axis, keepdims=keepdims),
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="argmax",
 ))  # fmt: skip
 
 

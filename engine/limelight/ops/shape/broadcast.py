@@ -45,6 +45,8 @@ _broadcast_to = defop_with_shape(
     vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the repeated axes"},
+    batching="broadcast_to",
+    dynamic_batching="broadcast_to_dynamic",
 )
 
 
@@ -89,6 +91,8 @@ _sum_to = defop_with_shape(
     vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ broadcast to the shape of x"},
+    batching="sum_to",
+    dynamic_batching="sum_to_dynamic",
 )
 
 
@@ -128,6 +132,7 @@ _broadcast_sizes = entry(defop(
     kernel=_broadcast_sizes_kernel,
     accepts="integer",
     why_no_gradient="a shape does not depend on the values",
+    batching="loop",
 ))  # fmt: skip
 
 

@@ -32,6 +32,7 @@ _flip: Entry = entry(defop(
     linear="x",
     maths={"x": "x̄ = ȳ reversed"},
     view=True,
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -57,6 +58,7 @@ _roll: Entry = entry(defop(
     vjp={"x": lambda g, shift, axes: _roll(g, tuple([-s for s in shift]), axes)},
     linear="x",
     maths={"x": "x̄ = ȳ rolled back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -50,6 +50,7 @@ _pad = entry(defop(
     kernel=_pad_kernel,
     vjp={"x": lambda g, margins: g[_inside_margins(margins)]},
     maths={"x": "x̄ = ȳ without the margins"},
+    batching="pad",
 ))  # fmt: skip
 
 # pad_continued: with elements of the tensor; and its transpose, which adds the margins where they came from
@@ -121,6 +122,7 @@ _continued: Entry = entry(defop(
     vjp={"x": lambda g, margins, mode: _folded(g, margins, mode)},
     linear="x",
     maths={"x": "x̄ = ȳ, its margins added where they came from"},
+    batching="pad",
 ))  # fmt: skip
 
 _folded: Entry = entry(defop(
@@ -133,6 +135,7 @@ _folded: Entry = entry(defop(
     vjp={"x": lambda g, margins, mode: _continued(g, margins, mode)},
     linear="x",
     maths={"x": "x̄ = ȳ with margins that continue it"},
+    batching="pad",
 ))  # fmt: skip
 
 # the public function

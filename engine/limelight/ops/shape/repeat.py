@@ -44,6 +44,7 @@ _tile = entry(defop(
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
     fresh=True,
+    batching="tile",
 ))  # fmt: skip
 
 
@@ -93,6 +94,7 @@ _repeat = entry(defop(
     vjp={"x": _repeat_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -102,6 +104,7 @@ _repeat_places = entry(defop(
     infer=lambda repeats: known((None,), dtypes.int64),
     kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 

@@ -31,6 +31,7 @@ _shape_of = entry(defop(
     infer=lambda x: known((x.rank,), dtypes.int64),
     kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
     why_no_gradient="a shape does not depend on the values",
+    batching="shape_of",
 ))  # fmt: skip
 
 
@@ -71,6 +72,8 @@ _reshape = defop_with_shape(
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
     linear="x",
     maths={"x": "x̄ = reshape(ȳ, shape of x)"},
+    batching="reshape",
+    dynamic_batching="reshape_dynamic",
 )
 
 
@@ -162,6 +165,7 @@ _expand_dims: Entry = entry(defop(
     vjp={"x": lambda g, axis: _squeeze(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ without the axis"},
+    batching="expand_dims",
 ))  # fmt: skip
 
 
@@ -196,6 +200,7 @@ _squeeze: Entry = entry(defop(
     vjp={"x": lambda g, axis: _expand_dims(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ with the axis back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -32,6 +32,7 @@ _transpose: Entry = entry(defop(
     vjp={"x": lambda g, axes: _transpose(g, _inverse(axes))},
     linear="x",
     maths={"x": "x̄ = ȳ with its axes put back"},
+    batching="transpose",
 ))  # fmt: skip
 
 
@@ -123,6 +124,7 @@ _matrix_transpose = entry(defop(
     vjp={"x": lambda g: g.mT},
     linear="x",
     maths={"x": "x̄ = ȳᵀ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

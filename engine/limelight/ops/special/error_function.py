@@ -253,6 +253,7 @@ _truncated_normal_quantile = entry(defop(
         "low": "low' = ȳ (1 - u) exp((y² - low²)/2)",
         "high": "high' = ȳ u exp((y² - high²)/2)",
     },
+    batching="elementwise",
 ))  # fmt: skip
 
 

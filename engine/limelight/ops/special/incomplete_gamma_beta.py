@@ -37,6 +37,7 @@ _gamma_tail: Entry = entry(defop(
         "t": lambda g, a, t, out, order, t_shape: _tail_in_t(g, a, t, out, order).sum_to(t_shape),
     },
     maths={"a": "ā = z̄ (Rₙ₊₁ - Rₙ (t - digamma(a)))", "t": "t̄ = z̄ (Bₙ - Rₙ (a - exp t))"},
+    batching="elementwise",
 ))  # fmt: skip
 
 
@@ -193,6 +194,7 @@ _beta_tail: Entry = entry(defop(
         "b": "b̄ = z̄ (Rₘₙ₊₁ - Rₘₙ κ₀₁)",
         "x": "x̄ = z̄ (Bₘₙ - Rₘₙ (a - (a + b) x)) / (x (1 - x))",
     },
+    batching="elementwise",
 ))  # fmt: skip
 
 # beta_density
@@ -221,6 +223,7 @@ _beta_density: Entry = entry(defop(
         "x": lambda g, a, b, x, out, x_shape: _density_in_x(g, a, b, x, out).sum_to(x_shape),
     },
     maths={"a": "ā = z̄ z κ₁₀", "b": "b̄ = z̄ z κ₀₁", "x": "x̄ = z̄ z ((a - 1) / x - (b - 1) / (1 - x))"},
+    batching="elementwise",
 ))  # fmt: skip
 
 # betainc
@@ -245,6 +248,7 @@ _betainc = entry(defop(
         "x": lambda g, a, b, x, x_shape: (g * _beta_density((a, b, x))).sum_to(x_shape),
     },
     maths={"a": "ā = z̄ ∂I/∂a", "b": "b̄ = z̄ ∂I/∂b", "x": "x̄ = z̄ xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b)"},
+    batching="elementwise",
 ))  # fmt: skip
 
 
