@@ -13,8 +13,8 @@ from limelight.core.op import Op, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ControlFlowError
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_body import agreeing, close, is_condition, merged, require_callable, trace_branch, tracing
-from limelight.staging.tracer import SymbolicTensor
 
 
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:

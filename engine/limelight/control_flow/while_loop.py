@@ -17,8 +17,8 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, ControlFlowError, DTypeError
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_body import Traced, apart, close, is_condition, require_callable, trace_branch, tracing
-from limelight.staging.tracer import SymbolicTensor
 
 
 def while_loop(
