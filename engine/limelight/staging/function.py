@@ -382,7 +382,7 @@ class Function:
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
         self._cache.add(entry.key, entry)
-        self._tell(entry)
+        self._emit_traced(entry)
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
@@ -396,7 +396,7 @@ class Function:
         return self._trace_body(exact, Creation(self.name, allowed=False, again=True))
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
-        """Runs the Python function once, writing a graph."""
+        """Runs the Python function once under a tracer, which writes a graph."""
         self._runs += 1
         stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
@@ -417,15 +417,15 @@ class Function:
             plainly(self.name),
             tracer,
         ):
-            result = self._traced(*args, **kwargs)
-            tensors, shape = structured_outputs.split(result, self.name)
+            result = self._traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
+            tensors, outputs = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
-        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, key, paths, where)
+        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
         entry.traced_from(self.python_function, self._signature, snapshot)
         return entry
 
-    def _tell(self, entry: ConcreteFunction) -> None:
+    def _emit_traced(self, entry: ConcreteFunction) -> None:
         stack = source_line.user_stack(limit=1)
         if events.wanted(events.CacheMiss):
             events.emit(events.CacheMiss(self.name, self.id, entry.index, entry.reason, stack[0] if stack else None))

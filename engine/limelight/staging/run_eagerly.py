@@ -64,14 +64,14 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._override = _switch.set_globally(bool(enabled))
+        self._mine = _switch.set_globally(bool(enabled))
         _place_marker()
 
     def __enter__(self) -> run_functions_eagerly:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _switch.take_back(self._override)
+        _switch.take_back(self._mine)
         _place_marker()
 
 

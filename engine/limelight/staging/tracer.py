@@ -267,7 +267,7 @@ def _capture_name(handle: Any, index: int) -> str:
     return name if isinstance(handle, Resource) and isinstance(name, str) else f"capture{index}"
 
 
-def _device_of(node: Node) -> AbstractContextManager[object]:
+def _at(node: Node) -> AbstractContextManager[object]:
     """The device scope in which `node` was made."""
     return nullcontext() if node.device is None else dispatch.device(node.device)
 
@@ -281,7 +281,7 @@ def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = disp
     """Runs the nodes of `graph` through this thread's interpreters, at their own source lines; returns its outputs."""
     handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
-        with source_line.pretend(node.stack), _device_of(node), _scope_of(node):
+        with source_line.pretend(node.stack), _at(node), _scope_of(node):
             result = apply(node.op, tuple([handles[value] for value in node.inputs]), node.params)
         results = result if node.op.multiple else (result,)
         handles.update(zip(node.outputs, results, strict=True))
