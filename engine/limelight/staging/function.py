@@ -173,6 +173,7 @@ class Function:
             self._created_state = self._created_state or bool(creation.variables)
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
+        """Counts a hit. A subclass may note more, here and in `_note_trace`: a notebook's staged cell does."""
         entry.counter[0] += 1
         if events.wanted(events.CacheHit):
             events.emit(events.CacheHit(self.name, self.id, entry.index))
@@ -382,7 +383,7 @@ class Function:
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
         self._cache.add(entry.key, entry)
-        self._emit_traced(entry)
+        self._note_trace(entry)
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
@@ -425,7 +426,8 @@ class Function:
         entry.traced_from(self.python_function, self._signature, snapshot)
         return entry
 
-    def _emit_traced(self, entry: ConcreteFunction) -> None:
+    def _note_trace(self, entry: ConcreteFunction) -> None:
+        """Tells the listeners of a new trace."""
         stack = source_line.user_stack(limit=1)
         if events.wanted(events.CacheMiss):
             events.emit(events.CacheMiss(self.name, self.id, entry.index, entry.reason, stack[0] if stack else None))
