@@ -20,9 +20,9 @@ Clean = Callable[..., AbstractContextManager[None]]
 
 def engine_state() -> dict[str, Any]:
     """Everything of the engine's that a mistake could leave behind, as seen from this thread."""
-    free = staging._turns.lock.acquire(blocking=False)
+    free = staging._trace_lock.lock.acquire(blocking=False)
     if free:
-        staging._turns.lock.release()
+        staging._trace_lock.lock.release()
     return {
         "interpreters": dispatch.stack(),
         "active": list(dispatch.active),
@@ -32,7 +32,7 @@ def engine_state() -> dict[str, Any]:
         "state creation": (on_create.get(), lift.get()),
         "pretended lines": source_line._pretence.stack,
         "the lock of tracing can be taken": free,
-        "tracing": list(staging._turns.tracing),
+        "tracing": list(staging._trace_lock.tracing),
     }
 
 

@@ -15,6 +15,7 @@ from limelight.core.op import Op, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ControlFlowError
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_body import (
     check_branches_agree,
     close,
@@ -24,7 +25,6 @@ from limelight.staging.trace_body import (
     trace_branch,
     tracing,
 )
-from limelight.staging.tracer import SymbolicTensor
 
 
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:

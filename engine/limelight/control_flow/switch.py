@@ -15,6 +15,7 @@ from limelight.core.op import Op, defop
 from limelight.core.spec import Spec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ArgumentError, ControlFlowError
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_body import (
     check_branches_agree,
     close,
@@ -23,7 +24,6 @@ from limelight.staging.trace_body import (
     trace_branch,
     tracing,
 )
-from limelight.staging.tracer import SymbolicTensor
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:

@@ -42,8 +42,8 @@ from limelight.staging.body_tangents import (
     tangent_flags,
 )
 from limelight.staging.graph_function import GraphFunction
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_body import Traced, close, is_condition, require_callable, trace_branch, tracing, unaliased
-from limelight.staging.tracer import SymbolicTensor
 
 
 def while_loop(

@@ -260,12 +260,12 @@ class StagedCell(Function):
             super()._note_hit(entry)
         self.uncounted = None
 
-    def _tell(self, entry: Any) -> None:
+    def _note_trace(self, entry: Any) -> None:
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         if self._body.last is not None:
             self._templates[entry] = self._body.last
         put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
-        super()._tell(entry)
+        super()._note_trace(entry)
 
     def effects(self) -> tuple[Any, ...]:
         """What the cell does while it is traced alone."""

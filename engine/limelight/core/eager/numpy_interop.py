@@ -120,7 +120,7 @@ def _numpy_name(func: Any) -> str:
 
 def is_symbolic(*xs: Any) -> bool:
     """Whether one of them is a tensor of a trace, which has no value."""
-    symbolic = sys.modules["limelight.staging.tracer"].SymbolicTensor  # which is built upon this
+    symbolic = sys.modules["limelight.staging.symbolic"].SymbolicTensor  # which is built upon this
     return any(isinstance(x, symbolic) for x in xs)
 
 

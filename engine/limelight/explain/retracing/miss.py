@@ -19,9 +19,9 @@ from limelight.explain.retracing.closest_trace import closest
 from limelight.explain.retracing.fix_context import MOST, Fix, Situation, decorator
 from limelight.explain.retracing.key_diff import Cause, Change
 from limelight.explain.tracing import snapshot
-from limelight.staging.cache_history import Ghost
 from limelight.staging.key import Key
 from limelight.staging.key_parts import ObjectPart, ValuePart
+from limelight.staging.trace_cache import Ghost
 from limelight.staging.tracer import Tracer
 from limelight.user_code import call_expression
 from limelight.user_code.source_line import Source

@@ -12,7 +12,7 @@ from limelight.core.spec import TensorSpec
 from limelight.errors import DeadVariableError, LimelightError
 from limelight.explain.retracing.miss import Miss, closest_to, diagnose
 from limelight.explain.tracing import snapshot
-from limelight.staging import max_traces, run_eagerly
+from limelight.staging import run_eagerly
 from limelight.user_code import source_line
 
 _SPELLED: Final = 3
@@ -68,7 +68,7 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
     if found is not None:
         return Prediction(function.name, True, found, notes=(*_unseen(function, found), *_alike(call, kwargs)))
     record = diagnose(function, call.key, source_line.user_stack())
-    if max_traces.is_spent(function):
+    if function.trace_cache.budget_is_spent:
         return Prediction(function.name, False, miss=record, error=f"TraceBudgetError: {_bare(function, record)}")
     return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function)))
 
@@ -109,7 +109,8 @@ def _said(error: Exception) -> str:
 
 
 def _bare(function: Any, record: Miss) -> str:
-    return max_traces.exceeded(function, record)
+    words: str = function.trace_cache.over_budget(function.name, record)
+    return words
 
 
 def _why_eagerly(function: Any) -> str:
@@ -119,7 +120,7 @@ def _why_eagerly(function: Any) -> str:
 def _consequences(function: Any) -> list[str]:
     """What tracing would bring besides a trace."""
     said = []
-    victim = function.trace_cache.next_to_go
+    victim = function.trace_cache.next_evicted
     if victim is not None:
         size = function.trace_cache.size
         said.append(f"It would take the place of {closest_to(victim)}, since cache_size={size}.")
