@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.devices import Device
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop, get
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -49,7 +49,7 @@ def defop_with_shape(
     Returns:
         What runs one op or the other.
     """
-    static = entry(defop(
+    static = entry_point(defop(
         name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, **fields
     ))  # fmt: skip
     n_inputs = len(inputs.split())
@@ -64,7 +64,7 @@ def defop_with_shape(
         arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]
         return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
 
-    dynamic = entry(defop(
+    dynamic = entry_point(defop(
         f"{name}_dynamic",
         inputs=f"{inputs} shape:integer",
         attrs=f"{attrs} rank",

@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -59,7 +59,7 @@ def _fft_kernel(xp: Any, x: Any, axes: tuple[int, ...], inverse: bool, norm: str
         return (xp.fft.ifftn if inverse else xp.fft.fftn)(x, axes=axes, norm=norm)
 
 
-_fft: Entry = entry(defop(
+_fft: EntryPoint = entry_point(defop(
     "fft",
     inputs="x",
     attrs="axes inverse norm",
@@ -112,7 +112,7 @@ def _rfft_transpose_kernel(xp: Any, y: Any, axis: int, norm: str, shape: tuple[i
         return xp.fft.irfft(half, n, axis=axis, norm=TRANSPOSED[norm])
 
 
-_rfft = entry(defop(
+_rfft = entry_point(defop(
     "rfft",
     inputs="x",
     attrs="axis norm",
@@ -125,7 +125,7 @@ _rfft = entry(defop(
     batching="along_axis",
 ))  # fmt: skip
 
-_rfft_transpose: Entry = defop_with_shape(
+_rfft_transpose: EntryPoint = defop_with_shape(
     "rfft_transpose",
     inputs="y",
     attrs="axis norm",
@@ -168,7 +168,7 @@ def _irfft_transpose_kernel(xp: Any, x: Any, axis: int, norm: str) -> Any:
         return y * _twice(xp, x.ndim, axis, x.shape[axis], 1.0, 2.0, x.dtype)
 
 
-_irfft = entry(defop(
+_irfft = entry_point(defop(
     "irfft",
     inputs="y",
     attrs="axis odd norm",
@@ -181,7 +181,7 @@ _irfft = entry(defop(
     batching="along_axis",
 ))  # fmt: skip
 
-_irfft_transpose: Entry = entry(defop(
+_irfft_transpose: EntryPoint = entry_point(defop(
     "irfft_transpose",
     inputs="x",
     attrs="axis norm",
@@ -194,7 +194,7 @@ _irfft_transpose: Entry = entry(defop(
     batching="along_axis",
 ))  # fmt: skip
 
-_irfft_to: Entry = defop_with_shape(
+_irfft_to: EntryPoint = defop_with_shape(
     "irfft_to",
     inputs="y",
     attrs="axis norm",
@@ -235,7 +235,7 @@ def _with_sizes(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> 
     return tuple([wanted.get(i, n) for i, n in enumerate(shape)])
 
 
-_fitted = entry(defop(
+_fitted = entry_point(defop(
     "crop_or_fill",
     inputs="x",
     attrs="axes sizes",
@@ -248,7 +248,7 @@ _fitted = entry(defop(
     batching="along_axis",
 ))  # fmt: skip
 
-_fitted_to: Entry = defop_with_shape(
+_fitted_to: EntryPoint = defop_with_shape(
     "crop_or_fill_to",
     inputs="x",
     infer=lambda x, shape: known(shape, x.dtype),
@@ -268,7 +268,7 @@ def fitted(x: Tensor, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
 
 # fftshift
 
-_fftshift: Entry = entry(defop(
+_fftshift: EntryPoint = entry_point(defop(
     "fftshift",
     inputs="x",
     attrs="axes inverse",

@@ -13,7 +13,3 @@ from limelight.core.eager.interpreter import explain as explain
 from limelight.core.eager.interpreter import move as move
 from limelight.core.eager.interpreter import place as place
 from limelight.core.eager.operands import prepare as prepare
-
-entry = entry_point  # as they were called before
-entry_of_many = entry_point_of_many
-Entry = EntryPoint

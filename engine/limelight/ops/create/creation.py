@@ -12,7 +12,7 @@ from limelight.core import dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.dispatch import active, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
@@ -147,7 +147,7 @@ def empty(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device
 
 # full_like, zeros_like, ones_like
 
-_full_like = entry(defop(
+_full_like = entry_point(defop(
     "full_like",
     inputs="x:any",
     attrs="value dtype",
@@ -248,7 +248,7 @@ def _arange_kernel(xp: Any, start: float, step: float, size: int, dtype: DType) 
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
 
 
-_arange = entry(defop(
+_arange = entry_point(defop(
     "arange",
     inputs="",
     attrs="start step size dtype",
@@ -263,7 +263,7 @@ def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
     return xp.arange(*map(int, bounds), dtype=dtype)
 
 
-_arange_dynamic = entry(defop(
+_arange_dynamic = entry_point(defop(
     "arange_dynamic",
     inputs="start stop step",
     infer=lambda start, stop, step: known((None,), start.dtype),
@@ -334,7 +334,7 @@ def arange(
 
 # linspace
 
-_linspace = entry(defop(
+_linspace = entry_point(defop(
     "linspace",
     inputs="",
     attrs="start stop num dtype endpoint",
@@ -386,7 +386,7 @@ def linspace(
 
 # eye
 
-_eye = entry(defop(
+_eye = entry_point(defop(
     "eye",
     inputs="",
     attrs="rows columns offset dtype",

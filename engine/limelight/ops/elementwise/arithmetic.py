@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.eager import entry, operators
+from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import conj
@@ -18,7 +18,7 @@ __all__ = ["add", "divide", "floor_divide", "multiply", "remainder", "subtract"]
 
 # add
 
-_add = entry(defop(
+_add = entry_point(defop(
     "add",
     inputs="x y",
     infer=broadcast("add"),
@@ -48,7 +48,7 @@ operators(_add, "add")
 
 # subtract
 
-_subtract = entry(defop(
+_subtract = entry_point(defop(
     "subtract",
     inputs="x y",
     infer=broadcast("subtract"),
@@ -78,7 +78,7 @@ operators(_subtract, "sub")
 
 # multiply
 
-_multiply = entry(defop(
+_multiply = entry_point(defop(
     "multiply",
     inputs="x y",
     infer=broadcast("multiply"),
@@ -109,7 +109,7 @@ operators(_multiply, "mul")
 
 # divide
 
-_divide = entry(defop(
+_divide = entry_point(defop(
     "divide",
     inputs="x y",
     infer=broadcast("divide"),
@@ -163,7 +163,7 @@ def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:
     return quotient if math.isfinite(total) else _floor_divide_kernel(np, x, y)
 
 
-_floor_divide = entry(defop(
+_floor_divide = entry_point(defop(
     "floor_divide",
     inputs="x y",
     infer=broadcast("floor_divide"),
@@ -190,7 +190,7 @@ operators(_floor_divide, "floordiv")
 
 # remainder
 
-_remainder = entry(defop(
+_remainder = entry_point(defop(
     "remainder",
     inputs="x y",
     infer=broadcast("remainder"),

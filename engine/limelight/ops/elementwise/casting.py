@@ -7,7 +7,7 @@ from typing import Any
 from limelight.core import devices, dtypes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -35,7 +35,7 @@ def _astype_gradient(g: Tensor, x_dtype: DType) -> Tensor | None:
     return g.astype(x_dtype)
 
 
-_astype = entry(defop(
+_astype = entry_point(defop(
     "astype",
     inputs="x",
     attrs="dtype",
@@ -86,7 +86,7 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str
 
 # to_device
 
-_to_device = entry(defop(
+_to_device = entry_point(defop(
     "to_device",
     inputs="x",
     attrs="device",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.dtypes import float64, is_inexact, kind
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.ops._shape_rules import compare
@@ -20,7 +20,7 @@ BOOLEAN = "its result is boolean"
 
 # equal
 
-_equal = entry(defop(
+_equal = entry_point(defop(
     "equal",
     inputs="x y",
     infer=compare("equal"),
@@ -42,7 +42,7 @@ def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # not_equal
 
-_not_equal = entry(defop(
+_not_equal = entry_point(defop(
     "not_equal",
     inputs="x y",
     infer=compare("not_equal"),
@@ -64,7 +64,7 @@ def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # less
 
-_less = entry(defop(
+_less = entry_point(defop(
     "less",
     inputs="x y",
     infer=compare("less"),
@@ -86,7 +86,7 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # less_equal
 
-_less_equal = entry(defop(
+_less_equal = entry_point(defop(
     "less_equal",
     inputs="x y",
     infer=compare("less_equal"),
@@ -108,7 +108,7 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # greater
 
-_greater = entry(defop(
+_greater = entry_point(defop(
     "greater",
     inputs="x y",
     infer=compare("greater"),
@@ -130,7 +130,7 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # greater_equal
 
-_greater_equal = entry(defop(
+_greater_equal = entry_point(defop(
     "greater_equal",
     inputs="x y",
     infer=compare("greater_equal"),

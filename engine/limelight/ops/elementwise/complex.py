@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.ops._shape_rules import COMPLEX, real_of, same
@@ -11,7 +11,7 @@ __all__ = ["conj", "imag", "real"]
 
 # conj
 
-_conj = entry(defop(
+_conj = entry_point(defop(
     "conj",
     inputs="x",
     infer=same,
@@ -38,7 +38,7 @@ def conj(x: TensorLike, /) -> Tensor:
 
 # real
 
-_real = entry(defop(
+_real = entry_point(defop(
     "real",
     inputs="x",
     infer=real_of,
@@ -64,7 +64,7 @@ def real(x: TensorLike, /) -> Tensor:
 
 # imag
 
-_imag = entry(defop(
+_imag = entry_point(defop(
     "imag",
     inputs="x",
     infer=real_of,

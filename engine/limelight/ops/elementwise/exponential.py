@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import same
@@ -17,7 +17,7 @@ __all__ = ["exp", "expm1", "sigmoid"]
 
 # exp
 
-_exp = entry(defop(
+_exp = entry_point(defop(
     "exp",
     inputs="x",
     infer=same,
@@ -60,7 +60,7 @@ _expm1_of_complex = defop(
     maths={"x": "x̄ = ȳ (y + 1)*"},
 )
 
-_expm1 = entry(defop(
+_expm1 = entry_point(defop(
     "expm1",
     inputs="x",
     infer=same,
@@ -88,7 +88,7 @@ def _sigmoid_kernel(xp: Any, x: Any) -> Any:
     return xp.reciprocal(xp.exp(-x) + 1)  # exp may overflow to inf, whose reciprocal is the right 0
 
 
-_sigmoid = entry(defop(
+_sigmoid = entry_point(defop(
     "sigmoid",
     fresh=True,
     inputs="x",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core import dtypes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import DTypeError
@@ -24,7 +24,7 @@ def _ahead_kernel(xp: Any, x: Any, y: Any) -> Any:
     return ((x > y).astype(dtype) + (x >= y)) / 2
 
 
-_ahead = entry(defop(
+_ahead = entry_point(defop(
     "ahead",
     inputs="x y",
     infer=broadcast("ahead"),
@@ -34,7 +34,7 @@ _ahead = entry(defop(
 ))  # fmt: skip
 # 1 where x > y, 0 where x < y, and a half at a tie, so that equal operands of a maximum share its gradient.
 
-_maximum = entry(defop(
+_maximum = entry_point(defop(
     "maximum",
     inputs="x y",
     infer=broadcast("maximum"),
@@ -60,7 +60,7 @@ def maximum(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _maximum(x, y)
 
 
-_minimum = entry(defop(
+_minimum = entry_point(defop(
     "minimum",
     inputs="x y",
     infer=broadcast("minimum"),
@@ -106,7 +106,7 @@ def _is_clipped(x: Tensor, low: Any, high: Any) -> Tensor:
     return below | above
 
 
-_clip = entry(defop(
+_clip = entry_point(defop(
     "clip",
     inputs="x",
     attrs="low high",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import broadcast, predicate
@@ -25,7 +25,7 @@ def _predicate_kernel(name: str, of_integers: bool) -> Callable[[Any, Any], Any]
 
 # isnan
 
-_isnan = entry(defop(
+_isnan = entry_point(defop(
     "isnan",
     inputs="x",
     infer=predicate,
@@ -48,7 +48,7 @@ def isnan(x: TensorLike, /) -> Tensor:
 
 # isinf
 
-_isinf = entry(defop(
+_isinf = entry_point(defop(
     "isinf",
     inputs="x",
     infer=predicate,
@@ -71,7 +71,7 @@ def isinf(x: TensorLike, /) -> Tensor:
 
 # isfinite
 
-_isfinite = entry(defop(
+_isfinite = entry_point(defop(
     "isfinite",
     inputs="x",
     infer=predicate,
@@ -100,7 +100,7 @@ def _sign_of(x: Any) -> Any:
     return _copysign(1.0, x) if isinstance(x, Tensor) else math.copysign(1.0, x)
 
 
-_copysign = entry(defop(
+_copysign = entry_point(defop(
     "copysign",
     inputs="x y",
     infer=broadcast("copysign"),
@@ -126,7 +126,7 @@ def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # nextafter
 
-_nextafter = entry(defop(
+_nextafter = entry_point(defop(
     "nextafter",
     inputs="x y",
     infer=broadcast("nextafter"),
@@ -149,7 +149,7 @@ def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # signbit
 
-_signbit = entry(defop(
+_signbit = entry_point(defop(
     "signbit",
     inputs="x",
     infer=predicate,

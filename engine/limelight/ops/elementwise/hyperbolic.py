@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._domains import BETWEEN_ONES
@@ -18,7 +18,7 @@ __all__ = ["acosh", "asinh", "atanh", "cosh", "sinh", "tanh"]
 
 # sinh
 
-_sinh = entry(defop(
+_sinh = entry_point(defop(
     "sinh",
     inputs="x",
     infer=same,
@@ -41,7 +41,7 @@ def sinh(x: TensorLike, /) -> Tensor:
 
 # cosh
 
-_cosh = entry(defop(
+_cosh = entry_point(defop(
     "cosh",
     inputs="x",
     infer=same,
@@ -86,7 +86,7 @@ _tanh_of_complex = defop(
     maths={"x": "x̄ = ȳ (1 - y²)*"},
 )
 
-_tanh = entry(defop(
+_tanh = entry_point(defop(
     "tanh",
     inputs="x",
     infer=same,
@@ -110,7 +110,7 @@ def tanh(x: TensorLike, /) -> Tensor:
 
 # asinh
 
-_asinh = entry(defop(
+_asinh = entry_point(defop(
     "asinh",
     inputs="x",
     infer=same,
@@ -133,7 +133,7 @@ def asinh(x: TensorLike, /) -> Tensor:
 
 # acosh
 
-_acosh = entry(defop(
+_acosh = entry_point(defop(
     "acosh",
     inputs="x",
     infer=same,
@@ -157,7 +157,7 @@ def acosh(x: TensorLike, /) -> Tensor:
 
 # atanh
 
-_atanh = entry(defop(
+_atanh = entry_point(defop(
     "atanh",
     inputs="x",
     infer=same,

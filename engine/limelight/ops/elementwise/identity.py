@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import same
@@ -11,7 +11,7 @@ __all__ = ["identity", "stop_gradient"]
 
 # identity
 
-_identity = entry(defop(
+_identity = entry_point(defop(
     "identity",
     inputs="x",
     infer=same,
@@ -35,7 +35,7 @@ def identity(x: TensorLike, /) -> Tensor:
 
 # stop_gradient
 
-_stop_gradient = entry(defop(
+_stop_gradient = entry_point(defop(
     "stop_gradient",
     inputs="x",
     infer=same,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._domains import LOGARITHM
@@ -14,7 +14,7 @@ __all__ = ["log", "log10", "log1p", "log2", "logaddexp"]
 
 # log
 
-_log = entry(defop(
+_log = entry_point(defop(
     "log",
     inputs="x",
     infer=same,
@@ -39,7 +39,7 @@ def log(x: TensorLike, /) -> Tensor:
 
 # log1p
 
-_log1p = entry(defop(
+_log1p = entry_point(defop(
     "log1p",
     inputs="x",
     infer=same,
@@ -63,7 +63,7 @@ def log1p(x: TensorLike, /) -> Tensor:
 
 # log2
 
-_log2 = entry(defop(
+_log2 = entry_point(defop(
     "log2",
     inputs="x",
     infer=same,
@@ -87,7 +87,7 @@ def log2(x: TensorLike, /) -> Tensor:
 
 # log10
 
-_log10 = entry(defop(
+_log10 = entry_point(defop(
     "log10",
     inputs="x",
     infer=same,
@@ -111,7 +111,7 @@ def log10(x: TensorLike, /) -> Tensor:
 
 # logaddexp
 
-_logaddexp = entry(defop(
+_logaddexp = entry_point(defop(
     "logaddexp",
     inputs="x y",
     infer=broadcast("logaddexp"),

@@ -6,7 +6,7 @@ import cmath
 import math
 from typing import Any
 
-from limelight.core.eager import entry, operators
+from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._gradient_terms import conj
@@ -33,7 +33,7 @@ def _log_of_base(x: Any) -> Any:
     return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
 
 
-_pow = entry(defop(
+_pow = entry_point(defop(
     "pow",
     inputs="x y",
     infer=broadcast("pow"),
@@ -71,7 +71,7 @@ operators(pow, "pow")
 
 # square
 
-_square = entry(defop(
+_square = entry_point(defop(
     "square",
     inputs="x",
     infer=same,
@@ -95,7 +95,7 @@ def square(x: TensorLike, /) -> Tensor:
 
 # sqrt
 
-_sqrt = entry(defop(
+_sqrt = entry_point(defop(
     "sqrt",
     inputs="x",
     infer=same,
@@ -125,7 +125,7 @@ def sqrt(x: TensorLike, /) -> Tensor:
 
 # rsqrt
 
-_rsqrt = entry(defop(
+_rsqrt = entry_point(defop(
     "rsqrt",
     inputs="x",
     infer=same,
@@ -149,7 +149,7 @@ def rsqrt(x: TensorLike, /) -> Tensor:
 
 # reciprocal
 
-_reciprocal = entry(defop(
+_reciprocal = entry_point(defop(
     "reciprocal",
     inputs="x",
     infer=same,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
@@ -30,7 +30,7 @@ def _rounding_kernel(name: str) -> Callable[[Any, Any], Any]:
 
 # floor
 
-_floor = entry(defop(
+_floor = entry_point(defop(
     "floor",
     inputs="x",
     infer=same,
@@ -53,7 +53,7 @@ def floor(x: TensorLike, /) -> Tensor:
 
 # ceil
 
-_ceil = entry(defop(
+_ceil = entry_point(defop(
     "ceil",
     inputs="x",
     infer=same,
@@ -76,7 +76,7 @@ def ceil(x: TensorLike, /) -> Tensor:
 
 # round
 
-_round = entry(defop(
+_round = entry_point(defop(
     "round",
     inputs="x",
     infer=same,
@@ -110,7 +110,7 @@ def _python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
 
 # trunc
 
-_trunc = entry(defop(
+_trunc = entry_point(defop(
     "trunc",
     inputs="x",
     infer=same,

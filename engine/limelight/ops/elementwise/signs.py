@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import COMPLEX, real_of, same
@@ -11,7 +11,7 @@ __all__ = ["abs", "negative", "positive", "sign"]
 
 # negative
 
-_negative = entry(defop(
+_negative = entry_point(defop(
     "negative",
     inputs="x",
     infer=same,
@@ -36,7 +36,7 @@ def negative(x: TensorLike, /) -> Tensor:
 
 # positive
 
-_positive = entry(defop(
+_positive = entry_point(defop(
     "positive",
     inputs="x",
     infer=same,
@@ -61,7 +61,7 @@ def positive(x: TensorLike, /) -> Tensor:
 
 # abs
 
-_abs = entry(defop(
+_abs = entry_point(defop(
     "abs",
     inputs="x",
     infer=real_of,
@@ -95,7 +95,7 @@ def _sign_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
     return (g - radial) / (magnitude == 0.0).where(1.0, magnitude).astype(out.dtype)
 
 
-_sign = entry(defop(
+_sign = entry_point(defop(
     "sign",
     inputs="x",
     infer=same,

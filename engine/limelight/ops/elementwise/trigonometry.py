@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._domains import BETWEEN_ONES
@@ -14,7 +14,7 @@ __all__ = ["acos", "asin", "atan", "atan2", "cos", "hypot", "sin", "tan"]
 
 # sin
 
-_sin = entry(defop(
+_sin = entry_point(defop(
     "sin",
     inputs="x",
     infer=same,
@@ -38,7 +38,7 @@ def sin(x: TensorLike, /) -> Tensor:
 
 # cos
 
-_cos = entry(defop(
+_cos = entry_point(defop(
     "cos",
     inputs="x",
     infer=same,
@@ -62,7 +62,7 @@ def cos(x: TensorLike, /) -> Tensor:
 
 # tan
 
-_tan = entry(defop(
+_tan = entry_point(defop(
     "tan",
     inputs="x",
     infer=same,
@@ -85,7 +85,7 @@ def tan(x: TensorLike, /) -> Tensor:
 
 # asin
 
-_asin = entry(defop(
+_asin = entry_point(defop(
     "asin",
     inputs="x",
     infer=same,
@@ -109,7 +109,7 @@ def asin(x: TensorLike, /) -> Tensor:
 
 # acos
 
-_acos = entry(defop(
+_acos = entry_point(defop(
     "acos",
     inputs="x",
     infer=same,
@@ -133,7 +133,7 @@ def acos(x: TensorLike, /) -> Tensor:
 
 # atan
 
-_atan = entry(defop(
+_atan = entry_point(defop(
     "atan",
     inputs="x",
     infer=same,
@@ -156,7 +156,7 @@ def atan(x: TensorLike, /) -> Tensor:
 
 # atan2
 
-_atan2 = entry(defop(
+_atan2 = entry_point(defop(
     "atan2",
     inputs="y x",
     infer=broadcast("atan2"),
@@ -187,7 +187,7 @@ def _ratio_or_zero(x: Any, out: Tensor) -> Any:
     return x / (out == 0.0).where(1.0, out)
 
 
-_hypot = entry(defop(
+_hypot = entry_point(defop(
     "hypot",
     inputs="x y",
     infer=broadcast("hypot"),

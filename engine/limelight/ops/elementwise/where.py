@@ -9,7 +9,7 @@ import ml_dtypes
 
 from limelight.core import shapes
 from limelight.core.dtypes import is_inexact, kind
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -24,7 +24,7 @@ def _where_infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorS
     return known(shapes.broadcast("where", condition.shape, x.shape, y.shape, of=(condition, x, y)), x.dtype)
 
 
-_where = entry(defop(
+_where = entry_point(defop(
     "where",
     inputs="condition:bool x y",
     infer=_where_infer,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -57,7 +57,7 @@ def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
         raise
 
 
-_take_along_axis: Entry = entry(defop(
+_take_along_axis: EntryPoint = entry_point(defop(
     "take_along_axis",
     inputs="x indices:integer",
     attrs="axis",
@@ -97,7 +97,7 @@ def _scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) 
     return known(shape, x.dtype)
 
 
-_scatter_along_axis: Entry = defop_with_shape(
+_scatter_along_axis: EntryPoint = defop_with_shape(
     "scatter_along_axis",
     inputs="x indices:integer",
     attrs="axis",
@@ -160,7 +160,7 @@ def _last_wins_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     return xp.asarray(np.take_along_axis(seats, np.asarray(indices), axis) == order)
 
 
-_last_wins = entry(defop(
+_last_wins = entry_point(defop(
     "put_wins",
     inputs="x:any indices:integer",
     attrs="axis",
@@ -170,7 +170,7 @@ _last_wins = entry(defop(
     batching="operands_along_axis",
 ))  # fmt: skip
 
-_put_along_axis: Entry = entry(defop(
+_put_along_axis: EntryPoint = entry_point(defop(
     "put_along_axis",
     inputs="x values indices:integer",
     attrs="axis",

@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dispatch import active
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.index_expression import Key, array_shape, basic_shape, filled, native
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
@@ -103,7 +103,7 @@ def _part_at(g: Tensor, indices: Tensor, key: Key) -> Tensor:
 
 # index_update
 
-_last_wins = entry(defop(
+_last_wins = entry_point(defop(
     "index_wins",
     inputs="x:any indices:integer",
     attrs="key",
@@ -129,7 +129,7 @@ def _update_gradient(g: Tensor, x: Tensor, indices: Tensor, updates_shape: Any, 
     return part.sum_to(updates_shape)
 
 
-_index_update: Entry = entry(defop(
+_index_update: EntryPoint = entry_point(defop(
     "index_update",
     inputs="x updates indices:integer",
     attrs="key",
@@ -162,7 +162,7 @@ _NONE: Final = np.zeros(0, np.int64)
 """What stands for the arrays of an index that has none."""
 
 
-def _run(name: str, run: Entry, x: TensorLike, index: Any, updates: TensorLike) -> Tensor:
+def _run(name: str, run: EntryPoint, x: TensorLike, index: Any, updates: TensorLike) -> Tensor:
     x = as_tensor(x)
     key, indices = x._located(index)
     if not isinstance(updates, Tensor):
@@ -190,7 +190,7 @@ def _as_updates(name: str, x: Tensor, updates: Any) -> Tensor:
 
 # index_add
 
-_index_add = entry(defop(
+_index_add = entry_point(defop(
     "index_add",
     inputs="x updates indices:integer",
     attrs="key",
@@ -220,7 +220,7 @@ def index_add(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
 
 # index_multiply
 
-_places = entry(defop(
+_places = entry_point(defop(
     "index_places",
     inputs="x:any indices:integer",
     attrs="key",
@@ -240,7 +240,7 @@ def _factor_gradient(g: Tensor, x: Tensor, updates: Tensor, indices: Tensor, upd
     return part.sum_to(updates_shape)
 
 
-_index_multiply: Entry = entry(defop(
+_index_multiply: EntryPoint = entry_point(defop(
     "index_multiply",
     inputs="x updates indices:integer",
     attrs="key",
@@ -292,7 +292,7 @@ def _extreme_gradient_of_updates(
     return (_part_at(share, indices, key) * taken).sum_to(updates_shape)
 
 
-_index_min = entry(defop(
+_index_min = entry_point(defop(
     "index_min",
     inputs="x updates indices:integer",
     attrs="key",
@@ -317,7 +317,7 @@ def index_min(x: TensorLike, index: Any, updates: TensorLike, /) -> Tensor:
     return _run("index_min", _index_min, x, index, updates)
 
 
-_index_max = entry(defop(
+_index_max = entry_point(defop(
     "index_max",
     inputs="x updates indices:integer",
     attrs="key",

@@ -18,7 +18,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, local, scopes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.index_expression import (
     Key,
     among_arrays,
@@ -79,9 +79,9 @@ _slice_op = defop(
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
     batching="slice",
 )
-_slice = entry(_slice_op)
+_slice = entry_point(_slice_op)
 
-_slice_scatter: Entry = defop_with_shape(
+_slice_scatter: EntryPoint = defop_with_shape(
     "slice_scatter",
     inputs="x",
     attrs="key",
@@ -96,7 +96,7 @@ _slice_scatter: Entry = defop_with_shape(
 
 # dynamic_slice: positions that are tensors
 
-_dynamic_slice = entry(defop(
+_dynamic_slice = entry_point(defop(
     "dynamic_slice",
     inputs="x positions:integer",
     attrs="key",
@@ -108,7 +108,7 @@ _dynamic_slice = entry(defop(
     batching="dynamic_slice",
 ))  # fmt: skip
 
-_dynamic_slice_scatter: Entry = defop_with_shape(
+_dynamic_slice_scatter: EntryPoint = defop_with_shape(
     "dynamic_slice_scatter",
     inputs="x positions:integer",
     attrs="key",
@@ -152,9 +152,9 @@ _index_op = defop(
     maths={"x": "x̄[key] += ȳ"},
     batching="index",
 )
-_index = entry(_index_op)
+_index = entry_point(_index_op)
 
-_index_scatter: Entry = defop_with_shape(
+_index_scatter: EntryPoint = defop_with_shape(
     "index_scatter",
     inputs="x indices:integer",
     attrs="key",
@@ -177,7 +177,7 @@ def _pack_kernel(xp: Any, *arrays: Any) -> Any:
     return xp.stack([xp.broadcast_to(array, shape) for array in arrays])
 
 
-_pack_indices = entry(defop(
+_pack_indices = entry_point(defop(
     "pack_indices",
     inputs="*xs",
     infer=_pack_infer,
@@ -189,7 +189,7 @@ _pack_indices = entry(defop(
 
 # nonzero
 
-_nonzero = entry(defop(
+_nonzero = entry_point(defop(
     "nonzero",
     inputs="x",
     infer=lambda x: known((x.rank, None), dtypes.int64),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike
@@ -19,7 +19,7 @@ def _one_hot_infer(indices: TensorSpec, depth: int, dtype: DType) -> TensorSpec:
     return known((*indices.shape, depth), dtype)
 
 
-_one_hot = entry(defop(
+_one_hot = entry_point(defop(
     "one_hot",
     inputs="indices",
     attrs="depth dtype",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -60,7 +60,7 @@ def _gather_kernel(xp: Any, x: Any, indices: Any) -> Any:
         raise
 
 
-_gather_nd: Entry = entry(defop(
+_gather_nd: EntryPoint = entry_point(defop(
     "gather_nd",
     inputs="x indices:integer",
     infer=_gather_infer,
@@ -116,7 +116,7 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
     return add_rows(xp, prod(shape[:depth]), places, updates.reshape(places.size, *shape[depth:])).reshape(shape)
 
 
-_scatter: Entry = defop_with_shape(
+_scatter: EntryPoint = defop_with_shape(
     "scatter",
     inputs="updates indices:integer",
     infer=_scatter_infer,

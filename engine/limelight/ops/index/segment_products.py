@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -21,7 +21,7 @@ __all__ = ["segment_prod"]
 # segment_prod
 
 
-_segment_places = entry(defop(
+_segment_places = entry_point(defop(
     "segment_places",
     inputs="data:any ids:integer",
     infer=lambda data, ids: known((data.size,), dtypes.int64),
@@ -43,7 +43,7 @@ def _prod_gradient(g: Tensor, data: Tensor, ids: Tensor) -> Tensor:
     return g[ids] * _products_of_others(_segment_places((data, ids)), data.conj().reshape((-1,))).reshape(data.sizes())
 
 
-_segment_prod = entry(defop(
+_segment_prod = entry_point(defop(
     "segment_prod",
     inputs="data ids:integer",
     attrs="num",
@@ -70,7 +70,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int | 
 
 # the product of the others in a segment, without a division
 
-_neighbour: Entry = entry(defop(
+_neighbour: EntryPoint = entry_point(defop(
     "segment_neighbour",
     inputs="ids",
     attrs="by",

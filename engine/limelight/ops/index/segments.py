@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike
@@ -24,7 +24,7 @@ def _sum_kernel(xp: Any, data: Any, ids: Any, num: int | None) -> Any:
     return add_rows(xp, size, places, rows)
 
 
-_segment_sum = entry(defop(
+_segment_sum = entry_point(defop(
     "segment_sum",
     inputs="data ids:integer",
     attrs="num",
@@ -71,7 +71,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, num_segments: int | 
     return _segment_sum((data, ids), num) / counts.reshape((-1,) + (1,) * (data.ndim - ids.ndim))
 
 
-_segment_count = entry(defop(
+_segment_count = entry_point(defop(
     "segment_count",
     inputs="ids",
     attrs="num",
@@ -98,7 +98,7 @@ def _extreme_gradient(g: Tensor, data: Tensor, ids: Tensor, out: Tensor, num: in
     return (g / _segment_sum((taken, ids), num))[ids] * taken
 
 
-_segment_max = entry(defop(
+_segment_max = entry_point(defop(
     "segment_max",
     inputs="data ids:integer",
     attrs="num",
@@ -124,7 +124,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: int | N
     return _segment_max(*segment_operands("segment_max", data, segment_ids, num_segments))
 
 
-_segment_min = entry(defop(
+_segment_min = entry_point(defop(
     "segment_min",
     inputs="data ids:integer",
     attrs="num",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -62,7 +62,7 @@ def _put_in_order(places: Any, same: Any) -> None:
     places[several] = keys - group
 
 
-_argsort: Entry = entry(defop(
+_argsort: EntryPoint = entry_point(defop(
     "argsort",
     inputs="x",
     attrs="axis descending",
@@ -115,7 +115,7 @@ def _sort_gradient(g: Tensor, x: Tensor, axis: int, descending: bool) -> Tensor:
     return _reorder((g, places), axis)
 
 
-_sort: Entry = entry(defop(
+_sort: EntryPoint = entry_point(defop(
     "sort",
     inputs="x",
     attrs="axis descending",
@@ -151,7 +151,7 @@ def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: 
 
 # reorder
 
-_reorder: Entry = entry(defop(
+_reorder: EntryPoint = entry_point(defop(
     "reorder",
     inputs="x order:integer",
     attrs="axis",
@@ -173,7 +173,7 @@ def _searchsorted_infer(x: TensorSpec, values: TensorSpec, side: str) -> TensorS
     return known(values.shape, dtypes.int64)
 
 
-_searchsorted = entry(defop(
+_searchsorted = entry_point(defop(
     "searchsorted",
     inputs="x values",
     attrs="side",

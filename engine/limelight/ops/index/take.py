@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -30,7 +30,7 @@ def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
         raise
 
 
-_take = entry(defop(
+_take = entry_point(defop(
     "take",
     inputs="x indices:integer",
     attrs="axis",
@@ -74,7 +74,7 @@ def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Sh
     return known(shape, x.dtype)
 
 
-_take_scatter: Entry = defop_with_shape(
+_take_scatter: EntryPoint = defop_with_shape(
     "take_scatter",
     inputs="x indices:integer",
     attrs="axis",

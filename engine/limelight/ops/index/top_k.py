@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -60,7 +60,7 @@ def _few_of_many(rows: Any, k: int) -> Any:
     return np.take_along_axis(places, order, -1)
 
 
-_top_places = entry(defop(
+_top_places = entry_point(defop(
     "top_k_places",
     inputs="x",
     attrs="k axis",

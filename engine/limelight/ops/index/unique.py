@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -59,7 +59,7 @@ def _distinct_kernel(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return first.astype(np.int64), inverse.reshape(x.shape).astype(np.int64), counts.astype(np.int64)
 
 
-_distinct: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
+_distinct: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
     "distinct",
     inputs="x",
     infer=_distinct_infer,
@@ -121,7 +121,7 @@ def unique_values(x: TensorLike, /) -> Tensor:
 
 # isin
 
-_isin = entry(defop(
+_isin = entry_point(defop(
     "isin",
     inputs="x values",
     attrs="invert",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple
 
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -55,7 +55,7 @@ def _cholesky_gradient(g: Tensor, out: Tensor, upper: bool) -> Tensor:
     return slope
 
 
-_cholesky = entry(defop(
+_cholesky = entry_point(defop(
     "cholesky",
     inputs="x",
     attrs="upper",
@@ -160,7 +160,7 @@ def _square_qr_gradient(q: Tensor, r: Tensor, gq: Tensor | None, gr: Tensor | No
     return H(r._triangular_solve(H(outer), upper=True))
 
 
-_qr = entry_of_many(defop(
+_qr = entry_point_of_many(defop(
     "qr",
     inputs="x",
     attrs="mode",
@@ -250,7 +250,7 @@ def _svd_gradient(g: tuple[Tensor | None, ...], out: tuple[Tensor, Tensor, Tenso
     return sum_of_terms(terms)
 
 
-_svd = entry_of_many(defop(
+_svd = entry_point_of_many(defop(
     "svd",
     inputs="x",
     attrs="full_matrices",
@@ -298,7 +298,7 @@ def _svdvals_gradient(g: Tensor, x: Tensor) -> Tensor:
     return u * g.expand_dims(-2).astype(x.dtype) @ vh
 
 
-_svdvals = entry(defop(
+_svdvals = entry_point(defop(
     "svdvals",
     inputs="x",
     infer=_svdvals_infer,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry, entry_of_many
+from limelight.core.eager import EntryPoint, entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -97,7 +97,7 @@ def _nan_gradient(g: Tensor, x_shape: Any) -> Tensor:
     return (g == 0).where(g, float("nan")).sum_to(x_shape)
 
 
-_cofactor_slope: Entry = entry(defop(
+_cofactor_slope: EntryPoint = entry_point(defop(
     "cofactor_slope",
     inputs="w x",
     infer=_slope_infer,
@@ -121,7 +121,7 @@ def _cofactor_gradient(g: Tensor, x: Tensor) -> Tensor:
     return regular.where(slope, _cofactor_slope(g, x))
 
 
-_cofactor: Entry = entry(defop(
+_cofactor: EntryPoint = entry_point(defop(
     "cofactor",
     inputs="x",
     infer=square_to_square("cofactor"),
@@ -154,7 +154,7 @@ def _det_kernel(xp: Any, x: Any) -> Any:
     return xp.linalg.det(x)
 
 
-_det: Entry = entry(defop(
+_det: EntryPoint = entry_point(defop(
     "det",
     inputs="x",
     infer=_det_infer,
@@ -214,7 +214,7 @@ def _slogdet_gradient(g: tuple[Tensor | None, Tensor | None], x: Tensor, out: tu
     return weight.expand_dims((-2, -1)) * singular.where(float("nan"), H(inverse))
 
 
-_slogdet = entry_of_many(defop(
+_slogdet = entry_point_of_many(defop(
     "slogdet",
     inputs="x",
     infer=_slogdet_infer,

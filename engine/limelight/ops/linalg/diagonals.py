@@ -11,7 +11,7 @@ import numpy as np
 
 from limelight.core import shapes
 from limelight.core.dtypes import DTypeLike
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -42,7 +42,7 @@ def _diagonal_infer(x: TensorSpec, offset: int) -> TensorSpec:
     return known((*x.shape[:-2], None if rows is None or columns is None else _length(rows, columns, offset)), x.dtype)
 
 
-_diagonal = entry(defop(
+_diagonal = entry_point(defop(
     "diagonal",
     inputs="x",
     attrs="offset",
@@ -85,7 +85,7 @@ def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) 
     return out
 
 
-_from_diagonal: Entry = defop_with_shape(
+_from_diagonal: EntryPoint = defop_with_shape(
     "from_diagonal",
     inputs="x",
     attrs="offset",

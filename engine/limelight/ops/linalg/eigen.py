@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -55,7 +55,7 @@ def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Te
     return (slope + H(slope)) / 2
 
 
-_eigh = entry_of_many(defop(
+_eigh = entry_point_of_many(defop(
     "eigh",
     inputs="x",
     infer=_eigh_infer,
@@ -100,7 +100,7 @@ def _eigvalsh_gradient(g: Tensor, x: Tensor) -> Tensor:
     return v * g.expand_dims(-2).astype(v.dtype) @ H(v)
 
 
-_eigvalsh = entry(defop(
+_eigvalsh = entry_point(defop(
     "eigvalsh",
     inputs="x",
     infer=_eigvalsh_infer,
@@ -166,7 +166,7 @@ def _eig_gradient(g: tuple[Tensor | None, Tensor | None], x_dtype: Any, out: tup
     return slope if x_dtype in COMPLEX else slope._real()
 
 
-_eig = entry_of_many(defop(
+_eig = entry_point_of_many(defop(
     "eig",
     inputs="x",
     infer=_eig_infer,
@@ -215,7 +215,7 @@ def _eigvals_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     return _eig_gradient((moved, None), x.dtype, (w, v))
 
 
-_eigvals = entry(defop(
+_eigvals = entry_point(defop(
     "eigvals",
     inputs="x",
     infer=_eigvals_infer,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -58,7 +58,7 @@ def _gradient_equation(equation: str, place: int) -> str:
     return f"{output},{terms[1 - place]}->{terms[place]}"
 
 
-_pair: Entry = entry(defop(
+_pair: EntryPoint = entry_point(defop(
     "einsum_pair",
     inputs="x y",
     attrs="equation",
@@ -74,7 +74,7 @@ _pair: Entry = entry(defop(
     batching="einsum",
 ))  # fmt: skip
 
-_pair_to: Entry = defop_with_shape(
+_pair_to: EntryPoint = defop_with_shape(
     "einsum_pair_to",
     inputs="x y",
     attrs="equation",
@@ -156,7 +156,7 @@ def _reversed_equation(equation: str) -> str:
     return "->".join(reversed(equation.split("->")))
 
 
-_one: Entry = entry(defop(
+_one: EntryPoint = entry_point(defop(
     "einsum_one",
     inputs="x",
     attrs="equation",
@@ -169,7 +169,7 @@ _one: Entry = entry(defop(
     batching="einsum",
 ))  # fmt: skip
 
-_one_to: Entry = defop_with_shape(
+_one_to: EntryPoint = defop_with_shape(
     "einsum_one_to",
     inputs="x",
     attrs="equation",

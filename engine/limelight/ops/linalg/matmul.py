@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry, operators
+from limelight.core.eager import entry_point, operators
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -64,7 +64,7 @@ def _right_gradient(g: Tensor, x: Tensor, y_shape: Any) -> Tensor:
     return (x.mT @ g).sum_to(y_shape)
 
 
-_matmul = entry(defop(
+_matmul = entry_point(defop(
     "matmul",
     fresh=True,
     inputs="x y",
@@ -126,7 +126,7 @@ def _tensordot_gradient(
     return contracted.transpose([order.index(i) for i in range(rank)])
 
 
-_tensordot = entry(defop(
+_tensordot = entry_point(defop(
     "tensordot",
     inputs="x y",
     attrs="axes",

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -63,7 +63,7 @@ def _beside_infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
     return known((*shapes.broadcast("beside", x.shape[:-1], y.shape[:-1]), total), x.dtype)
 
 
-_beside = entry(defop(
+_beside = entry_point(defop(
     "beside",
     inputs="x y",
     infer=_beside_infer,
@@ -136,7 +136,7 @@ def _expm_gradient(g: Tensor, x: Tensor) -> Tensor:
     return _expm(block)[..., :n, n:]
 
 
-_expm: Entry = entry(defop(
+_expm: EntryPoint = entry_point(defop(
     "expm",
     inputs="x",
     infer=square_to_square("expm"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -50,7 +50,7 @@ def _vector_norm_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdim
     return x.sign() * flat.where(0, g * ratio ** (order - 1)).astype(x.dtype)
 
 
-_vector_norm: Entry = entry(defop(
+_vector_norm: EntryPoint = entry_point(defop(
     "vector_norm",
     inputs="x",
     attrs="axis keepdims order",

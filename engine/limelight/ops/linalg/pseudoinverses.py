@@ -8,7 +8,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import accepted
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -62,7 +62,7 @@ def _pinv_gradient(g: Tensor, x: Tensor, out: Tensor, hermitian: bool) -> Tensor
     return ((slope + H(slope)) / 2 if hermitian else slope).sum_to(x.sizes())
 
 
-_pinv: Entry = entry(defop(
+_pinv: EntryPoint = entry_point(defop(
     "pinv",
     inputs="x rtol:floating",
     attrs="hermitian",

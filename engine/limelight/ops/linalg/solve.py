@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -97,7 +97,7 @@ def _triangular_matrix_gradient(
     return slope.sum_to(a.sizes())
 
 
-_triangular: Entry = entry(defop(
+_triangular: EntryPoint = entry_point(defop(
     "triangular_solve",
     inputs="a b",
     attrs="upper adjoint unit_diagonal",
@@ -186,7 +186,7 @@ def _solve_right_gradient(g: Tensor, a: Tensor, b_shape: Any) -> Tensor:
     return _solve(H(a), g).sum_to(b_shape)
 
 
-_solve: Entry = entry(defop(
+_solve: EntryPoint = entry_point(defop(
     "solve",
     inputs="a b",
     infer=_solve_infer,
@@ -230,7 +230,7 @@ def _inv_kernel(xp: Any, x: Any) -> Any:
     return xp.linalg.inv(x)
 
 
-_inv = entry(defop(
+_inv = entry_point(defop(
     "inv",
     inputs="x",
     infer=_inv_infer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -36,7 +36,7 @@ def _triangle_kernel(name: str) -> Any:
 
 # tril
 
-_tril: Entry = entry(defop(
+_tril: EntryPoint = entry_point(defop(
     "tril",
     inputs="x",
     attrs="offset",
@@ -64,7 +64,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
 
 # triu
 
-_triu: Entry = entry(defop(
+_triu: EntryPoint = entry_point(defop(
     "triu",
     inputs="x",
     attrs="offset",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -58,7 +58,7 @@ def _vecdot_numpy(xp: Any, x: Any, y: Any, axis: int) -> Any:
     return xp.vecdot(x, y) if axis == -1 else xp.vecdot(x, y, axis=axis)
 
 
-_vecdot: Entry = entry(defop(
+_vecdot: EntryPoint = entry_point(defop(
     "vecdot",
     inputs="x y",
     attrs="axis",
@@ -111,7 +111,7 @@ def _cross_kernel(xp: Any, x: Any, y: Any, axis: int) -> Any:
     return xp.stack(parts, axis).astype(x.dtype)
 
 
-_cross: Entry = entry(defop(
+_cross: EntryPoint = entry_point(defop(
     "cross",
     inputs="x y",
     attrs="axis",

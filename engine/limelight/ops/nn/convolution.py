@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.dtypes import DType
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -168,7 +168,7 @@ def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:
 
 # --- the ops
 
-_conv: Entry = entry(defop(
+_conv: EntryPoint = entry_point(defop(
     "conv",
     fresh=True,
     inputs="x w",
@@ -189,7 +189,7 @@ _conv: Entry = entry(defop(
     batching="convolution",
 ))  # fmt: skip
 
-_transpose: Entry = defop_with_shape(
+_transpose: EntryPoint = defop_with_shape(
     "conv_transpose",
     inputs="y w",
     attrs=ATTRS,
@@ -207,7 +207,7 @@ _transpose: Entry = defop_with_shape(
     batching="convolution",
 )
 
-_filter_gradient: Entry = defop_with_shape(
+_filter_gradient: EntryPoint = defop_with_shape(
     "conv_filter_gradient",
     inputs="x y",
     attrs=ATTRS,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec, known
@@ -40,7 +40,7 @@ def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative:
     return table.take(indices, 0)
 
 
-_embedding = entry(defop(
+_embedding = entry_point(defop(
     "embedding",
     inputs="table indices:integer",
     attrs="sparse negative",
@@ -114,7 +114,7 @@ def _add_up_infer(values: TensorSpec, indices: TensorSpec) -> tuple[TensorSpec, 
     )
 
 
-_add_up_rows = entry_of_many(defop(
+_add_up_rows = entry_point_of_many(defop(
     "add_up_rows",
     inputs="values indices:integer",
     infer=_add_up_infer,

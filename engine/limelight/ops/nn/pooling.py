@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -94,7 +94,7 @@ def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     return x.astype(dtype, copy=False)
 
 
-_max_pool: Entry = entry(defop(
+_max_pool: EntryPoint = entry_point(defop(
     "max_pool",
     inputs="x",
     attrs=ATTRS,
@@ -144,7 +144,7 @@ def _marks(xp: Any, x: Any, y: Any, at: Windows) -> list[Any]:
     return [((x[where] == y) & real[where]).astype(dtype) for _, where in taps(at)]
 
 
-_max_gradient: Entry = entry(defop(
+_max_gradient: EntryPoint = entry_point(defop(
     "max_pool_gradient",
     inputs="g x y",
     attrs=ATTRS,
@@ -179,7 +179,7 @@ def _pick_kernel(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
     return (picked / sum(found)).astype(dtype)
 
 
-_max_pick: Entry = entry(defop(
+_max_pick: EntryPoint = entry_point(defop(
     "max_pool_pick",
     inputs="h x y",
     attrs=ATTRS,
@@ -261,7 +261,7 @@ def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     return (x / _counts(at).astype(x.dtype)).astype(dtype, copy=False)
 
 
-_avg_pool: Entry = entry(defop(
+_avg_pool: EntryPoint = entry_point(defop(
     "avg_pool",
     inputs="x",
     attrs=ATTRS,
@@ -297,7 +297,7 @@ def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: A
     return g.astype(dtype, copy=False)
 
 
-_avg_gradient: Entry = defop_with_shape(
+_avg_gradient: EntryPoint = defop_with_shape(
     "avg_pool_gradient",
     inputs="g",
     attrs=ATTRS,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -51,7 +51,7 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
     return e.astype(x.dtype, copy=False)
 
 
-_softmax = entry(defop(
+_softmax = entry_point(defop(
     "softmax",
     fresh=True,
     inputs="x",
@@ -81,7 +81,7 @@ def _log_softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
     return (s - xp.log(sum_over(xp, xp.exp(s), axis, True))).astype(x.dtype, copy=False)
 
 
-_log_softmax = entry(defop(
+_log_softmax = entry_point(defop(
     "log_softmax",
     fresh=True,
     inputs="x",
@@ -144,7 +144,7 @@ def _class_loss_kernel(xp: Any, logits: Any, labels: Any) -> Any:
     return -xp.take_along_axis(scores, labels[..., None], -1)[..., 0].astype(logits.dtype)
 
 
-_class_loss = entry(defop(
+_class_loss = entry_point(defop(
     "softmax_cross_entropy",
     inputs="logits labels:integer",
     infer=_classes_infer,
@@ -169,7 +169,7 @@ def _residual_gradient(g: Tensor, logits: Tensor) -> Tensor:
     return p * (g - (g * p).sum(-1, True))
 
 
-_residual: Entry = entry(defop(
+_residual: EntryPoint = entry_point(defop(
     "softmax_residual",
     inputs="logits labels:integer",
     infer=lambda logits, labels: known(logits.shape, logits.dtype),

@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight.core import shapes
 from limelight.core.dtypes import DType
-from limelight.core.eager import Entry, entry, entry_of_many
+from limelight.core.eager import EntryPoint, entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -106,7 +106,7 @@ def _gradient(
     return total
 
 
-_standardise = entry_of_many(defop(
+_standardise = entry_point_of_many(defop(
     "standardise",
     inputs="x",
     attrs="axes epsilon",
@@ -168,7 +168,7 @@ def _backward_of_variance(g: Tensor, out: Tensor, variance: Tensor, axes: Axes, 
     return -0.5 * (g * out).sum(axes, True) / (variance + epsilon)
 
 
-_backward: Entry = entry(defop(
+_backward: EntryPoint = entry_point(defop(
     "standardise_gradient",
     inputs="h y variance",
     attrs="axes epsilon",

@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -54,7 +54,7 @@ def _delay_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
     return xp.concatenate([lead, x[(*before, slice(0, -1))]], axis)
 
 
-_delay: Entry = entry(defop(
+_delay: EntryPoint = entry_point(defop(
     "delay",
     inputs="x",
     attrs="axis first",
@@ -94,7 +94,7 @@ def _recurrence_factors(g: Tensor, a: Tensor, out: Tensor, axis: int, reverse: b
     return (_delay(back, axis, 0) * out.conj()) if reverse else (back * _delay(out, axis, 0).conj())
 
 
-_recurrence: Entry = entry(defop(
+_recurrence: EntryPoint = entry_point(defop(
     "recurrence",
     inputs="a b",
     attrs="axis reverse",
@@ -109,7 +109,7 @@ _recurrence: Entry = entry(defop(
 
 # cumsum
 
-_cumsum: Entry = entry(defop(
+_cumsum: EntryPoint = entry_point(defop(
     "cumsum",
     inputs="x",
     attrs="axis",
@@ -170,7 +170,7 @@ def cumulative_sum(
     return _lead(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
 
 
-def _scan(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
+def _scan(name: str, run: EntryPoint, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
     if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
         if axis is None and x._data.ndim == 1:
@@ -195,7 +195,7 @@ def _cumprod_gradient(g: Tensor, x: Tensor, out: Tensor, axis: int) -> Tensor:
     return _delay(out, axis, 1).conj() * _recurrence((x.conj(), g), axis, True)
 
 
-_cumprod: Entry = entry(defop(
+_cumprod: EntryPoint = entry_point(defop(
     "cumprod",
     inputs="x",
     attrs="axis",
@@ -268,7 +268,7 @@ def _lead_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
     return xp.concatenate([xp.full(shape, first, x.dtype), x], axis)
 
 
-_lead = entry(defop(
+_lead = entry_point(defop(
     "lead",
     inputs="x",
     attrs="axis first",
@@ -303,7 +303,7 @@ def _extreme_gradient(g: Tensor, x: Tensor, x_shape: Any, axis: int, largest: bo
     return found
 
 
-_places = entry(defop(
+_places = entry_point(defop(
     "cumextreme_places",
     inputs="x",
     attrs="axis largest",
@@ -314,7 +314,7 @@ _places = entry(defop(
     batching="along_axis",
 ))  # fmt: skip
 
-_cumextreme = entry(defop(
+_cumextreme = entry_point(defop(
     "cumextreme",
     inputs="x",
     attrs="axis largest",

@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -34,7 +34,7 @@ def _bincount_kernel(xp: Any, x: Any, minlength: int) -> Any:
     return xp.bincount(x.astype(np.int64), minlength=minlength)
 
 
-_bincount = entry(defop(
+_bincount = entry_point(defop(
     "bincount",
     inputs="x",
     attrs="minlength",
@@ -81,7 +81,7 @@ def _histogram_kernel(xp: Any, x: Any, bins: Any, limits: Any) -> tuple[Any, Any
     return xp.asarray(counts.astype(np.int64)), xp.asarray(edges.astype(_edge_dtype(x.dtype)))
 
 
-_histogram = entry_of_many(defop(
+_histogram = entry_point_of_many(defop(
     "histogram",
     inputs="x",
     attrs="bins limits",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import restore
@@ -25,7 +25,7 @@ def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return (found + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)
 
 
-_logsumexp = entry(defop(
+_logsumexp = entry_point(defop(
     "logsumexp",
     inputs="x",
     attrs="axis keepdims",

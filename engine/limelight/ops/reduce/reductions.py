@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -45,7 +45,7 @@ def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
 
-_sum = entry(defop(
+_sum = entry_point(defop(
     "sum",
     inputs="x",
     attrs="axis keepdims",
@@ -124,7 +124,7 @@ def _prod_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     return g * others.transpose([order.index(i) for i in range(len(shape))]).conj()
 
 
-_prod = entry(defop(
+_prod = entry_point(defop(
     "prod",
     inputs="x",
     attrs="axis keepdims",
@@ -175,7 +175,7 @@ def _extreme_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: b
     return restore(g, axis, keepdims) / taken.sum(axis, True) * taken
 
 
-_max = entry(defop(
+_max = entry_point(defop(
     "max",
     inputs="x",
     attrs="axis keepdims",
@@ -201,7 +201,7 @@ def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     return _max(x, axis_attr(axis), keepdims)
 
 
-_min = entry(defop(
+_min = entry_point(defop(
     "min",
     inputs="x",
     attrs="axis keepdims",
@@ -229,7 +229,7 @@ def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
 
 # any and all
 
-_any = entry(defop(
+_any = entry_point(defop(
     "any",
     inputs="x",
     attrs="axis keepdims",
@@ -251,7 +251,7 @@ def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     return _any(x, axis_attr(axis), keepdims)
 
 
-_all = entry(defop(
+_all = entry_point(defop(
     "all",
     inputs="x",
     attrs="axis keepdims",
@@ -282,7 +282,7 @@ def _count_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return np.count_nonzero(x, axis=axis, keepdims=keepdims).astype(np.int64)
 
 
-_count_nonzero = entry(defop(
+_count_nonzero = entry_point(defop(
     "count_nonzero",
     inputs="x",
     attrs="axis keepdims",
@@ -313,7 +313,7 @@ def _arg_infer(name: str) -> Any:
     return infer
 
 
-_argmax = entry(defop(
+_argmax = entry_point(defop(
     "argmax",
     inputs="x",
     attrs="axis keepdims",
@@ -336,7 +336,7 @@ def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
 
 
-_argmin = entry(defop(
+_argmin = entry_point(defop(
     "argmin",
     inputs="x",
     attrs="axis keepdims",

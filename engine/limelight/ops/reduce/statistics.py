@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
@@ -43,7 +43,7 @@ def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims
     return each.broadcast_to(x_shape)
 
 
-_mean = entry(defop(
+_mean = entry_point(defop(
     "mean",
     inputs="x",
     attrs="axis keepdims",
@@ -88,7 +88,7 @@ def _var_gradient(
     return restore(g, axis, keepdims) * scale * (x - x.mean(axis, True))
 
 
-_var = entry(defop(
+_var = entry_point(defop(
     "var",
     inputs="x",
     attrs="axis keepdims correction",

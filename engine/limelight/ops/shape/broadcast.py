@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -125,7 +125,7 @@ def _broadcast_sizes_kernel(xp: Any, *given: Any) -> Any:
     return np.asarray(shapes.broadcast("broadcast_arrays", *[tuple(sizes.tolist()) for sizes in given]), np.int64)
 
 
-_broadcast_sizes = entry(defop(
+_broadcast_sizes = entry_point(defop(
     "broadcast_sizes",
     inputs="*xs",
     infer=_broadcast_sizes_infer,

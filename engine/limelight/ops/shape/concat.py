@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -61,7 +61,7 @@ def _concat_gradient(
     )
 
 
-_concat = entry(defop(
+_concat = entry_point(defop(
     "concat",
     inputs="*xs",
     attrs="axis",
@@ -150,7 +150,7 @@ def _stack_infer(*given: Any) -> TensorSpec:
     return known(tuple(shape), xs[0].dtype)
 
 
-_stack = entry(defop(
+_stack = entry_point(defop(
     "stack",
     inputs="*xs",
     attrs="axis",
@@ -181,7 +181,7 @@ def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:
     return _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
 
 
-_unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
+_unstack: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
     "unstack",
     inputs="x",
     attrs="axis num",
@@ -239,7 +239,7 @@ def _with_size(shape: Any, axis: int, size: int) -> Any:
     return shape * (1 - here) + size * here
 
 
-_split = entry_of_many(defop(
+_split = entry_point_of_many(defop(
     "split",
     inputs="x",
     attrs="sizes axis",

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -22,7 +22,7 @@ def _reversing_slices(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple([slice(None, None, -1 if i in axes else None) for i in range(rank)])
 
 
-_flip: Entry = entry(defop(
+_flip: EntryPoint = entry_point(defop(
     "flip",
     inputs="x",
     attrs="axes",
@@ -49,7 +49,7 @@ def flip(x: TensorLike, /, *, axis: int | Sequence[int] | None = None) -> Tensor
 
 # roll
 
-_roll: Entry = entry(defop(
+_roll: EntryPoint = entry_point(defop(
     "roll",
     inputs="x",
     attrs="shift axes",

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -42,7 +42,7 @@ def _pad_kernel(xp: Any, x: Any, margins: Margins, value: Any) -> Any:
     return out
 
 
-_pad = entry(defop(
+_pad = entry_point(defop(
     "pad",
     inputs="x",
     attrs="margins value",
@@ -113,7 +113,7 @@ def _fold_axis(xp: Any, x: Any, axis: int, margin: tuple[int, int], mode: str) -
     return out
 
 
-_continued: Entry = entry(defop(
+_continued: EntryPoint = entry_point(defop(
     "pad_continued",
     inputs="x",
     attrs="margins mode",
@@ -125,7 +125,7 @@ _continued: Entry = entry(defop(
     batching="pad",
 ))  # fmt: skip
 
-_folded: Entry = entry(defop(
+_folded: EntryPoint = entry_point(defop(
     "pad_folded",
     inputs="x",
     attrs="margins mode",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -34,7 +34,7 @@ def _tile_gradient(g: Tensor, x_shape: Any, reps: tuple[int, ...]) -> Tensor:
     return g.reshape(apart).sum(tuple(range(0, 2 * len(reps), 2)))
 
 
-_tile = entry(defop(
+_tile = entry_point(defop(
     "tile",
     inputs="x",
     attrs="reps",
@@ -85,7 +85,7 @@ def _repeat_gradient(g: Tensor, x_shape: Any, repeats: int, axis: int) -> Tensor
     return g.reshape(apart).sum(axis + 1)
 
 
-_repeat = entry(defop(
+_repeat = entry_point(defop(
     "repeat",
     inputs="x",
     attrs="repeats axis",
@@ -98,7 +98,7 @@ _repeat = entry(defop(
 ))  # fmt: skip
 
 
-_repeat_places = entry(defop(
+_repeat_places = entry_point(defop(
     "repeat_places",
     inputs="repeats:integer",
     infer=lambda repeats: known((None,), dtypes.int64),

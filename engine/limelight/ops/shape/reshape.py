@@ -12,7 +12,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -25,7 +25,7 @@ __all__ = ["expand_dims", "ravel", "reshape", "shape_of", "squeeze"]
 
 # shape_of
 
-_shape_of = entry(defop(
+_shape_of = entry_point(defop(
     "shape_of",
     inputs="x:any",
     infer=lambda x: known((x.rank,), dtypes.int64),
@@ -155,7 +155,7 @@ def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec
     return known(tuple([1 if part is None else next(sizes) for part in _expansion(x.rank, axis)]), x.dtype)
 
 
-_expand_dims: Entry = entry(defop(
+_expand_dims: EntryPoint = entry_point(defop(
     "expand_dims",
     view=True,
     inputs="x",
@@ -190,7 +190,7 @@ def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
     return known(shapes.reduce(x.shape, over, False), x.dtype)
 
 
-_squeeze: Entry = entry(defop(
+_squeeze: EntryPoint = entry_point(defop(
     "squeeze",
     view=True,
     inputs="x",

@@ -7,7 +7,7 @@ from typing import Final
 
 from limelight.core import shapes
 from limelight.core.dispatch import active
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
@@ -22,7 +22,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([axes.index(i) for i in range(len(axes))])
 
 
-_transpose: Entry = entry(defop(
+_transpose: EntryPoint = entry_point(defop(
     "transpose",
     view=True,
     inputs="x",
@@ -115,7 +115,7 @@ def _matrix_transpose_infer(x: TensorSpec) -> TensorSpec:
     return known((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
 
-_matrix_transpose = entry(defop(
+_matrix_transpose = entry_point(defop(
     "matrix_transpose",
     view=True,
     inputs="x",

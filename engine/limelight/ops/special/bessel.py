@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight.core.dtypes import float32
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import SHORT, same
@@ -36,7 +36,7 @@ def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:
     return g * 0.5 * (_bessel_i(x, order - 1) + _bessel_i(x, order + 1))
 
 
-_bessel_i: Entry = entry(defop(
+_bessel_i: EntryPoint = entry_point(defop(
     "bessel_i",
     inputs="x",
     attrs="order",
@@ -53,7 +53,7 @@ def _scaled_slope(g: Tensor, x: Tensor, out: Tensor, order: int) -> Tensor:
     return g * (near - x.sign() * out)
 
 
-_bessel_ie: Entry = entry(defop(
+_bessel_ie: EntryPoint = entry_point(defop(
     "bessel_ie",
     inputs="x",
     attrs="order",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from limelight.core import shapes
 from limelight.core.dtypes import float32, float64
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike
@@ -23,7 +23,7 @@ _ROOT_HALF: Final = math.sqrt(0.5)
 
 # erf
 
-_erf = entry(defop(
+_erf = entry_point(defop(
     "erf",
     inputs="x",
     infer=same,
@@ -46,7 +46,7 @@ def erf(x: TensorLike, /) -> Tensor:
 
 # erfc
 
-_erfc = entry(defop(
+_erfc = entry_point(defop(
     "erfc",
     inputs="x",
     infer=same,
@@ -77,7 +77,7 @@ def _erfcx_kernel(xp: Any, x: Any, order: int) -> Any:
     return scaled_erfc(xp, x.astype(float32) if x.dtype in SHORT else x).astype(x.dtype)
 
 
-_erfcx: Entry = entry(defop(
+_erfcx: EntryPoint = entry_point(defop(
     "erfcx",
     inputs="x",
     attrs="order",
@@ -101,7 +101,7 @@ def erfcx(x: TensorLike, /) -> Tensor:
 
 # erfinv
 
-_erfinv = entry(defop(
+_erfinv = entry_point(defop(
     "erfinv",
     inputs="x",
     infer=same,
@@ -124,7 +124,7 @@ def erfinv(x: TensorLike, /) -> Tensor:
 
 # ndtr
 
-_ndtr = entry(defop(
+_ndtr = entry_point(defop(
     "ndtr",
     inputs="x",
     infer=same,
@@ -147,7 +147,7 @@ def ndtr(x: TensorLike, /) -> Tensor:
 
 # ndtri
 
-_ndtri = entry(defop(
+_ndtri = entry_point(defop(
     "ndtri",
     inputs="p",
     infer=same,
@@ -182,7 +182,7 @@ def _log_ndtr_slope(g: Tensor, x: Tensor) -> Tensor:
     return g * above.where(right, left)
 
 
-_log_ndtr: Entry = entry(defop(
+_log_ndtr: EntryPoint = entry_point(defop(
     "log_ndtr",
     inputs="x",
     infer=same,
@@ -241,7 +241,7 @@ def _share_slope(g: Tensor, low: Any, high: Any, out: Tensor, u_shape: Any) -> T
     return slope.sum_to(u_shape)
 
 
-_truncated_normal_quantile = entry(defop(
+_truncated_normal_quantile = entry_point(defop(
     "truncated_normal_quantile",
     inputs="u low high",
     infer=_between,

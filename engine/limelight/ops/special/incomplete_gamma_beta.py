@@ -10,7 +10,7 @@ from typing import Any
 
 from limelight.core import shapes
 from limelight.core.dtypes import float64
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -25,7 +25,7 @@ __all__ = ["betainc", "gammainc", "gammaincc"]
 
 # gamma_tail
 
-_gamma_tail: Entry = entry(defop(
+_gamma_tail: EntryPoint = entry_point(defop(
     "gamma_tail",
     inputs="a t",
     attrs="order",
@@ -71,7 +71,7 @@ def _density_kernel(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(xp.isinf(x), 0.0, found).astype(dtype)
 
 
-_gamma_density: Entry = entry(defop(
+_gamma_density: EntryPoint = entry_point(defop(
     "gamma_density",
     inputs="a x",
     infer=broadcast("gamma_density"),
@@ -92,7 +92,7 @@ def _gammainc_slope_in_a(g: Tensor, a: Tensor, x: Any) -> Any:
     return g * a * _gamma_density(a + 1.0, x) * _gamma_tail((a, x.log()), 1)
 
 
-_gammainc = entry(defop(
+_gammainc = entry_point(defop(
     "gammainc",
     inputs="a x",
     infer=broadcast("gammainc"),
@@ -118,7 +118,7 @@ def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
     return _gammainc(*alike(a, x))
 
 
-_gammaincc = entry(defop(
+_gammaincc = entry_point(defop(
     "gammaincc",
     inputs="a x",
     infer=broadcast("gammaincc"),
@@ -177,7 +177,7 @@ def _tail_in_one(g: Tensor, a: Tensor, b: Tensor, x: Tensor, out: Tensor, m: int
     return g * (grown - out * _first_cumulants(a, b, x)[which])
 
 
-_beta_tail: Entry = entry(defop(
+_beta_tail: EntryPoint = entry_point(defop(
     "beta_tail",
     inputs="a b x",
     attrs="m n",
@@ -211,7 +211,7 @@ def _density_in_x(g: Tensor, a: Tensor, b: Tensor, x: Tensor, out: Tensor) -> An
     return g * out * ((a - 1.0) / x - (b - 1.0) / (1.0 - x))
 
 
-_beta_density: Entry = entry(defop(
+_beta_density: EntryPoint = entry_point(defop(
     "beta_density",
     inputs="a b x",
     infer=_beta_infer("beta_density"),
@@ -236,7 +236,7 @@ def _betainc_slope(g: Tensor, a: Tensor, b: Tensor, x: Tensor, m: int, n: int) -
     return g * weight * _beta_tail((a, b, x), m, n)
 
 
-_betainc = entry(defop(
+_betainc = entry_point(defop(
     "betainc",
     inputs="a b x",
     infer=_beta_infer("betainc"),

@@ -6,7 +6,7 @@ import math
 from typing import Any, Final
 
 from limelight.core.dtypes import float64
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import same
@@ -39,7 +39,7 @@ def _near_zero(z: Any, order: int) -> Any:
     return found * z if order % 2 else found
 
 
-_sinc: Entry = entry(defop(
+_sinc: EntryPoint = entry_point(defop(
     "sinc",
     inputs="x",
     attrs="order",
