@@ -29,12 +29,16 @@ class Fingerprint(NamedTuple):
     parts: np.ndarray[Any, np.dtype[np.int64]]
     known: np.ndarray[Any, np.dtype[np.bool_]] | None
 
+    @staticmethod
+    def of_call(key: Key) -> Fingerprint:
+        """That of a call, of whose sizes it does not matter whether they are known."""
+        hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
+        return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes, None)
 
-def fingerprint(key: Key) -> Fingerprint:
-    hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
-    known = [not part.has_open_sizes for part in key.parts]
-    structure = hash(key.structure) if key.structure is not None else len(key.parts)
-    return Fingerprint(structure, hashes, None if all(known) else np.array(known))
+    @staticmethod
+    def of_trace(key: Key) -> Fingerprint:
+        known = [not part.has_open_sizes for part in key.parts]
+        return Fingerprint.of_call(key)._replace(known=None if all(known) else np.array(known))
 
 
 def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
@@ -42,12 +46,12 @@ def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str =
 
     Of those one that was made at the very line `where` the call is, as in a loop; then the most used one.
     """
-    mine = fingerprint(key)
+    mine = Fingerprint.of_call(key)
     same: list[Any] = []
     others: list[Any] = []
     for entry in entries:
         if entry.fingerprint is None:
-            entry.fingerprint = fingerprint(entry.key)
+            entry.fingerprint = Fingerprint.of_trace(entry.key)
         alike = entry.fingerprint.structure == mine.structure and len(entry.fingerprint.parts) == len(mine.parts)
         (same if alike else others).append(entry)
     ranked = _rank_alike(same, key, mine)

@@ -87,6 +87,8 @@ class Change(NamedTuple):
 
 _new: Final[Callable[[tuple[Any, ...]], Change]] = functools.partial(tuple.__new__, Change)
 """`Change` of all its fields, in half the time: there may be a thousand."""
+_new_text: Final[Callable[[tuple[Any, ...]], TextPart]] = functools.partial(tuple.__new__, TextPart)
+"""The same for `TextPart`."""
 SCOPE: Final = "ll.device"
 """The path under which the device scope around a call is listed; no argument can have this name."""
 
@@ -108,19 +110,20 @@ def quoted(key: Any) -> str:
 def sealed(change: Change) -> Change:
     """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
     path, cause, before, after, note = change
-    keep_before = isinstance(before, TensorPart) or _is_harmless(before)
-    keep_after = isinstance(after, TensorPart) or _is_harmless(after)
-    if keep_before and keep_after:
-        return change
-    before = before if keep_before else TextPart(show(before))
-    return _new((path, cause, before, after if keep_after else TextPart(show(after)), note))
+    was = before if type(before) is TensorPart else _sealed_part(before)
+    now = after if type(after) is TensorPart else _sealed_part(after)
+    return change if was is before and now is after else _new((path, cause, was, now, note))
 
 
-def _is_harmless(part: Part | TextPart) -> bool:
-    """Whether a part that is no tensor's holds nothing but a number, a short string, or the spec of a variable."""
-    if isinstance(part, VariablePart):
-        return part.identity is None
-    return isinstance(part, ValuePart) and (part.kind in _PLAIN or (part.kind is str and len(part.value) <= LONG))
+def _sealed_part(part: Part | TextPart) -> Part | TextPart:
+    """A part that is no tensor's: as it is where it holds nothing but a number, a short string or a variable's spec."""
+    if isinstance(part, ValuePart):
+        kind = part.kind
+        if kind in _PLAIN or (kind is str and len(part.value) <= LONG):
+            return part
+    elif isinstance(part, VariablePart) and part.identity is None:
+        return part
+    return _new_text((show(part), None, ()))
 
 
 def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
@@ -237,7 +240,7 @@ class _Comparison:
         if old.structure == new.structure:
             for i, (before, after) in enumerate(zip(old.parts, new.parts, strict=True)):
                 if before is not after and before != after:
-                    self._leaf(old.paths[i], i, i)
+                    self._leaf(old.paths[i], before, after)
             return
         roots = _Node(old.structure, 0, len(old.parts)), _Node(new.structure, 0, len(new.parts))
         signature = self._signature
@@ -257,9 +260,9 @@ class _Comparison:
             old = self.old.parts[before.start : before.start + count]
             new = self.new.parts[after.start : after.start + count]
             if old != new:
-                for i, leaf in enumerate(nest.paths(after.structure, path)):
-                    if old[i] != new[i]:
-                        self._leaf(leaf, before.start + i, after.start + i)
+                for leaf, was, now in zip(nest.paths(after.structure, path), old, new, strict=True):
+                    if was != now:
+                        self._leaf(leaf, was, now)
         elif kind is None or before.structure.kind is not kind:
             summaries = before.summary(self.old.parts), after.summary(self.new.parts)
             self.changes.append(Change(path, Cause.CONTAINER, *summaries))
@@ -286,7 +289,7 @@ class _Comparison:
             for j, key in enumerate(after.structure.keys, after.start):
                 at = places.get(key)
                 if at is not None and old[at] != new[j]:
-                    self._leaf(name(key), at, j)
+                    self._leaf(name(key), old[at], new[j])
             return
         known = {child[0]: child for child in before.children()}
         for now in after.children():
@@ -296,10 +299,9 @@ class _Comparison:
             if not was[1] is now[1] is nest.LEAF:
                 self._visit(name(now[0]), _Node(*was[1:]), _Node(*now[1:]))
             elif old[was[2]] != new[now[2]]:
-                self._leaf(name(now[0]), was[2], now[2])
+                self._leaf(name(now[0]), old[was[2]], new[now[2]])
 
-    def _leaf(self, path: str, i: int, j: int) -> None:
-        before, after = self.old.parts[i], self.new.parts[j]
+    def _leaf(self, path: str, before: Part, after: Part) -> None:
         if type(before) is not type(after):  # this and the next come first, since there may be a thousand of these
             self.changes.append(_new((path, Cause.TYPE, before, after, "")))
         elif isinstance(before, TensorPart) and isinstance(after, TensorPart):

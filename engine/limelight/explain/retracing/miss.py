@@ -147,9 +147,7 @@ class Miss:
 
 def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     """Why `function` has no trace for `key`. To be called before tracing; `stack` is where the call is made."""
-    for part in key.parts:
-        if isinstance(part, ObjectPart):
-            part.identity.label  # noqa: B018  # looked up while the object is sure to live
+    _look_up_names(key)
     where = str(stack[0]) if stack else "a library thread"
     entries = tuple(function.trace_cache)
     found = closest(entries, key, function._signature, where)
@@ -157,6 +155,13 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     record = _without_traces(function, key, where) if alone else _compared(function, key, where, entries, found)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
     return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
+
+
+def _look_up_names(key: Key) -> None:
+    """Has the objects of a call name themselves while they are sure to live."""
+    for part in key.parts:
+        if type(part) is ObjectPart:
+            part.identity.label  # noqa: B018  # found on first use
 
 
 def warn_if_retracing(function: Any) -> None:

@@ -10,13 +10,15 @@ from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.errors import SignatureError
 from limelight.explain.retracing.fix_context import MOST, Code, Fix, Situation, decorator
-from limelight.explain.retracing.key_diff import Change, quoted, show
+from limelight.explain.retracing.key_diff import Cause, Change, quoted, show
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 from limelight.user_code.bytecode import reads_sizes
 
 ONCE: Final = "once, before the loop,"
 LATER: Final = "once two sizes have been traced,"
 """The place of a fix that does not spare this very trace."""
+_OF_TENSORS: Final = frozenset([Cause.SHAPE, Cause.DTYPE, Cause.DEVICE])
+"""What two tensors of one rank may differ in: of a thousand changes few have to be looked at."""
 
 
 def for_shapes(
@@ -28,7 +30,7 @@ def for_shapes(
     which needs two traces to see what varies. `hoisted` are the names of arguments that another fix makes before the
     loop.
     """
-    shaped = [change for change in changes if _is_of_sizes(change)]
+    shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
     if not shaped or _decides_by_sizes(situation.function):
         return []
     paths = tuple([change.path for change in shaped])
