@@ -13,7 +13,8 @@ from typing import Any
 from limelight.core import shapes
 from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
-from limelight.explain.retracing.fix_context import Fix, met_dtype
+from limelight.explain.fix import Fix
+from limelight.explain.retracing.fix_context import met_dtype
 from limelight.explain.retracing.key_diff import Cause, Change
 from limelight.staging.key_parts import Part, TensorPart, ValuePart
 from limelight.user_code import source_line

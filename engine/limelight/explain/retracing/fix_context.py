@@ -25,17 +25,6 @@ _NODES: Final = 1000
 """Of how many nodes of a graph the dtypes are looked at."""
 
 
-class Fix(NamedTuple):
-    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
-
-    code: str
-    place: str
-    paths: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.place} {self.code}" if self.place else self.code
-
-
 class Situation(NamedTuple):
     """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
 

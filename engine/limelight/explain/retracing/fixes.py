@@ -8,7 +8,8 @@ from typing import Final
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
-from limelight.explain.retracing.fix_context import MOST, Fix, Situation, parameter_of
+from limelight.explain.fix import Fix, called, expression
+from limelight.explain.retracing.fix_context import MOST, Situation, parameter_of
 from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
@@ -16,6 +17,7 @@ from limelight.user_code.definitions import reads_only
 
 _TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
+_CONTAINERS: Final = frozenset(["list", "tuple"])
 _CALL: Final = "call with"
 
 ADVICE: Final = {
@@ -199,32 +201,35 @@ def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> F
     return Fix(_filled(template, target), f"for `{path}` pass", (path,))
 
 
-def _filled(template: str, expression: str) -> str:
+def _filled(template: str, given: str) -> str:
     """`template` with an expression, in parentheses where what follows it would bind more tightly."""
-    template, expression = _undone(template, expression)
+    template, given = _without_undone(template, given)
     bound = "{}." in template or "{}[" in template
-    loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
-    return template.format(f"({expression})" if loose else expression)
+    loose = bound and not isinstance(expression(given), _TIGHT)
+    return template.format(f"({given})" if loose else given)
 
 
-def _undone(template: str, expression: str) -> tuple[str, str]:
-    """Both without what would undo each other at once: casts and reshapes that `expression` ends with.
+def _without_undone(template: str, given: str) -> tuple[str, str]:
+    """Both without what would undo each other at once: casts, reshapes and containers that `given` ends with.
 
     A cast to integers, or of integers, stays: without it the numbers would be others.
     """
-    wanted = {_called(node): node for node in ast.walk(ast.parse(template.format("x"))) if isinstance(node, ast.Call)}
+    wanted = {called(node): node for node in ast.walk(expression(template.format("x"))) if isinstance(node, ast.Call)}
     cast = wanted.get("astype")
-    while isinstance(call := ast.parse(f"({expression}\n)", mode="eval").body, ast.Call):
-        name, is_method = _called(call), not _is_library(call)
+    while isinstance(call := expression(given), ast.Call):
+        name, is_method = called(call), not _is_library(call)
         floating = cast is not None and all("float" in ast.unparse(_last(one)) for one in (call, cast))
-        if name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
+        if isinstance(call.func, ast.Name):
+            if name not in _CONTAINERS or _CONTAINERS.isdisjoint(wanted) or len(call.args) != 1:
+                break  # a function of the user's, whose argument is something else
+        elif name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
             call.args, call.keywords = [call.args[0], _last(cast)], []
             return "{}", ast.unparse(call).replace("'", '"')
-        if name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
+        elif name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
             break
         inner = call.func.value if is_method and isinstance(call.func, ast.Attribute) else call.args[0]
-        expression = ast.unparse(inner)
-    return template, expression
+        given = ast.unparse(inner)
+    return template, given
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
@@ -235,18 +240,14 @@ def _last(call: ast.Call) -> ast.expr:
     return _given(call)[-1] if _given(call) else ast.Constant(None)
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
 def _is_library(call: ast.Call) -> bool:
     """Whether it is `ll.astype(x, ...)`, with two arguments, rather than `x.astype(...)`."""
     return len(_given(call)) == 2 and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
-def _varies(expression: str) -> bool:
+def _varies(given: str) -> bool:
     """Whether one expression can be a number in one call and a tensor in another: no literal, no call can."""
-    return not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, (ast.Call, ast.Constant, ast.UnaryOp))
+    return not isinstance(expression(given), (ast.Call, ast.Constant, ast.UnaryOp))
 
 
 # Before the call: objects that are made anew
@@ -256,11 +257,11 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
     """For an object written in the call itself: an assignment to make once, and the name to pass."""
     found, site = [], situation.site
     for change in changes:
-        expression = site.expression(change.path) if site else None
+        given = site.expression(change.path) if site else None
         same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
-        if site and expression and same_kind and site.is_steady(change.path) and not is_lasting(expression):
+        if site and given and same_kind and site.is_steady(change.path) and not is_lasting(given):
             name = change.path.split("[")[0]
-            found.append((Fix(f"{name} = {expression}", ONCE, (change.path,)), name))
+            found.append((Fix(f"{name} = {given}", ONCE, (change.path,)), name))
     return found
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from limelight.core import dispatch
+from limelight.explain.fix import Fix
 from limelight.explain.retracing import fixes, restaging, warning
 from limelight.explain.retracing import key_diff as changes
 from limelight.explain.retracing.closest_trace import closest
-from limelight.explain.retracing.fix_context import MOST, Fix, Situation, decorator
+from limelight.explain.retracing.fix_context import MOST, Situation, decorator
 from limelight.explain.retracing.key_diff import Cause, Change
 from limelight.explain.tracing import snapshot
 from limelight.staging.cache_history import Ghost

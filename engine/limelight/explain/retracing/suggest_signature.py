@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.errors import SignatureError
-from limelight.explain.retracing.fix_context import MOST, Code, Fix, Situation, decorator
+from limelight.explain.fix import Fix
+from limelight.explain.retracing.fix_context import MOST, Code, Situation, decorator
 from limelight.explain.retracing.key_diff import Cause, Change, quoted, show
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 from limelight.user_code.bytecode import reads_sizes
