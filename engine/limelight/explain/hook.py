@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from limelight.explain.retracing.miss import diagnose, warn_if_retracing
+from limelight.explain.retracing.diagnosis import diagnose
 from limelight.explain.retracing.prediction import predict
+from limelight.explain.retracing.warning import warn_if_retracing
 from limelight.explain.tracing.snapshot import renamed, take
 
 __all__ = ["diagnose", "predict", "renamed", "take", "warn_if_retracing"]

@@ -9,8 +9,9 @@ from typing import Final
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.explain.fix import Fix, called, expression
-from limelight.explain.retracing.fix_context import MOST, Situation, parameter_of
-from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, TextPart, quoted, show
+from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.fix_context import MOST, FixContext, parameter_of
+from limelight.explain.retracing.key_diff import SCOPE, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight.user_code.definitions import reads_only
@@ -20,61 +21,15 @@ _NUMBERS: Final = (int, float)
 _CONTAINERS: Final = frozenset(["list", "tuple"])
 _CALL: Final = "call with"
 
-ADVICE: Final = {
-    Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
-    Cause.NUMBER: "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the "
-    "dtype that it meets, such as ll.constant(n, x.dtype).",
-    Cause.TYPE: "Pass the same type of value in each call.",
-    Cause.RANK: "Each rank needs a trace of its own.",
-    Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",
-    Cause.KEYS: "Pass the same keys in each call.",
-    Cause.CONTAINER: "Pass the same kinds of containers in each call.",
-    Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
-    Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
-    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
-    "becomes an argument of the call.",
-    Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
-    Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
-    Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
-    Cause.DEVICE: "Each device needs a trace of its own.",
-    Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
-    Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
-}
 
-
-def advice(changes: Sequence[Change], situation: Situation) -> str:
-    """Which of the numbers that differ could not be tensors, and why."""
-    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:MOST]]
-    said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
-    said += [_more_keys(change, situation) for change in changes[:MOST] if change.cause is Cause.KEYS]
-    return " ".join(filter(None, said))
-
-
-def _more_keys(change: Change, situation: Situation) -> str:
-    """What to do about a dictionary of other keys, where the function may have read them all."""
-    assert isinstance(change.before, TextPart), "a dictionary"
-    assert isinstance(change.after, TextPart), "a dictionary"
-    old, new = change.before.keys, change.after.keys
-    before, after = set(old), set(new)
-    come, gone = [key for key in new if key not in before], [key for key in old if key not in after]
-    if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
-        return ADVICE[Cause.KEYS]
-    if _container_template(change.path, change.before, change.after, situation) is not None:
-        return ""
-    more = [f"{len(come or gone) - 2} more"] if len(come or gone) > 2 else []
-    keys = " and ".join([*map(quoted, (come or gone)[:2]), *more])
-    where = f" in the call at {situation.elsewhere}" if situation.elsewhere else " in the earlier call"
-    return f"Give `{change.path}` its {keys}{where if come else ' here'} too, with what stands for no value."
-
-
-def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
+def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
-    whole = (situation.signature.rest_name, situation.signature.keywords_name)
+    whole = (context.signature.rest_name, context.signature.keywords_name)
     named = [change for change in changes[:MOST] if change.path not in whole]
-    templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
-    hoisted = _hoists(named, situation)
+    templates = {change.path: found for change in named if (found := _template(change, context)) is not None}
+    hoisted = _hoists(named, context)
     names = {fix.paths[0]: name for fix, name in hoisted}
-    fixes = for_shapes(changes, templates, names, situation)
+    fixes = for_shapes(changes, templates, names, context)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
         numbers = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
@@ -84,9 +39,9 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     numbers_before = [change for change in named if isinstance(change.before, ValuePart)]
     earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
     both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]
-    mended = _at_the_call(templates, names, earlier, situation)
-    fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
-    return _scoped(changes, fixes, situation)
+    mended = _at_the_call(templates, names, earlier, context)
+    fixes += [_alike(fix, context) if set(both) & set(fix.paths) else fix for fix in mended]
+    return _scoped(changes, fixes, context)
 
 
 # At the call: another expression for an argument
@@ -96,14 +51,14 @@ def _constant(dtype: DType) -> str:
     return "ll.constant({})" if dtype == dtypes.float32 else f'll.constant({{}}, "{dtype.name}")'
 
 
-def _template(change: Change, situation: Situation) -> str | None:
+def _template(change: Change, context: FixContext) -> str | None:
     """The expression to pass for a leaf, with {} for what is passed now."""
     before, after = change.before, change.after
     match before, after:
         case TensorPart(), TensorPart():
             return _tensor_template(before, after)
         case ValuePart(), ValuePart():
-            return _number_template(change, {before.kind, after.kind}, situation)
+            return _number_template(change, {before.kind, after.kind}, context)
         case TensorPart(), ValuePart():
             return _scalar_template(after, before)
         case ValuePart(), TensorPart():
@@ -111,18 +66,18 @@ def _template(change: Change, situation: Situation) -> str | None:
         case TensorPart(), VariablePart() if (before.dtype, before.shape) == (after.dtype, after.spec.shape):
             return "ll.constant({})"
         case TextPart(), TextPart():
-            return _container_template(change.path, before, after, situation)
+            return container_template(change.path, before, after, context)
     return None
 
 
-def _number_template(change: Change, types: set[type], situation: Situation) -> str | None:
+def _number_template(change: Change, types: set[type], context: FixContext) -> str | None:
     """For Python numbers that the function only computes with; whole numbers where all else is of one float dtype."""
     if not types <= set(_NUMBERS):
         return None
-    if float not in types and situation.is_default(change):
+    if float not in types and context.is_default(change):
         return None  # the earlier call left it out
-    dtype = situation.met_dtype() if float in types else situation.met_dtype(("integer", "floating", "complex"))
-    if dtype is None or situation.obstacle(change.path):
+    dtype = context.met_dtype() if float in types else context.met_dtype(("integer", "floating", "complex"))
+    if dtype is None or context.obstacle(change.path):
         return None
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
@@ -147,14 +102,14 @@ def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
     return text if text != "{}" else None
 
 
-def _container_template(path: str, before: TextPart, after: TextPart, situation: Situation) -> str | None:
+def container_template(path: str, before: TextPart, after: TextPart, context: FixContext) -> str | None:
     old_kind, old_keys, new_kind, new_keys = before.kind, before.keys, after.kind, after.keys
     if old_kind is None or new_kind is None:
         return None
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
     is_more = old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys)
-    if is_more and reads_only(situation.function, path, old_keys):  # else the others may matter
+    if is_more and reads_only(context.function, path, old_keys):  # else the others may matter
         return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 
@@ -164,17 +119,17 @@ def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 
 def _at_the_call(
-    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], situation: Situation
+    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], context: FixContext
 ) -> list[Fix]:
     """The user's own call, mended; where it cannot be had, the expressions to pass.
 
     The paths in `earlier` are tensors now, and were numbers in another call: that one is to be mended.
     """
-    site, mended, fixes = situation.site, dict(hoisted), []
+    site, mended, fixes = context.site, dict(hoisted), []
     for path, template in templates.items():
-        parameter = parameter_of(path, situation.signature)
+        parameter = parameter_of(path, context.signature)
         given = site.expression(parameter) if site else None
-        if path in earlier and (situation.elsewhere or given is None or not _varies(given)):
+        if path in earlier and (context.elsewhere or given is None or not _varies(given)):
             fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
         elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
@@ -185,9 +140,9 @@ def _at_the_call(
     return fixes
 
 
-def _alike(fix: Fix, situation: Situation) -> Fix:
+def _alike(fix: Fix, context: FixContext) -> Fix:
     """Where a number becomes a tensor, the call that made the closest trace must be mended in the same way."""
-    where = situation.elsewhere
+    where = context.elsewhere
     return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
 
 
@@ -253,9 +208,9 @@ def _varies(given: str) -> bool:
 # Before the call: objects that are made anew
 
 
-def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, str]]:
+def _hoists(changes: Sequence[Change], context: FixContext) -> list[tuple[Fix, str]]:
     """For an object written in the call itself: an assignment to make once, and the name to pass."""
-    found, site = [], situation.site
+    found, site = [], context.site
     for change in changes:
         given = site.expression(change.path) if site else None
         same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
@@ -268,7 +223,7 @@ def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, 
 # Around the call
 
 
-def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -> list[Fix]:
+def _scoped(changes: Sequence[Change], fixes: list[Fix], context: FixContext) -> list[Fix]:
     """With the device scope of the earlier call around this one, mended as it may be."""
     change = next((one for one in changes if one.path == SCOPE), None)
     if change is None:
@@ -279,5 +234,5 @@ def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -
         last = fixes[-1]
         place = last.place.removesuffix(_CALL).strip()
         return [*fixes[:-1], Fix(f"with ll.device({name}): {last.code}", place, (SCOPE, *last.paths))]
-    call = situation.site.text if situation.site else "..."
+    call = context.site.text if context.site else "..."
     return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import itertools
 import json
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.explain.retracing.cause import Cause
 from limelight.staging.key import Key
 from limelight.staging.key_parts import LONG, ObjectPart, Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature
@@ -21,38 +21,6 @@ _NUMBERS: Final = (int, float, complex)
 _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
 _CLOSED_OVER: Final = "a variable that the function closes over, too"
-
-
-class Cause(enum.StrEnum):
-    """Why a call did not find its trace, from the slightest difference to the greatest."""
-
-    SHAPE = "shape"
-    NUMBER = "Python number"
-    VALUE = "Python value"
-    FUNCTION = "new function object"
-    REDEFINED = "redefined function"
-    OBJECT = "another object"
-    DELETED = "deleted object"
-    DEVICE = "device"
-    DTYPE = "dtype"
-    RANK = "rank"
-    ALIASING = "aliasing of variables"
-    VARIABLE = "variable"
-    TYPE = "type of value"
-    COUNT = "number of values"
-    KEYS = "dictionary keys"
-    CONTAINER = "container"
-    # The rest concern the call as a whole.
-    FIRST = "first call"
-    REMADE = "staged anew"
-    RERUN = "definition run again"
-    EDITED = "code edited"
-    CLEARED = "cleared cache"
-    EVICTED = "evicted trace"
-    STALE = "ended capture"
-
-
-SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
 
 
 class TextPart(NamedTuple):

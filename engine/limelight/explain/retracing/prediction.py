@@ -10,7 +10,8 @@ from limelight.core.dispatch import active
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec
 from limelight.errors import DeadVariableError, LimelightError
-from limelight.explain.retracing.miss import Miss, closest_to, diagnose
+from limelight.explain.retracing.diagnosis import diagnose
+from limelight.explain.retracing.miss import Closest, Miss
 from limelight.explain.tracing import snapshot
 from limelight.staging import max_traces, run_eagerly
 from limelight.user_code import source_line
@@ -46,7 +47,7 @@ class Prediction:
         if self.error:
             return f"raise {self.error}"
         if self.hit:
-            return f"run {closest_to(self.entry)}: {self.entry.signature}"
+            return f"run {Closest.of(self.entry)}: {self.entry.signature}"
         return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing."
 
 
@@ -122,5 +123,5 @@ def _consequences(function: Any) -> list[str]:
     victim = function.trace_cache.next_to_go
     if victim is not None:
         size = function.trace_cache.size
-        said.append(f"It would take the place of {closest_to(victim)}, since cache_size={size}.")
+        said.append(f"It would take the place of {Closest.of(victim)}, since cache_size={size}.")
     return said
