@@ -1,6 +1,6 @@
 """The record of a call that had no trace, and its sentences: what differs, from which trace, the cost, and the fix.
 
-`diagnosis` makes these records. They hold words, numbers and the types of tensors, and keep nothing of the user's alive.
+Made by `diagnosis`. Such a record holds words, numbers and the types of tensors; it keeps nothing of the user's alive.
 """
 
 from __future__ import annotations
