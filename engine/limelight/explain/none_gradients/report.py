@@ -165,8 +165,8 @@ class _Question:
             line = reach.edges[-1].source if last is None else last.source
             return self._say("not reachable", said, op="" if last is None else last.op.name, line=line)
         said = (
-            f"the tape recorded nothing that uses `{self.source_name}`: `{self.target_name}` does not depend on it, was "
-            f"computed outside the block, or `{self.source_name}` was watched too late; run the block within "
+            f"the tape recorded nothing that uses `{self.source_name}`: `{self.target_name}` does not depend on it, "
+            f"was computed outside the block, or `{self.source_name}` was watched too late; run the block within "
             "ll.explain.History() to know which"
         )
         return self._say("not reachable", said, fix="with ll.explain.History():")

@@ -21,6 +21,13 @@ _NUMBERS: Final = (int, float, complex)
 _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
 _CLOSED_OVER: Final = "a variable that the function closes over, too"
+_SHAPE, _DTYPE, _RANK, _DEVICE, _TYPE = Cause.SHAPE, Cause.DTYPE, Cause.RANK, Cause.DEVICE, Cause.TYPE
+"""One of a thousand changes each; reading a member off its class takes as long as comparing two shapes (Python 3.11)."""
+_NOTES: Final = {
+    Cause.FUNCTION: "a new function object",
+    Cause.REDEFINED: "defined again: the same name, another object",
+    Cause.DELETED: "the former one has been deleted",
+}
 
 
 class TextPart(NamedTuple):
@@ -271,7 +278,7 @@ class _Comparison:
 
     def _leaf(self, path: str, before: Part, after: Part) -> None:
         if type(before) is not type(after):  # this and the next come first, since there may be a thousand of these
-            self.changes.append(_new((path, Cause.TYPE, before, after, "")))
+            self.changes.append(_new((path, _TYPE, before, after, "")))
         elif isinstance(before, TensorPart) and isinstance(after, TensorPart):
             if None not in before.shape or not before.covers(after):  # else the trace has these sizes open
                 self.changes.append(_new((path, _tensor_cause(before, after), before, after, "")))
@@ -299,14 +306,15 @@ class _Comparison:
 
 
 def _tensor_cause(before: TensorPart, after: TensorPart) -> Cause:
+    """Why two tensors differ: a rank is more than a dtype, a dtype more than sizes, and sizes more than a device."""
     old, new = before.shape, after.shape
     if len(old) != len(new):
-        return Cause.RANK
+        return _RANK
     if before.dtype != after.dtype:
-        return Cause.DTYPE
+        return _DTYPE
     if old == new or (None in old and not differing_sizes(old, new)):
-        return Cause.DEVICE
-    return Cause.SHAPE
+        return _DEVICE
+    return _SHAPE
 
 
 def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:
@@ -333,18 +341,12 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
 
 
 def _note(cause: Cause, before: Part, after: Part) -> str:
-    if cause is Cause.TYPE:
-        if isinstance(before, ValuePart) and isinstance(after, ValuePart):
-            return f"{before.kind.__name__} -> {after.kind.__name__}"
-        return ""
-    if cause is Cause.FUNCTION:
-        return "a new function object"
-    if cause is Cause.REDEFINED:
-        return "defined again: the same name, another object"
-    if cause is Cause.DELETED:
-        return "the former one has been deleted"
-    if not (isinstance(before, ObjectPart) and isinstance(after, ObjectPart)):
-        return ""
+    """What is said beside a change of a value or an object."""
+    if isinstance(before, ValuePart) and isinstance(after, ValuePart):
+        return f"{before.kind.__name__} -> {after.kind.__name__}" if cause is _TYPE else ""
+    note = _NOTES.get(cause, "")
+    if note or not (isinstance(before, ObjectPart) and isinstance(after, ObjectPart)):
+        return note
     what = "another instance" if isinstance(after.identity, Bound) else "another object"
     return what if before.identity.label == after.identity.label else ""
 
