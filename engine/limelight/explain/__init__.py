@@ -1,6 +1,8 @@
 """Plain answers to "why?": each function here returns records, and `str()` of it is a sentence.
 
-The magics print these answers, the views draw them, scripts call them.
+The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
+`none_gradients` why a gradient is None, `nonfinite` where a NaN comes from, `tracing` what a trace hides,
+`leaked_tensors` what has outlived its trace; `fix` is what they share to write the user's code anew.
 """
 
 from __future__ import annotations

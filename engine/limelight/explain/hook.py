@@ -1,4 +1,7 @@
-"""What explains traces to staging: the functions that `staging.explainer.Explainer` asks for."""
+"""What explains traces to staging: the functions that `staging.explainer.Explainer` asks for.
+
+Staging imports none of this package; `import limelight` registers this module with `staging.explainer`.
+"""
 
 from __future__ import annotations
 

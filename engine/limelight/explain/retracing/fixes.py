@@ -1,4 +1,11 @@
-"""What to write so that a call finds its trace next time, as code that can be pasted."""
+"""What to write so that a call finds its trace next time, as code that can be pasted.
+
+A fix is printed only where it works. A number becomes a tensor if the source of the function shows that nothing asks
+for its value (`explain.may_be_tensor`), of the dtype that the last graph computes in; a whole number only where all
+else in the graph is of one floating dtype, since it may be a size, an axis or a count. An object is made before the
+loop only if its expression means the same there. A dictionary with more keys loses them only if the source reads no
+others. What is not understood gets advice in words (`advice`).
+"""
 
 from __future__ import annotations
 
@@ -16,10 +23,11 @@ from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_l
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight.user_code.definitions import reads_only
 
-_TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
+_ATOMS: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
 _CONTAINERS: Final = frozenset(["list", "tuple"])
 _CALL: Final = "call with"
+"""The place of a fix that is the call itself."""
 
 
 def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
@@ -27,7 +35,7 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     whole = (context.signature.rest_name, context.signature.keywords_name)
     named = [change for change in changes[:MOST] if change.path not in whole]
     templates = {change.path: found for change in named if (found := _template(change, context)) is not None}
-    hoisted = _hoists(named, context)
+    hoisted = _made_once(named, context)
     names = {fix.paths[0]: name for fix, name in hoisted}
     fixes = for_shapes(changes, templates, names, context)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
@@ -40,8 +48,8 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
     both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]
     mended = _at_the_call(templates, names, earlier, context)
-    fixes += [_alike(fix, context) if set(both) & set(fix.paths) else fix for fix in mended]
-    return _scoped(changes, fixes, context)
+    fixes += [_also_elsewhere(fix, context) if set(both) & set(fix.paths) else fix for fix in mended]
+    return _in_device_scope(changes, fixes, context)
 
 
 # At the call: another expression for an argument
@@ -90,6 +98,7 @@ def _scalar_template(value: ValuePart, tensor: TensorPart) -> str | None:
 
 
 def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
+    """For a tensor that reshaped, cast or copied is of the type that there is a trace for."""
     text = "{}"
     if len(before.shape) != len(after.shape):
         if not shapes.is_static(before.shape) or _without_ones(before.shape) != _without_ones(after.shape):
@@ -103,6 +112,14 @@ def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
 
 
 def container_template(path: str, before: TextPart, after: TextPart, context: FixContext) -> str | None:
+    """The expression for a container that is of another kind, or a dictionary with more keys than the function reads.
+
+    Args:
+        path: of the container.
+        before: what the closest trace was made for.
+        after: what is passed now.
+        context: of the call.
+    """
     old_kind, old_keys, new_kind, new_keys = before.kind, before.keys, after.kind, after.keys
     if old_kind is None or new_kind is None:
         return None
@@ -123,7 +140,11 @@ def _at_the_call(
 ) -> list[Fix]:
     """The user's own call, mended; where it cannot be had, the expressions to pass.
 
-    The paths in `earlier` are tensors now, and were numbers in another call: that one is to be mended.
+    Args:
+        templates: by path, the expression to pass, with {} for what is passed now.
+        hoisted: by path, the name of what is made once, before the loop.
+        earlier: paths that are tensors now, and were numbers in another call: that one is to be mended.
+        context: of the call.
     """
     site, mended, fixes = context.site, dict(hoisted), []
     for path, template in templates.items():
@@ -134,20 +155,27 @@ def _at_the_call(
         elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
         else:
-            fixes.append(_elsewhere(path, template, parameter, given))
+            fixes.append(_for_part(path, template, parameter, given))
     if site is not None and mended:
         fixes.append(Fix(site.mended(mended), _CALL, tuple(mended)))
     return fixes
 
 
-def _alike(fix: Fix, context: FixContext) -> Fix:
+def _also_elsewhere(fix: Fix, context: FixContext) -> Fix:
     """Where a number becomes a tensor, the call that made the closest trace must be mended in the same way."""
     where = context.elsewhere
     return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
 
 
-def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
-    """For a part of a container: an assignment before the call, in the caller's words where they are known."""
+def _for_part(path: str, template: str, parameter: str, given: str | None) -> Fix:
+    """For a part of a container: an assignment before the call, in the caller's words where they are known.
+
+    Args:
+        path: of the part.
+        template: the expression to pass, with {} for what is passed now.
+        parameter: the one that the path begins with.
+        given: what the user wrote for it; None where that is not known.
+    """
     if given is None or not is_lasting(given):  # a display or a call makes another container each time
         return Fix(_filled(template, path), f"for `{path}` pass", (path,))
     target = f"{given}{path[len(parameter) :]}"
@@ -160,7 +188,7 @@ def _filled(template: str, given: str) -> str:
     """`template` with an expression, in parentheses where what follows it would bind more tightly."""
     template, given = _without_undone(template, given)
     bound = "{}." in template or "{}[" in template
-    loose = bound and not isinstance(expression(given), _TIGHT)
+    loose = bound and not isinstance(expression(given), _ATOMS)
     return template.format(f"({given})" if loose else given)
 
 
@@ -208,22 +236,22 @@ def _varies(given: str) -> bool:
 # Before the call: objects that are made anew
 
 
-def _hoists(changes: Sequence[Change], context: FixContext) -> list[tuple[Fix, str]]:
+def _made_once(changes: Sequence[Change], context: FixContext) -> list[tuple[Fix, str]]:
     """For an object written in the call itself: an assignment to make once, and the name to pass."""
-    found, site = [], context.site
+    hoisted, site = [], context.site
     for change in changes:
         given = site.expression(change.path) if site else None
         same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
         if site and given and same_kind and site.is_steady(change.path) and not is_lasting(given):
             name = change.path.split("[")[0]
-            found.append((Fix(f"{name} = {given}", ONCE, (change.path,)), name))
-    return found
+            hoisted.append((Fix(f"{name} = {given}", ONCE, (change.path,)), name))
+    return hoisted
 
 
 # Around the call
 
 
-def _scoped(changes: Sequence[Change], fixes: list[Fix], context: FixContext) -> list[Fix]:
+def _in_device_scope(changes: Sequence[Change], fixes: list[Fix], context: FixContext) -> list[Fix]:
     """With the device scope of the earlier call around this one, mended as it may be."""
     change = next((one for one in changes if one.path == SCOPE), None)
     if change is None:

@@ -1,4 +1,8 @@
-"""What differs between two cache keys, part by part, each with its path and its cause."""
+"""What differs between two cache keys, part by part, each with its path (`batch["x"]`) and its cause.
+
+There may be a thousand parts, so the common cases come first and records are made without their constructors.
+`benchmarks/explain.py` times it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
 _CLOSED_OVER: Final = "a variable that the function closes over, too"
 _SHAPE, _DTYPE, _RANK, _DEVICE, _TYPE = Cause.SHAPE, Cause.DTYPE, Cause.RANK, Cause.DEVICE, Cause.TYPE
-"""One of a thousand changes each; reading a member off its class takes as long as comparing two shapes (Python 3.11)."""
+"""For loops over a thousand changes: reading a member off its class takes as long as comparing two shapes (3.11)."""
 _NOTES: Final = {
     Cause.FUNCTION: "a new function object",
     Cause.REDEFINED: "defined again: the same name, another object",
@@ -104,7 +108,11 @@ def _sealed_part(part: Part | TextPart) -> Part | TextPart:
 def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
     """Every part in which two keys of one function differ, in the order of the arguments.
 
-    `paths` are those of the leaves of `before`, where they are known.
+    Args:
+        before: the key of a trace.
+        after: that of a call.
+        signature: of the function.
+        paths: of the leaves of `before`, where they are known.
     """
     comparison = _Comparison(_Side(before, signature, paths), _Side(after, signature), signature)
     if before.device is not after.device:
@@ -149,11 +157,11 @@ class _Side:
 
     @cached_property
     def _owners(self) -> dict[int, int]:
-        found: dict[int, int] = {}
+        owners: dict[int, int] = {}
         for i, part in enumerate(self.parts):
             if isinstance(part, VariablePart):
-                found.setdefault(part.alias, i)
-        return found
+                owners.setdefault(part.alias, i)
+        return owners
 
     def owner(self, variable: VariablePart) -> str:
         """The path of the first argument that is this variable."""
@@ -173,15 +181,15 @@ class _Node(NamedTuple):
         inner = len(structure.children) - structure.children.count(nest.LEAF)
         if not inner:
             return tuple(zip(structure.keys, structure.children, itertools.count(start), itertools.repeat(1)))
-        found = []
+        children = []
         for key, child in zip(structure.keys, structure.children, strict=True):
             if child is nest.LEAF:
                 size = 1
             else:  # the only one has the rest: leaves that lie deep are not counted again at each level
                 size = self.size - len(structure.children) + 1 if inner == 1 else child.n_leaves
-            found.append((key, child, start, size))
+            children.append((key, child, start, size))
             start += size
-        return found
+        return children
 
     def summary(self, parts: tuple[Part, ...]) -> Part | TextPart:
         """A leaf's part; for a container its kind and size."""
@@ -249,7 +257,15 @@ class _Comparison:
     def _children(
         self, name: Callable[[Any], str], path: str, before: _Node, after: _Node, apart: Container[Any] = ()
     ) -> None:
-        """Two containers of one kind: their keys, but for parameters that lie `apart`, and what is under them."""
+        """Two containers of one kind: their keys, and what is under them.
+
+        Args:
+            name: the path of a child, from its key.
+            path: of the containers.
+            before: the former one.
+            after: the present one.
+            apart: keys that are not counted: parameters that lie outside of `*args` or `**kwargs`.
+        """
         if before.structure.keys != after.structure.keys:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""

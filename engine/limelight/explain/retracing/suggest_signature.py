@@ -1,4 +1,8 @@
-"""Signatures to declare: `input_signature` with the sizes that vary left open, or a first trace for all sizes."""
+"""Signatures to declare: `input_signature` with the sizes that vary left open, or a first trace for all sizes.
+
+A signature must take every call so far. Where none can be declared, the fix is a first trace for all sizes,
+`f.get_concrete_function(model, ll.TensorSpec((None, 3)))`: `reduce_retracing` needs two traces to see what varies.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,13 @@ def for_shapes(
 ) -> list[Fix]:
     """A signature with the sizes that vary left open.
 
-    Where a signature cannot say it, a first trace for all sizes, by `get_concrete_function`; or `reduce_retracing`,
-    which needs two traces to see what varies. `hoisted` are the names of arguments that another fix makes before the
-    loop.
+    Where a signature cannot say it, a first trace for all sizes, by `get_concrete_function`; else `reduce_retracing`.
+
+    Args:
+        changes: what differs from the closest trace.
+        templates: by path, the expression that another fix passes; such a number is a tensor from then on.
+        hoisted: by path, the name of what another fix makes before the loop.
+        context: of the call.
     """
     shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
     if not shaped or _decides_by_sizes(context.function):
@@ -42,7 +50,7 @@ def for_shapes(
         options |= {"input_signature": Code(signature), "reduce_retracing": False}
     elif options.get("reduce_retracing") or options.get("input_signature"):
         return []
-    elif (first := _first(paths, templates, hoisted, context)) is not None:
+    elif (first := _first_trace(paths, templates, hoisted, context)) is not None:
         return [Fix(first, ONCE, paths)]
     else:
         options["reduce_retracing"] = True
@@ -74,16 +82,19 @@ def _signature(paths: Sequence[str], templates: dict[str, str], context: FixCont
         arguments.pop()
     for argument in arguments:
         specs = iter([_spec(i, templates, context) for i in range(argument.start, argument.stop)])
-        written.append(_written(argument.structure, specs))
+        written.append(_spec_code(argument.structure, specs))
     covered = [path for argument in arguments for path in argument.paths]
     fits = None not in written and all(argument.is_default for argument in keywords) and set(paths) <= set(covered)
     return f"[{', '.join(map(str, written))}]" if fits else None
 
 
-def _first(
+def _first_trace(
     paths: Sequence[str], templates: dict[str, str], hoisted: Mapping[str, str], context: FixContext
 ) -> str | None:
-    """A call of `get_concrete_function` in the words of this call, None where these mean something only there."""
+    """A call of `get_concrete_function` in the words of this call, None where these mean something only there.
+
+    The arguments are those of `for_shapes`, but for the `paths` of what has other sizes.
+    """
     site = context.site
     if site is None or context.is_nested or not is_lasting(site.called) or not _are_alike(paths, context):
         return None
@@ -93,8 +104,8 @@ def _first(
         if given is None:
             continue
         specs = iter([_spec(i, templates, context) for i in range(argument.start, argument.stop)])
-        text = hoisted.get(argument.name) or _written(argument.structure, specs)
-        text = text or _repeated(argument, given, context)
+        text = hoisted.get(argument.name) or _spec_code(argument.structure, specs)
+        text = text or _same_code(argument, given, context)
         if text is None:
             return None
         covered += argument.paths
@@ -102,7 +113,7 @@ def _first(
     return f"{site.called}.get_concrete_function({', '.join(written)})" if set(paths) <= set(covered) else None
 
 
-def _repeated(argument: _Argument, given: str, context: FixContext) -> str | None:
+def _same_code(argument: _Argument, given: str, context: FixContext) -> str | None:
     """An argument that is no tensor, as it is in every call: a plain value, or an object under a lasting name."""
     if argument.structure is not nest.LEAF:
         return None
@@ -149,15 +160,15 @@ def _arguments(context: FixContext) -> tuple[list[_Argument], list[_Argument]]:
     positional, keywords = structure.children if signature.takes_keywords else (structure, None)
     named = [(signature.root(i), child) for i, child in enumerate(positional.children)]
     more = list(zip(keywords.keys, keywords.children, strict=True)) if keywords else []
-    found, start = [], 0
+    arguments, start = [], 0
     for name, child in [*named, *more]:
         stop = start + child.n_leaves
         parameter = signature.inspected.parameters.get(name)
         default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
         default = default and all(trace.key.parts[start] == key.parts[start] for trace in context.traces)
-        found.append(_Argument(name, child, start, stop, nest.paths(child, name), default))
+        arguments.append(_Argument(name, child, start, stop, nest.paths(child, name), default))
         start = stop
-    return found[: len(named)], found[len(named) :]
+    return arguments[: len(named)], arguments[len(named) :]
 
 
 def _is_default(part: Part, default: Any) -> bool:
@@ -210,11 +221,11 @@ def _number_spec(index: int, is_mended: bool, context: FixContext) -> str | None
     return None if dtype is None else f'll.TensorSpec((), "{dtype.name}")'
 
 
-def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:
+def _spec_code(structure: Structure, specs: Iterator[str | None]) -> str | None:
     """A nest of specs as code, None where it holds what no signature can."""
     if structure.kind is None:
         return next(specs)
-    inner = [_written(child, specs) for child in structure.children]
+    inner = [_spec_code(child, specs) for child in structure.children]
     if None in inner or structure.kind not in (list, tuple, dict):
         return None
     items = [str(item) for item in inner]
