@@ -1,6 +1,8 @@
 """What to write on the line of `%%stage` so that the next call finds its trace.
 
-The engine's own fixes are for functions that somebody decorates or calls; a staged cell is neither.
+The engine's own fixes are for functions that somebody decorates or calls; a staged cell is neither, so of a `Miss` the
+changes are kept and the fixes made anew: the same `Fix` records, with the magic's line for code. Sentences that name an
+argument or an option of `ll.function` are put into the words of a cell.
 """
 
 from __future__ import annotations

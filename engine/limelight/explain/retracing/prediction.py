@@ -70,8 +70,8 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
         return Prediction(function.name, True, trace, notes=(*_unseen(function, trace), *_same_calls(call, kwargs)))
     record = diagnose(function, call.key, source_line.user_stack())
     if max_traces.is_spent(function):
-        error = f"TraceBudgetError: {max_traces.exceeded(function, record)}"
-        return Prediction(function.name, False, miss=record, error=error)
+        refusal = f"TraceBudgetError: {max_traces.exceeded(function, record)}"
+        return Prediction(function.name, False, miss=record, error=refusal)
     return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function)))
 
 
