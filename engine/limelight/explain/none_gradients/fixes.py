@@ -25,14 +25,14 @@ def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
 
 def advice(op: str) -> str:
     """What to do where an op gives integers, as the end of a sentence."""
-    found = {
+    said = {
         "astype": "differentiate what comes before the cast, and cast only what is shown",
         "argmax": "use ll.max for the value, or weights that are smooth, ll.nn.softmax",
         "argmin": "use ll.min for the value, or weights that are smooth, ll.nn.softmax",
     }.get(op)
     if op in ("greater", "greater_equal", "less", "less_equal"):
-        found = "a smooth comparison is ll.sigmoid(x - y); ll.where(condition, a, b) has gradients for a and b"
-    return f"; {found}" if found else ""
+        said = "a smooth comparison is ll.sigmoid(x - y); ll.where(condition, a, b) has gradients for a and b"
+    return f"; {said}" if said else ""
 
 
 def of_cut(cause: str, line: Source | None, op: str = "") -> str:

@@ -87,10 +87,10 @@ def met_dtype(parts: Sequence[Part]) -> DType | None:
     may be an axis, a size or a count, which no tensor can be.
     """
     given = {part.dtype for part in parts if isinstance(part, (TensorPart, VariablePart))}
-    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
+    floating = {dtype for dtype in given if dtypes.is_floating(dtype)}
     if not given:
         return dtypes.float32
-    return found.pop() if len(found) == 1 else None
+    return floating.pop() if len(floating) == 1 else None
 
 
 def parameter_of(path: str, signature: Signature) -> str:
@@ -119,8 +119,8 @@ def decorator(function: Any, options: dict[str, Any]) -> str:
 
 def _target(function: Any) -> list[str]:
     """What a call of `ll.function` is given; nothing where it is a decorator."""
-    found = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
-    if not isinstance(found, FunctionType) or found.__name__ == "<lambda>":
+    written = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
+    if not isinstance(written, FunctionType) or written.__name__ == "<lambda>":
         return ["fn"]
-    first = linecache.getline(found.__code__.co_filename, found.__code__.co_firstlineno).strip()
-    return [found.__name__] if first.startswith(("def ", "async def ")) else []
+    first = linecache.getline(written.__code__.co_filename, written.__code__.co_firstlineno).strip()
+    return [written.__name__] if first.startswith(("def ", "async def ")) else []
