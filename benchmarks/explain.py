@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import limelight as ll
-from limelight.explain.retracing import miss
+from limelight.explain.retracing import diagnosis
 
 BAR = 2.0
 ROUNDS = 7
@@ -99,7 +99,7 @@ def milliseconds(f: Any, tree: Any) -> float:
 
 def timed(f: Any, key: Any) -> float:
     start = time.process_time()
-    str(miss.diagnose(f, key, ()))
+    str(diagnosis.diagnose(f, key, ()))
     return (time.process_time() - start) * 1e3
 
 

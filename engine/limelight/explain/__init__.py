@@ -1,6 +1,8 @@
 """Plain answers to "why?": each function here returns records, and `str()` of it is a sentence.
 
-The magics print these answers, the views draw them, scripts call them.
+The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
+`none_gradients` why a gradient is None, `nonfinite` where a NaN comes from, `tracing` what a trace hides,
+`leaked_tensors` what has outlived its trace; `fix` is what they share to write the user's code anew.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ _HOMES: Final = {
     "History": "explain.none_gradients.op_history",
     "WhyNone": "explain.none_gradients.report",
     "why_none": "explain.none_gradients.report",
-    "Nan": "explain.nonfinite.origin",
-    "nan": "explain.nonfinite.origin",
+    "Nan": "explain.nonfinite.report",
+    "nan": "explain.nonfinite.report",
     "Retrace": "explain.retracing.report",
     "retrace": "explain.retracing.report",
     "BakedIn": "explain.tracing.baked",
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
     from limelight.explain.none_gradients.op_history import History as History
     from limelight.explain.none_gradients.report import WhyNone as WhyNone
     from limelight.explain.none_gradients.report import why_none as why_none
-    from limelight.explain.nonfinite.origin import Nan as Nan
-    from limelight.explain.nonfinite.origin import nan as nan
+    from limelight.explain.nonfinite.report import Nan as Nan
+    from limelight.explain.nonfinite.report import nan as nan
     from limelight.explain.retracing.report import Retrace as Retrace
     from limelight.explain.retracing.report import retrace as retrace
     from limelight.explain.tracing.baked import BakedIn as BakedIn

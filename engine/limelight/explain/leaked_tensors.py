@@ -1,4 +1,8 @@
-"""Which symbolic tensors have outlived their trace, and what keeps them?"""
+"""Which symbolic tensors have outlived their trace, and what keeps them?
+
+A holder is searched for from the user's own names (`user_code.named_holder`), not backwards from the tensor: asking the
+garbage collector for referrers walks the whole heap at each step.
+"""
 
 from __future__ import annotations
 
@@ -73,13 +77,13 @@ def leaks(F: Any = None) -> Leaks:
     end = time.perf_counter() + _IN_ALL
     gc.collect()
     alive = [x for x in gc.get_objects() if isinstance(x, SymbolicTensor) and x._tracer.finished]
-    found = [x for x in alive if owners is None or x._tracer.owner in owners]
-    del alive
-    found.sort(key=lambda x: (x._tracer.name, x.name))
-    captured = {id(y) for x in found for y in x._tracer.captures}
+    leaked = [x for x in alive if owners is None or x._tracer.owner in owners]
+    del alive  # this list and the next would be holders
+    leaked.sort(key=lambda x: (x._tracer.name, x.name))
+    captured = {id(y) for x in leaked for y in x._tracer.captures}
     records: list[Leak] = []
-    while found and len(records) < _MOST:
-        x = found.pop(0)
+    while leaked and len(records) < _MOST:
+        x = leaked.pop(0)
         leak = _leak(x, min(_SECONDS, max(0.1, end - time.perf_counter())))
         by_right = id(x) in captured if leak.holder is None else "._captures[" in leak.holder.path
         if not by_right:

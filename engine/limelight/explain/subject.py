@@ -1,4 +1,4 @@
-"""Whom a question is about."""
+"""The staged functions that a question is about, and the name by which the user knows one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def called_by(F: Function) -> str:
 
 
 def staged_functions(question: str, F: Any) -> tuple[Function, ...]:
-    """`F` and, for a method of a class, those of its living instances. Raises ArgumentError for anything else."""
+    """`F` and, for a method of a class, those of its living instances.
+
+    Raises ArgumentError, with the name of the question, for anything but a staged function.
+    """
     if not isinstance(F, Function):
         given = getattr(F, "__name__", "")
         raise ArgumentError(

@@ -1,4 +1,8 @@
-"""Gradients that are None while a cell is traced: at which line, and why."""
+"""Gradients that are None while a cell is traced: at which line, and why.
+
+They are explained where they are asked for, since a tape knows less afterwards: tapes tell whoever listens
+(`autodiff.missing_gradients`). The sentences are kept with the trace, for calls that find it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from limelight.core.variable import Resource
 from limelight.user_code import source_line
 from limelight_kernel.inputs.variable_names import path_to
 
-MOST = 4  # sentences of one line: a model has many weights
+MOST = 4
+"""Sentences of one line: a model has many weights."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """What to write on the line of `%%stage` so that the next call finds its trace.
 
-The engine's own fixes are for functions that somebody decorates or calls; a staged cell is neither.
+The engine's own fixes are for functions that somebody decorates or calls; a staged cell is neither, so of a `Miss` the
+changes are kept and the fixes made anew: the same `Fix` records, with the magic's line for code. Sentences that name an
+argument or an option of `ll.function` are put into the words of a cell.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from typing import Any
 from limelight.core import shapes
 from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
-from limelight.explain.retracing.fix_context import Fix, met_dtype
-from limelight.explain.retracing.key_diff import Cause, Change
+from limelight.explain.fix import Fix
+from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.fix_context import met_dtype
+from limelight.explain.retracing.key_diff import Change
 from limelight.staging.key_parts import Part, TensorPart, ValuePart
 from limelight.user_code import source_line
 from limelight_kernel.explain.side_effects import base_name

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from limelight import ops
+from limelight.explain.fix import called, replaced, rewritten, stored_names
+from limelight.explain.tracing.staged_calls import parsed
 from limelight.user_code.source_line import Source
 
 _STEPS: Final = ("floor", "ceil", "round", "trunc")
@@ -23,14 +25,14 @@ def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
 
 def advice(op: str) -> str:
     """What to do where an op gives integers, as the end of a sentence."""
-    found = {
+    said = {
         "astype": "differentiate what comes before the cast, and cast only what is shown",
         "argmax": "use ll.max for the value, or weights that are smooth, ll.nn.softmax",
         "argmin": "use ll.min for the value, or weights that are smooth, ll.nn.softmax",
     }.get(op)
     if op in ("greater", "greater_equal", "less", "less_equal"):
-        found = "a smooth comparison is ll.sigmoid(x - y); ll.where(condition, a, b) has gradients for a and b"
-    return f"; {found}" if found else ""
+        said = "a smooth comparison is ll.sigmoid(x - y); ll.where(condition, a, b) has gradients for a and b"
+    return f"; {said}" if said else ""
 
 
 def of_cut(cause: str, line: Source | None, op: str = "") -> str:
@@ -38,96 +40,79 @@ def of_cut(cause: str, line: Source | None, op: str = "") -> str:
     change = {"stop_gradient": _without_stop, "left through NumPy": _without_numpy, "assign": _before_assign}.get(cause)
     if op in _STEPS:
         change = _straight_through
-    if line is None or change is None:
-        return ""
-    try:
-        tree = ast.parse(line.text)
-    except SyntaxError:  # a line of a longer statement
-        return ""
-    return change(tree)
+    tree = None if line is None or change is None else parsed(line.text)
+    return "" if tree is None or change is None else change(tree)  # None for a line of a longer statement
 
 
 def assigned(line: str) -> frozenset[str]:
     """The names that a line assigns; none of one that is no statement by itself."""
-    try:
-        tree = ast.parse(line.strip())
-    except SyntaxError:
-        return frozenset()
-    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and type(node.ctx) is ast.Store)
-
-
-def _rewritten(tree: ast.Module, change: Callable[[ast.Call], ast.expr | None]) -> str:
-    """The code with calls replaced by what `change` makes of them; empty where it changes none."""
-    found = False
-
-    class Calls(ast.NodeTransformer):
-        def visit_Call(self, node: ast.Call) -> ast.expr:
-            nonlocal found
-            self.generic_visit(node)
-            new = change(node)
-            found = found or new is not None
-            return node if new is None else new
-
-    changed = Calls().visit(tree)
-    return ast.unparse(changed) if found else ""
+    tree = parsed(line.strip())
+    return frozenset() if tree is None else stored_names(tree)
 
 
 def _without_stop(tree: ast.Module) -> str:
     """`ll.stop_gradient(x)` as `x`."""
-    return _rewritten(tree, lambda call: call.args[0] if _called(call) == "stop_gradient" and call.args else None)
+
+    def change(node: ast.expr) -> ast.expr | None:
+        return node.args[0] if isinstance(node, ast.Call) and called(node) == "stop_gradient" and node.args else None
+
+    return rewritten(tree, change)
 
 
 def _straight_through(tree: ast.Module) -> str:
     """`ll.floor(x)` as `x + ll.stop_gradient(ll.floor(x) - x)`, whose gradient is that of x (Bengio et al. 2013)."""
 
-    def change(call: ast.Call) -> ast.expr | None:
-        if _called(call) not in _STEPS or len(call.args) != 1:
+    def change(node: ast.expr) -> ast.expr | None:
+        if not isinstance(node, ast.Call) or called(node) not in _STEPS or len(node.args) != 1:
             return None
-        x = call.args[0]
-        stopped = ast.Call(
-            ast.Attribute(ast.Name("ll", ast.Load()), "stop_gradient", ast.Load()), [ast.BinOp(call, ast.Sub(), x)], []
-        )
-        return ast.BinOp(x, ast.Add(), stopped)
+        x = node.args[0]
+        return ast.BinOp(x, ast.Add(), ast.Call(_of_limelight("stop_gradient"), [ast.BinOp(node, ast.Sub(), x)], []))
 
-    return _rewritten(tree, change)
+    return rewritten(tree, change)
 
 
 def _without_numpy(tree: ast.Module) -> str:
-    """`np.sin(x.numpy())` as `ll.sin(x)`, for functions that limelight has; `x.numpy()` and `float(x)` as `x`."""
+    """`np.sin(x.numpy())` as `ll.sin(x)`, for functions that limelight has; `x.numpy()` and `float(x)` as `x`.
 
-    def change(call: ast.Call) -> ast.expr | None:
-        if isinstance(call.func, ast.Name) and call.func.id == "float" and len(call.args) == 1:
-            return call.args[0]
-        if _called(call) in ("numpy", "item", "tolist") and isinstance(call.func, ast.Attribute) and not call.args:
-            return call.func.value
-        if _module(call) in ("np", "numpy"):
-            name = {"array": "constant", "asarray": "constant"}.get(_called(call), _called(call))
+    Empty for a line on which nothing but the module's name would change: no value leaves there.
+    """
+
+    def change(node: ast.expr) -> ast.expr | None:
+        if not isinstance(node, ast.Call):
+            return None
+        if isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1:
+            return node.args[0]
+        if called(node) in ("numpy", "item", "tolist") and isinstance(node.func, ast.Attribute) and not node.args:
+            return node.func.value
+        if _module(node) in ("np", "numpy"):
+            name = {"array": "constant", "asarray": "constant"}.get(called(node), called(node))
             if hasattr(ops, name) or name == "constant":
-                call.func = ast.Attribute(ast.Name("ll", ast.Load()), name, ast.Load())
+                node.func = _of_limelight(name)
         return None
 
-    return _rewritten(tree, change)
+    return rewritten(tree, change)
 
 
 def _before_assign(tree: ast.Module) -> str:
     """`v.assign(f(x))` as `value = f(x)` and `v.assign(value)`: the value keeps the connection."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node).startswith("assign") and node.args:
-            value = node.args[0]
-            if isinstance(value, ast.Name):
-                return f"use `{value.id}` itself in place of the variable"
-            node.args[0] = ast.Name("value", ast.Load())
-            return f"value = {ast.unparse(value)}; {ast.unparse(tree)}"
-    return ""
+    call = next((node for node in ast.walk(tree) if _is_assign(node)), None)
+    if not isinstance(call, ast.Call):
+        return ""
+    value = call.args[0]
+    if isinstance(value, ast.Name):
+        return f"use `{value.id}` itself in place of the variable"
+    return f"value = {ast.unparse(value)}; {replaced(tree, value, ast.Name('value'))}"
 
 
-def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
-    found = call.func
-    return found.attr if isinstance(found, ast.Attribute) else found.id if isinstance(found, ast.Name) else ""
+def _is_assign(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and called(node).startswith("assign") and bool(node.args)
+
+
+def _of_limelight(name: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name("ll", ast.Load()), name, ast.Load())
 
 
 def _module(call: ast.Call) -> str:
     """The name before the dot."""
-    found = call.func
-    return found.value.id if isinstance(found, ast.Attribute) and isinstance(found.value, ast.Name) else ""
+    function = call.func
+    return function.value.id if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) else ""

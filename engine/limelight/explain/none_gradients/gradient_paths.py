@@ -1,4 +1,4 @@
-"""How values lead to values: forwards over what a tape recorded, and backwards over a history."""
+"""Paths of gradients: forwards from a source over what a tape recorded, and backwards from a target over a history."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ def _follow(edge: Edge, reach: Reach) -> None:
 
 def _lost_in(saved: Any) -> dict[Any, Source]:
     """The Python functions of a recorded call whose values left through NumPy, and the line at which they did."""
-    found: dict[Any, Source] = {}
+    lines: dict[Any, Source] = {}
     for kept in saved[0] if saved and isinstance(saved[0], tuple) else ():
         recording = getattr(kept, "_data", None)
         if isinstance(recording, Recording) and not any(y._uid in recording.tape._watched for y in recording.outputs):
             line = next(filter(None, [lost_at(recording, x) for x in recording.inputs]), None)
             if line is not None:
-                found[recording.call.function] = line
-    return found
+                lines[recording.call.function] = line
+    return lines
 
 
 def _graph_of(saved: Any) -> Graph | None:
     """The graph behind a recorded call."""
     pair = saved[0][0] if saved and isinstance(saved[0], tuple) and saved[0] else None
-    found = getattr(pair, "_graph", None)
-    return found if isinstance(found, Graph) else None
+    graph = getattr(pair, "_graph", None)
+    return graph if isinstance(graph, Graph) else None
 
 
 def _cuts_of(note: GradientCut, reached: set[int]) -> list[Cut]:
@@ -110,16 +110,24 @@ class End(NamedTuple):
 
 
 def _cut_in(end: End, name: str, outputs: Sequence[int], lost: Mapping[Any, Source] = NOTHING) -> Cut:
+    """The end of a path inside a staged function, as a cut.
+
+    Args:
+        end: the node, and the outputs of its graph that come of it.
+        name: of the function.
+        outputs: uids of what the call returned.
+        lost: the Python functions whose values left through NumPy, and where.
+    """
     node = end.node
     integer = all(getattr(value.spec, "dtype", None) not in INEXACT for value in node.outputs)
-    found = tuple([uid for i, uid in enumerate(outputs) if i in end.outputs])
+    reached = tuple([uid for i, uid in enumerate(outputs) if i in end.outputs])
     others = tuple([uid for i, uid in enumerate(outputs) if i not in end.outputs])
-    if (line := _left_in(node, lost)) is not None:
-        return Cut(None, line, False, name, found, others)
-    return Cut(node.op, node.stack[0] if node.stack else None, integer, name, found, others)
+    if (line := _numpy_line(node, lost)) is not None:
+        return Cut(None, line, False, name, reached, others)
+    return Cut(node.op, node.stack[0] if node.stack else None, integer, name, reached, others)
 
 
-def _left_in(node: Node, lost: Mapping[Any, Source]) -> Source | None:
+def _numpy_line(node: Node, lost: Mapping[Any, Source]) -> Source | None:
     """The line at which the values of a py_func left, if that is known of it."""
     return lost.get(node.attrs["function"].function) if lost and node.op == "py_func" else None
 
@@ -134,13 +142,13 @@ def through(graph: Graph, given: Iterable[int], lost: Mapping[Any, Source] = NOT
             continue
         outputs, inner = _through_node(node, inputs, lost)
         reached.update(outputs)
-        ends += [End(cut, _come_of(graph, place)) for cut in inner]
+        ends += [End(cut, _outputs_after(graph, place)) for cut in inner]
     return {i for i, value in enumerate(graph.outputs) if value in reached}, ends
 
 
 def _through_node(node: Node, inputs: Sequence[int], lost: Mapping[Any, Source]) -> tuple[list[Value], list[Node]]:
     outputs = [value for value in node.outputs if getattr(value.spec, "dtype", None) in INEXACT]
-    if node.op.vjp is None or not outputs or _left_in(node, lost) is not None:
+    if node.op.vjp is None or not outputs or _numpy_line(node, lost) is not None:
         return [], [node]
     if node.op not in ("call", "cond"):
         return outputs, []
@@ -155,7 +163,7 @@ def _through_node(node: Node, inputs: Sequence[int], lost: Mapping[Any, Source])
     return [node.outputs[i] for i in sorted(indices)], cuts
 
 
-def _come_of(graph: Graph, place: int) -> set[int]:
+def _outputs_after(graph: Graph, place: int) -> set[int]:
     """The outputs of a graph that come of its node at `place` in any way, also by way of a variable."""
     node = graph.nodes[place]
     touched = {*node.outputs, *_written(node)}
@@ -169,15 +177,15 @@ def _written(node: Node) -> frozenset[Value]:
     return effects_of(node).writes
 
 
-class Found(NamedTuple):
+class Ancestry(NamedTuple):
     """What a history says of how a target came about: the steps from the source to it, and all its constants."""
 
     path: list[Step]
     constants: list[Step]
-    born: bool  # whether the history saw the target come about
+    is_recorded: bool  # whether the history saw the target come about
 
 
-def backwards(steps: Sequence[Step], target: int, source: int) -> Found:
+def backwards(steps: Sequence[Step], target: int, source: int) -> Ancestry:
     """Walks from `target` back to `source`, or as far as `steps` go."""
     maker: dict[int, Step] = {}
     for step in steps:
@@ -202,4 +210,4 @@ def backwards(steps: Sequence[Step], target: int, source: int) -> Found:
     while at in came_from:
         step, at = came_from[at]
         path.append(step)
-    return Found(path, constants, target in maker)
+    return Ancestry(path, constants, target in maker)

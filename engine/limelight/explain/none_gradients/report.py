@@ -1,4 +1,8 @@
-"""Why is this gradient None?"""
+"""Why is this gradient None?
+
+Answered from what the tape noted of the ops that it did not record, or, where there is one, from a `History`, which
+takes down every op: it alone can tell what was watched too late, or computed outside the tape's block.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
 from limelight.explain.none_gradients import fixes, op_history
-from limelight.explain.none_gradients.gradient_paths import Cut, Found, Reach, backwards, edges_of, forwards
+from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards
 from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Source, locals_of
 
@@ -85,22 +89,29 @@ def why_none(tape: GradientTape, target: Any, source: Any, *, scope: Mapping[str
 
 
 class _Question:
-    """One tape, target and source, with the names that the asking code has for them."""
+    """One tape, target and source, with the names that the asking code has for them.
+
+    Args:
+        tape: that was asked for the gradient.
+        target: what was to be differentiated.
+        source: by what.
+        scopes: names and what they stand for, the nearest first.
+    """
 
     def __init__(self, tape: GradientTape, target: Any, source: Any, scopes: Sequence[Mapping[str, Any]]) -> None:
         self.tape = tape
         self.target = target
         self.source = source
-        self.t = fixes.name_of(target, scopes, "target")
-        self.s = fixes.name_of(source, scopes, "source")
+        self.target_name = fixes.name_of(target, scopes, "target")
+        self.source_name = fixes.name_of(source, scopes, "source")
         self.tape_name = fixes.name_of(tape, scopes, "tape")
 
     def answer(self) -> WhyNone:
         if self.source.dtype not in INEXACT:
-            cast = f"{self.s} = ll.astype({self.s}, ll.float32)"
-            return self._say("integer or boolean dtype", f"`{self.s}` is {self.source.dtype.name}", fix=cast)
+            cast = f"{self.source_name} = ll.astype({self.source_name}, ll.float32)"
+            return self._say("integer or boolean dtype", f"`{self.source_name}` is {self.source.dtype.name}", fix=cast)
         if self.target is self.source:
-            return self._say("connected", f"`{self.t}` is `{self.s}`, so the gradient is 1")
+            return self._say("connected", f"`{self.target_name}` is `{self.source_name}`, so the gradient is 1")
         steps = op_history.of(self.tape)
         if self.source._uid not in self.tape._watched and not steps:
             return self._unwatched()
@@ -108,109 +119,124 @@ class _Question:
         if self.target._uid and self.target._uid in reach.uids:
             return self._connected(reach)
         if steps:
-            return self._exactly(backwards(steps, self.target._uid, self.source._uid), reach)
+            return self._by_history(backwards(steps, self.target._uid, self.source._uid), reach)
         if self.tape._used and not self.tape.persistent and self.tape._edges_left is None:
-            return self._used(reach)
+            return self._by_used_tape(reach)
         return self._by_cuts(reach)
 
     def _connected(self, reach: Reach) -> WhyNone:
         own = [edge for edge in reach.edges if edge.op.name in ("custom_gradient", "custom_forward")]
-        said = f"every op from `{self.s}` to `{self.t}` was recorded, and differentiates"
+        said = f"every op from `{self.source_name}` to `{self.target_name}` was recorded, and differentiates"
         if own:
             said += "; if the gradient is None all the same, the gradient function of a custom_gradient returns None"
         return self._say("connected", said, line=own[0].source if own else None)
 
     def _unwatched(self) -> WhyNone:
         """The source is not watched, and nobody knows what happened outside the tape's sight."""
-        watch = f"{self.tape_name}.watch({self.s})"
+        watch = f"{self.tape_name}.watch({self.source_name})"
         if not isinstance(self.source, Resource):
-            said = f"`{self.s}` was never watched: a tape follows variables by itself, tensors when told to"
+            said = f"`{self.source_name}` was never watched: a tape follows variables by itself, tensors when told to"
             return self._say("never watched", said, fix=watch)
         if not self.source.trainable:
-            return self._say("never watched", f"`{self.s}` is not trainable, so the tape does not watch it", fix=watch)
+            return self._say(
+                "never watched", f"`{self.source_name}` is not trainable, so the tape does not watch it", fix=watch
+            )
         if not self.tape._watches_variables:
-            said = f"the tape watches no variables by itself, and `{self.s}` was never watched"
+            said = f"the tape watches no variables by itself, and `{self.source_name}` was never watched"
             return self._say("never watched", said, fix=watch)
-        said = f"`{self.s}` was not read while the tape was recording: read it within the tape's block"
+        said = f"`{self.source_name}` was not read while the tape was recording: read it within the tape's block"
         return self._say("read outside the tape", said)
 
-    def _used(self, reach: Reach) -> WhyNone:
-        hint = f"; before that, {_told(reach.cuts[0])}" if reach.cuts else ""
+    def _by_used_tape(self, reach: Reach) -> WhyNone:
+        hint = f"; before that, {_in_words(reach.cuts[0])}" if reach.cuts else ""
         said = f"the tape has answered already and let go of what it recorded{hint}"
         line = reach.cuts[0].source if reach.cuts else None
         return self._say("tape already used", said, line=line, fix="ll.GradientTape(persistent=True)")
 
     def _by_cuts(self, reach: Reach) -> WhyNone:
         """From what the tape itself noted."""
-        cuts = self._on_the_way(reach)
+        cuts = self._cuts_before_target(reach)
         if cuts:  # what decides a branch is an integer, and hardly what was meant
             return self._cut(next((cut for cut in cuts if not cut.integer), cuts[0]))
         if reach.edges:
             last = next((edge for edge in reversed(reach.edges) if _is_public(edge.op.name)), None)
             ends = f"; what the tape recorded of it ends with {last.op}" if last is not None else ""
-            said = f"`{self.s}` is not used by `{self.t}`, as far as the tape recorded{ends}"
+            said = f"`{self.source_name}` is not used by `{self.target_name}`, as far as the tape recorded{ends}"
             line = reach.edges[-1].source if last is None else last.source
             return self._say("not reachable", said, op="" if last is None else last.op.name, line=line)
         said = (
-            f"the tape recorded nothing that uses `{self.s}`: `{self.t}` does not depend on it, was computed outside "
-            f"the block, or `{self.s}` was watched too late; run the block within ll.explain.History() to know which"
+            f"the tape recorded nothing that uses `{self.source_name}`: `{self.target_name}` does not depend on it, "
+            f"was computed outside the block, or `{self.source_name}` was watched too late; run the block within "
+            "ll.explain.History() to know which"
         )
         return self._say("not reachable", said, fix="with ll.explain.History():")
 
-    def _on_the_way(self, reach: Reach) -> list[Cut]:
+    def _cuts_before_target(self, reach: Reach) -> list[Cut]:
         """The cuts that the target came of; else those whose results went where no tape looks: to Python, to NumPy."""
         uid = self.target._uid
         before = ancestors(uid, self.tape._cut_descendants, edges_of(self.tape), self.tape._cuts) if uid else set()
-        found = [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
-        if found:
-            return found
+        on_the_way = [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
+        if on_the_way:
+            return on_the_way
         forgotten = len(self.tape._cut_descendants) >= MAX_VALUES
         left = [cut for cut in reach.cuts if cut.op is None or 0 in cut.outputs or forgotten]
         left = [cut for cut in left if not uid or uid not in cut.beside]
-        own = [cut for cut in left if cut.source is not None and self.t in fixes.assigned(cut.source.text)]
+        own = [cut for cut in left if cut.source is not None and self.target_name in fixes.assigned(cut.source.text)]
         return own or left
 
     def _cut(self, cut: Cut) -> WhyNone:
         cause = _cause(cut)
         name = cut.op.name if cut.op is not None else ""
-        return self._say(cause, _told(cut), op=name, line=cut.source, fix=fixes.of_cut(cause, cut.source, name))
+        return self._say(cause, _in_words(cut), op=name, line=cut.source, fix=fixes.of_cut(cause, cut.source, name))
 
-    def _exactly(self, found: Found, reach: Reach) -> WhyNone:
+    def _by_history(self, ancestry: Ancestry, reach: Reach) -> WhyNone:
         """From a history: the first step of the way that the tape did not take down."""
-        for step in found.path:
+        for step in ancestry.path:
             assert step.op is not None, "a constant leads from nothing"
             recording, watched = step.tapes.get(self.tape.id), step.watched.get(self.tape.id, ())
             if recording is None:
-                said = f"{step.op}, on the way from `{self.s}` to `{self.t}`, ran outside the tape's block"
+                way = f"on the way from `{self.source_name}` to `{self.target_name}`"
+                said = f"{step.op}, {way}, ran outside the tape's block"
                 return self._say("read outside the tape", said, op=step.op.name, line=step.source)
             if not recording:
                 said = f"{step.op} ran while the recording was paused"
                 return self._say("recording paused", said, op=step.op.name, line=step.source)
-            if step is found.path[0] and not any(watched):
-                return self._too_late(step.op.name, step.source)
+            if step is ancestry.path[0] and not any(watched):
+                return self._watched_too_late(step.op.name, step.source)
             if step.op.vjp is None or not any(uid in reach.uids for uid in step.outputs):
                 cuts = [cut for cut in reach.cuts if set(cut.outputs).intersection(step.outputs)]
                 return self._cut(cuts[0] if cuts else Cut(step.op, step.source, step.op.vjp is not None, "", ()))
-        return self._without_path(found, reach)
+        return self._without_path(ancestry, reach)
 
-    def _too_late(self, op: str, line: Source | None) -> WhyNone:
-        watch = f"{self.tape_name}.watch({self.s})"
+    def _watched_too_late(self, op: str, line: Source | None) -> WhyNone:
+        watch = f"{self.tape_name}.watch({self.source_name})"
         if self.source._uid in self.tape._watched:
-            return self._say("watched too late", f"`{self.s}` was watched only after {op}", op=op, line=line, fix=watch)
+            return self._say(
+                "watched too late", f"`{self.source_name}` was watched only after {op}", op=op, line=line, fix=watch
+            )
         return self._unwatched()
 
-    def _without_path(self, found: Found, reach: Reach) -> WhyNone:
+    def _without_path(self, ancestry: Ancestry, reach: Reach) -> WhyNone:
         if self.source._uid not in self.tape._watched:
             return self._unwatched()
         left = [cut for cut in reach.cuts if cut.op is None]
-        if left and (found.constants or not found.born):
+        if left and (ancestry.constants or not ancestry.is_recorded):
             return self._cut(left[0])
-        if not found.born:
-            return self._say("read outside the tape", f"`{self.t}` was computed outside the tape's block")
-        return self._say("not reachable", f"`{self.t}` does not depend on `{self.s}`")
+        if not ancestry.is_recorded:
+            return self._say("read outside the tape", f"`{self.target_name}` was computed outside the tape's block")
+        return self._say("not reachable", f"`{self.target_name}` does not depend on `{self.source_name}`")
 
     def _say(self, cause: str, said: str, op: str = "", line: Source | None = None, fix: str = "") -> WhyNone:
-        head = "" if cause == "connected" else f"`{self.t}` has no gradient for `{self.s}`: "
+        """The answer.
+
+        Args:
+            cause: one of `CAUSES`.
+            said: the sentence, from what is the matter on.
+            op: that breaks the way.
+            line: of the user's, at which it does.
+            fix: code.
+        """
+        head = "" if cause == "connected" else f"`{self.target_name}` has no gradient for `{self.source_name}`: "
         return WhyNone(cause, head + said, op, line, fix)
 
 
@@ -231,7 +257,7 @@ def _reason(cut: Cut) -> str:
     return declared + fixes.advice(cut.op.name)
 
 
-def _told(cut: Cut) -> str:
+def _in_words(cut: Cut) -> str:
     """A cut in words."""
     inside = f" in {cut.inside}" if cut.inside else ""
     match _cause(cut):

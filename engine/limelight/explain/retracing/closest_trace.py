@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.explain.retracing.key_diff import SEVERITY, Cause, cause_of, differing, differing_sizes
+from limelight.explain.retracing.cause import SEVERITY, Cause
+from limelight.explain.retracing.key_diff import cause_of, differing, differing_sizes
 from limelight.staging.key import Key
 from limelight.staging.key_parts import Part, TensorPart
 from limelight.staging.signature import Signature
@@ -29,61 +30,71 @@ class Fingerprint(NamedTuple):
     parts: np.ndarray[Any, np.dtype[np.int64]]
     known: np.ndarray[Any, np.dtype[np.bool_]] | None
 
+    @staticmethod
+    def of_call(key: Key) -> Fingerprint:
+        """That of a call, of whose sizes it does not matter whether they are known."""
+        hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
+        return Fingerprint(hash(key.structure) if key.structure is not None else len(key.parts), hashes, None)
 
-def fingerprint(key: Key) -> Fingerprint:
-    hashes = np.fromiter(map(hash, key.parts), np.int64, len(key.parts))
-    known = [not part.has_open_sizes for part in key.parts]
-    structure = hash(key.structure) if key.structure is not None else len(key.parts)
-    return Fingerprint(structure, hashes, None if all(known) else np.array(known))
+    @staticmethod
+    def of_trace(key: Key) -> Fingerprint:
+        known = [not part.has_open_sizes for part in key.parts]
+        return Fingerprint.of_call(key)._replace(known=None if all(known) else np.array(known))
 
 
-def closest(entries: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
-    """The entry with the fewest, then the least severe differences; None without entries.
+def closest(traces: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
+    """The trace with the fewest, then the least severe differences; None without traces.
 
-    Of those one that was made at the very line `where` the call is, as in a loop; then the most used one.
+    Of those one that was made at the very line of the call, as in a loop; then the most used one.
+
+    Args:
+        traces: all that a function has.
+        key: of the call.
+        signature: of the function.
+        where: the line of the call.
     """
-    mine = fingerprint(key)
+    mine = Fingerprint.of_call(key)
     same: list[Any] = []
     others: list[Any] = []
-    for entry in entries:
-        if entry.fingerprint is None:
-            entry.fingerprint = fingerprint(entry.key)
-        alike = entry.fingerprint.structure == mine.structure and len(entry.fingerprint.parts) == len(mine.parts)
-        (same if alike else others).append(entry)
+    for trace in traces:
+        if trace.fingerprint is None:
+            trace.fingerprint = Fingerprint.of_trace(trace.key)
+        alike = trace.fingerprint.structure == mine.structure and len(trace.fingerprint.parts) == len(mine.parts)
+        (same if alike else others).append(trace)
     ranked = _rank_alike(same, key, mine)
     if not ranked or ranked[0][0] > 1:
-        ranked += [_rank(entry, key, signature) for entry in _likeliest(others, len(mine.parts))]
+        ranked += [_rank(trace, key, signature) for trace in _likeliest(others, len(mine.parts))]
     return min(ranked, key=lambda row: (*row[:2], row[-1].where != where, *row[2:-1]))[-1] if ranked else None
 
 
-def _rank_alike(entries: Sequence[Any], key: Key, mine: Fingerprint) -> list[tuple[Any, ...]]:
-    """Rows (differences, severity, -hits, -index, entry) of those with the fewest differences."""
+def _rank_alike(traces: Sequence[Any], key: Key, mine: Fingerprint) -> list[tuple[Any, ...]]:
+    """Rows (differences, severity, -hits, -index, trace) of those with the fewest differences."""
     counted = []
-    for entry in entries:
-        differs, known = entry.fingerprint.parts != mine.parts, entry.fingerprint.known
+    for trace in traces:
+        differs, known = trace.fingerprint.parts != mine.parts, trace.fingerprint.known
         sure = differs if known is None else differs & known  # parts with open sizes may serve all the same
-        counted.append((int(np.count_nonzero(sure)) + (entry.key.device is not key.device), differs, entry))
-    if any(entry.fingerprint.known is not None for entry in entries):
+        counted.append((int(np.count_nonzero(sure)) + (trace.key.device is not key.device), differs, trace))
+    if any(trace.fingerprint.known is not None for trace in traces):
         counted = _counted_in_full(counted, key)
     fewest = min([count for count, _, _ in counted], default=0)
     return [
-        (count, _severity(entry.key, key, differs), -entry.hits, -entry.index, entry)
-        for count, differs, entry in counted
+        (count, _severity(trace.key, key, differs), -trace.hits, -trace.index, trace)
+        for count, differs, trace in counted
         if count == fewest
     ]
 
 
 def _counted_in_full(counted: list[tuple[int, Any, Any]], key: Key) -> list[tuple[int, Any, Any]]:
-    """Of entries with open sizes, those that come first: which of their open parts differ is asked one by one."""
+    """Of traces with open sizes, those that come first: which of their open parts differ is asked one by one."""
     exact: list[tuple[int, Any, Any]] = []
-    for count, differs, entry in sorted(counted, key=lambda row: (row[0], -row[2].hits, -row[2].index))[:_OTHERS]:
+    for count, differs, trace in sorted(counted, key=lambda row: (row[0], -row[2].hits, -row[2].index))[:_OTHERS]:
         if len(exact) > 1 and count >= min([row[0] for row in exact]):
             break
-        known = entry.fingerprint.known
+        known = trace.fingerprint.known
         opened = [] if known is None else np.flatnonzero(differs & ~known).tolist()
         for i in opened:
-            differs[i] = not entry.key.parts[i].covers(key.parts[i])
-        exact.append((count + sum([differs[i] for i in opened]), differs, entry))
+            differs[i] = not trace.key.parts[i].covers(key.parts[i])
+        exact.append((count + sum([differs[i] for i in opened]), differs, trace))
     return exact
 
 
@@ -103,13 +114,13 @@ def _weight(before: Part, after: Part) -> float:
     return SEVERITY[cause] + len(differing_sizes(before.shape, after.shape)) / 100
 
 
-def _likeliest(entries: Sequence[Any], leaves: int) -> list[Any]:
+def _likeliest(traces: Sequence[Any], leaves: int) -> list[Any]:
     """The few that are worth a full comparison: of about the same size, used most, newest."""
-    ranked = sorted(entries, key=lambda e: (abs(len(e.key.parts) - leaves), -e.hits, -e.index))
+    ranked = sorted(traces, key=lambda trace: (abs(len(trace.key.parts) - leaves), -trace.hits, -trace.index))
     return ranked[:_OTHERS]
 
 
-def _rank(entry: Any, key: Key, signature: Signature) -> tuple[Any, ...]:
-    changes = differing(entry.key, key, signature)
+def _rank(trace: Any, key: Key, signature: Signature) -> tuple[Any, ...]:
+    changes = differing(trace.key, key, signature)
     severity = max([SEVERITY[change.cause] for change in changes], default=0)
-    return (len(changes), severity, -entry.hits, -entry.index, entry)
+    return (len(changes), severity, -trace.hits, -trace.index, trace)

@@ -25,34 +25,32 @@ _NODES: Final = 1000
 """Of how many nodes of a graph the dtypes are looked at."""
 
 
-class Fix(NamedTuple):
-    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
+class FixContext(NamedTuple):
+    """What fixes are made from: the function, its traces, the call without a trace, and how that was written.
 
-    code: str
-    place: str
-    paths: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.place} {self.code}" if self.place else self.code
-
-
-class Situation(NamedTuple):
-    """What fixes are made from: the function, its traces, the call without a trace, and how it was written.
-
-    `elsewhere` is where the closest trace was made, unless that is the very line that makes this call.
+    Args:
+        signature: of the function.
+        options: those of `ll.function`.
+        traces: all that the function has, the newest last.
+        key: of the call.
+        paths: of the leaves of the call; empty where the closest trace is of another structure.
+        site: the call as the user wrote it; None where that cannot be had.
+        elsewhere: where the closest trace was made, unless that is the very line that makes this call.
+        function: the Python function.
+        obstacles: by path, what keeps a number from being a tensor, as far as it has been looked up.
+        is_nested: whether the call is made by another function's trace.
     """
 
-    name: str
     signature: Signature
     options: dict[str, Any]
-    entries: Sequence[Any]
+    traces: Sequence[Any]
     key: Key
     paths: Sequence[str]
     site: CallSite | None
     elsewhere: str
     function: Any
     obstacles: dict[str, Obstacle | None]
-    nested: bool = False  # whether the call is made by another function's trace
+    is_nested: bool = False
 
     def is_default(self, change: Change) -> bool:
         """Whether the closest trace was made for the parameter's default."""
@@ -74,9 +72,9 @@ class Situation(NamedTuple):
     def met_dtype(self, others: tuple[str, ...] = ("floating", "complex")) -> DType | None:
         """`met_dtype` of this call, unless the function has tensors of another dtype of those kinds."""
         dtype = met_dtype(self.key.parts)
-        if dtype is None or not self.entries:
+        if dtype is None or not self.traces:
             return dtype
-        graph = self.entries[-1].graph
+        graph = self.traces[-1].graph
         values = [*graph.inputs, *[value for node in islice(graph.nodes, _NODES) for value in node.outputs]]
         met = {getattr(value.spec, "dtype", None) for value in values} - {None, dtype}
         return None if any(dtypes.kind(other) in others for other in met if other) else dtype
@@ -89,10 +87,10 @@ def met_dtype(parts: Sequence[Part]) -> DType | None:
     may be an axis, a size or a count, which no tensor can be.
     """
     given = {part.dtype for part in parts if isinstance(part, (TensorPart, VariablePart))}
-    found = {dtype for dtype in given if dtypes.is_floating(dtype)}
+    floating = {dtype for dtype in given if dtypes.is_floating(dtype)}
     if not given:
         return dtypes.float32
-    return found.pop() if len(found) == 1 else None
+    return floating.pop() if len(floating) == 1 else None
 
 
 def parameter_of(path: str, signature: Signature) -> str:
@@ -121,8 +119,8 @@ def decorator(function: Any, options: dict[str, Any]) -> str:
 
 def _target(function: Any) -> list[str]:
     """What a call of `ll.function` is given; nothing where it is a decorator."""
-    found = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
-    if not isinstance(found, FunctionType) or found.__name__ == "<lambda>":
+    written = getattr(function, "__wrapped__", function) if hasattr(function, "__limelight_instance__") else function
+    if not isinstance(written, FunctionType) or written.__name__ == "<lambda>":
         return ["fn"]
-    first = linecache.getline(found.__code__.co_filename, found.__code__.co_firstlineno).strip()
-    return [found.__name__] if first.startswith(("def ", "async def ")) else []
+    first = linecache.getline(written.__code__.co_filename, written.__code__.co_firstlineno).strip()
+    return [written.__name__] if first.startswith(("def ", "async def ")) else []

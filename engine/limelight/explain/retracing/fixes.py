@@ -1,4 +1,11 @@
-"""What to write so that a call finds its trace next time, as code that can be pasted."""
+"""What to write so that a call finds its trace next time, as code that can be pasted.
+
+A fix is printed only where it works. A number becomes a tensor if the source of the function shows that nothing asks
+for its value (`explain.may_be_tensor`), of the dtype that the last graph computes in; a whole number only where all
+else in the graph is of one floating dtype, since it may be a size, an axis or a count. An object is made before the
+loop only if its expression means the same there. A dictionary with more keys loses them only if the source reads no
+others. What is not understood gets advice in words (`advice`).
+"""
 
 from __future__ import annotations
 
@@ -8,71 +15,29 @@ from typing import Final
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
-from limelight.explain.retracing.fix_context import MOST, Fix, Situation, parameter_of
-from limelight.explain.retracing.key_diff import SCOPE, Cause, Change, TextPart, quoted, show
+from limelight.explain.fix import Fix, called, expression
+from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.fix_context import MOST, FixContext, parameter_of
+from limelight.explain.retracing.key_diff import SCOPE, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight.user_code.definitions import reads_only
 
-_TIGHT: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
+_ATOMS: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
 _NUMBERS: Final = (int, float)
+_CONTAINERS: Final = frozenset(["list", "tuple"])
 _CALL: Final = "call with"
-
-ADVICE: Final = {
-    Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
-    Cause.NUMBER: "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the "
-    "dtype that it meets, such as ll.constant(n, x.dtype).",
-    Cause.TYPE: "Pass the same type of value in each call.",
-    Cause.RANK: "Each rank needs a trace of its own.",
-    Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",
-    Cause.KEYS: "Pass the same keys in each call.",
-    Cause.CONTAINER: "Pass the same kinds of containers in each call.",
-    Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
-    Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
-    Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
-    "becomes an argument of the call.",
-    Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
-    Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
-    Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
-    Cause.DEVICE: "Each device needs a trace of its own.",
-    Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
-    Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
-}
+"""The place of a fix that is the call itself."""
 
 
-def advice(changes: Sequence[Change], situation: Situation) -> str:
-    """Which of the numbers that differ could not be tensors, and why."""
-    known = [(c.path, situation.obstacles.get(c.path)) for c in changes[:MOST]]
-    said = [f"`{path}` cannot simply be a tensor: {found}." for path, found in known if found and found.is_known]
-    said += [_more_keys(change, situation) for change in changes[:MOST] if change.cause is Cause.KEYS]
-    return " ".join(filter(None, said))
-
-
-def _more_keys(change: Change, situation: Situation) -> str:
-    """What to do about a dictionary of other keys, where the function may have read them all."""
-    assert isinstance(change.before, TextPart), "a dictionary"
-    assert isinstance(change.after, TextPart), "a dictionary"
-    old, new = change.before.keys, change.after.keys
-    before, after = set(old), set(new)
-    come, gone = [key for key in new if key not in before], [key for key in old if key not in after]
-    if bool(come) == bool(gone) or change.path == situation.signature.keywords_name:
-        return ADVICE[Cause.KEYS]
-    if _container_template(change.path, change.before, change.after, situation) is not None:
-        return ""
-    more = [f"{len(come or gone) - 2} more"] if len(come or gone) > 2 else []
-    keys = " and ".join([*map(quoted, (come or gone)[:2]), *more])
-    where = f" in the call at {situation.elsewhere}" if situation.elsewhere else " in the earlier call"
-    return f"Give `{change.path}` its {keys}{where if come else ' here'} too, with what stands for no value."
-
-
-def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
+def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
-    whole = (situation.signature.rest_name, situation.signature.keywords_name)
+    whole = (context.signature.rest_name, context.signature.keywords_name)
     named = [change for change in changes[:MOST] if change.path not in whole]
-    templates = {change.path: found for change in named if (found := _template(change, situation)) is not None}
-    hoisted = _hoists(named, situation)
+    templates = {change.path: found for change in named if (found := _template(change, context)) is not None}
+    hoisted = _made_once(named, context)
     names = {fix.paths[0]: name for fix, name in hoisted}
-    fixes = for_shapes(changes, templates, names, situation)
+    fixes = for_shapes(changes, templates, names, context)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
         numbers = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
@@ -82,9 +47,9 @@ def find(changes: Sequence[Change], situation: Situation) -> list[Fix]:
     numbers_before = [change for change in named if isinstance(change.before, ValuePart)]
     earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
     both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]
-    mended = _at_the_call(templates, names, earlier, situation)
-    fixes += [_alike(fix, situation) if set(both) & set(fix.paths) else fix for fix in mended]
-    return _scoped(changes, fixes, situation)
+    mended = _at_the_call(templates, names, earlier, context)
+    fixes += [_also_elsewhere(fix, context) if set(both) & set(fix.paths) else fix for fix in mended]
+    return _in_device_scope(changes, fixes, context)
 
 
 # At the call: another expression for an argument
@@ -94,14 +59,14 @@ def _constant(dtype: DType) -> str:
     return "ll.constant({})" if dtype == dtypes.float32 else f'll.constant({{}}, "{dtype.name}")'
 
 
-def _template(change: Change, situation: Situation) -> str | None:
+def _template(change: Change, context: FixContext) -> str | None:
     """The expression to pass for a leaf, with {} for what is passed now."""
     before, after = change.before, change.after
     match before, after:
         case TensorPart(), TensorPart():
             return _tensor_template(before, after)
         case ValuePart(), ValuePart():
-            return _number_template(change, {before.kind, after.kind}, situation)
+            return _number_template(change, {before.kind, after.kind}, context)
         case TensorPart(), ValuePart():
             return _scalar_template(after, before)
         case ValuePart(), TensorPart():
@@ -109,18 +74,18 @@ def _template(change: Change, situation: Situation) -> str | None:
         case TensorPart(), VariablePart() if (before.dtype, before.shape) == (after.dtype, after.spec.shape):
             return "ll.constant({})"
         case TextPart(), TextPart():
-            return _container_template(change.path, before, after, situation)
+            return container_template(change.path, before, after, context)
     return None
 
 
-def _number_template(change: Change, types: set[type], situation: Situation) -> str | None:
+def _number_template(change: Change, types: set[type], context: FixContext) -> str | None:
     """For Python numbers that the function only computes with; whole numbers where all else is of one float dtype."""
     if not types <= set(_NUMBERS):
         return None
-    if float not in types and situation.is_default(change):
+    if float not in types and context.is_default(change):
         return None  # the earlier call left it out
-    dtype = situation.met_dtype() if float in types else situation.met_dtype(("integer", "floating", "complex"))
-    if dtype is None or situation.obstacle(change.path):
+    dtype = context.met_dtype() if float in types else context.met_dtype(("integer", "floating", "complex"))
+    if dtype is None or context.obstacle(change.path):
         return None
     return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
@@ -133,6 +98,7 @@ def _scalar_template(value: ValuePart, tensor: TensorPart) -> str | None:
 
 
 def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
+    """For a tensor that reshaped, cast or copied is of the type that there is a trace for."""
     text = "{}"
     if len(before.shape) != len(after.shape):
         if not shapes.is_static(before.shape) or _without_ones(before.shape) != _without_ones(after.shape):
@@ -145,14 +111,22 @@ def _tensor_template(before: TensorPart, after: TensorPart) -> str | None:
     return text if text != "{}" else None
 
 
-def _container_template(path: str, before: TextPart, after: TextPart, situation: Situation) -> str | None:
+def container_template(path: str, before: TextPart, after: TextPart, context: FixContext) -> str | None:
+    """The expression for a container that is of another kind, or a dictionary with more keys than the function reads.
+
+    Args:
+        path: of the container.
+        before: what the closest trace was made for.
+        after: what is passed now.
+        context: of the call.
+    """
     old_kind, old_keys, new_kind, new_keys = before.kind, before.keys, after.kind, after.keys
     if old_kind is None or new_kind is None:
         return None
     if {old_kind, new_kind} == {list, tuple} and old_keys == new_keys:
         return f"{old_kind.__name__}({{}})"
     is_more = old_kind is new_kind is dict and len(old_keys) <= MOST and set(old_keys) < set(new_keys)
-    if is_more and reads_only(situation.function, path, old_keys):  # else the others may matter
+    if is_more and reads_only(context.function, path, old_keys):  # else the others may matter
         return f"{{{{name: {{}}[name] for name in [{', '.join(map(quoted, old_keys))}]}}}}"
     return None
 
@@ -162,35 +136,46 @@ def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 
 def _at_the_call(
-    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], situation: Situation
+    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], context: FixContext
 ) -> list[Fix]:
     """The user's own call, mended; where it cannot be had, the expressions to pass.
 
-    The paths in `earlier` are tensors now, and were numbers in another call: that one is to be mended.
+    Args:
+        templates: by path, the expression to pass, with {} for what is passed now.
+        hoisted: by path, the name of what is made once, before the loop.
+        earlier: paths that are tensors now, and were numbers in another call: that one is to be mended.
+        context: of the call.
     """
-    site, mended, fixes = situation.site, dict(hoisted), []
+    site, mended, fixes = context.site, dict(hoisted), []
     for path, template in templates.items():
-        parameter = parameter_of(path, situation.signature)
+        parameter = parameter_of(path, context.signature)
         given = site.expression(parameter) if site else None
-        if path in earlier and (situation.elsewhere or given is None or not _varies(given)):
+        if path in earlier and (context.elsewhere or given is None or not _varies(given)):
             fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
         elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
         else:
-            fixes.append(_elsewhere(path, template, parameter, given))
+            fixes.append(_for_part(path, template, parameter, given))
     if site is not None and mended:
         fixes.append(Fix(site.mended(mended), _CALL, tuple(mended)))
     return fixes
 
 
-def _alike(fix: Fix, situation: Situation) -> Fix:
+def _also_elsewhere(fix: Fix, context: FixContext) -> Fix:
     """Where a number becomes a tensor, the call that made the closest trace must be mended in the same way."""
-    where = situation.elsewhere
+    where = context.elsewhere
     return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
 
 
-def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> Fix:
-    """For a part of a container: an assignment before the call, in the caller's words where they are known."""
+def _for_part(path: str, template: str, parameter: str, given: str | None) -> Fix:
+    """For a part of a container: an assignment before the call, in the caller's words where they are known.
+
+    Args:
+        path: of the part.
+        template: the expression to pass, with {} for what is passed now.
+        parameter: the one that the path begins with.
+        given: what the user wrote for it; None where that is not known.
+    """
     if given is None or not is_lasting(given):  # a display or a call makes another container each time
         return Fix(_filled(template, path), f"for `{path}` pass", (path,))
     target = f"{given}{path[len(parameter) :]}"
@@ -199,32 +184,35 @@ def _elsewhere(path: str, template: str, parameter: str, given: str | None) -> F
     return Fix(_filled(template, target), f"for `{path}` pass", (path,))
 
 
-def _filled(template: str, expression: str) -> str:
+def _filled(template: str, given: str) -> str:
     """`template` with an expression, in parentheses where what follows it would bind more tightly."""
-    template, expression = _undone(template, expression)
+    template, given = _without_undone(template, given)
     bound = "{}." in template or "{}[" in template
-    loose = bound and not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, _TIGHT)
-    return template.format(f"({expression})" if loose else expression)
+    loose = bound and not isinstance(expression(given), _ATOMS)
+    return template.format(f"({given})" if loose else given)
 
 
-def _undone(template: str, expression: str) -> tuple[str, str]:
-    """Both without what would undo each other at once: casts and reshapes that `expression` ends with.
+def _without_undone(template: str, given: str) -> tuple[str, str]:
+    """Both without what would undo each other at once: casts, reshapes and containers that `given` ends with.
 
     A cast to integers, or of integers, stays: without it the numbers would be others.
     """
-    wanted = {_called(node): node for node in ast.walk(ast.parse(template.format("x"))) if isinstance(node, ast.Call)}
+    wanted = {called(node): node for node in ast.walk(expression(template.format("x"))) if isinstance(node, ast.Call)}
     cast = wanted.get("astype")
-    while isinstance(call := ast.parse(f"({expression}\n)", mode="eval").body, ast.Call):
-        name, is_method = _called(call), not _is_library(call)
+    while isinstance(call := expression(given), ast.Call):
+        name, is_method = called(call), not _is_library(call)
         floating = cast is not None and all("float" in ast.unparse(_last(one)) for one in (call, cast))
-        if name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
+        if isinstance(call.func, ast.Name):
+            if name not in _CONTAINERS or _CONTAINERS.isdisjoint(wanted) or len(call.args) != 1:
+                break  # a function of the user's, whose argument is something else
+        elif name == "constant" and cast is not None and floating and len(wanted) == 1 and len(_given(call)) == 2:
             call.args, call.keywords = [call.args[0], _last(cast)], []
             return "{}", ast.unparse(call).replace("'", '"')
-        if name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
+        elif name not in wanted or (name == "astype" and not floating) or len(_given(call)) != 2 - is_method:
             break
         inner = call.func.value if is_method and isinstance(call.func, ast.Attribute) else call.args[0]
-        expression = ast.unparse(inner)
-    return template, expression
+        given = ast.unparse(inner)
+    return template, given
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
@@ -235,39 +223,35 @@ def _last(call: ast.Call) -> ast.expr:
     return _given(call)[-1] if _given(call) else ast.Constant(None)
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
 def _is_library(call: ast.Call) -> bool:
     """Whether it is `ll.astype(x, ...)`, with two arguments, rather than `x.astype(...)`."""
     return len(_given(call)) == 2 and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
-def _varies(expression: str) -> bool:
+def _varies(given: str) -> bool:
     """Whether one expression can be a number in one call and a tensor in another: no literal, no call can."""
-    return not isinstance(ast.parse(f"({expression}\n)", mode="eval").body, (ast.Call, ast.Constant, ast.UnaryOp))
+    return not isinstance(expression(given), (ast.Call, ast.Constant, ast.UnaryOp))
 
 
 # Before the call: objects that are made anew
 
 
-def _hoists(changes: Sequence[Change], situation: Situation) -> list[tuple[Fix, str]]:
+def _made_once(changes: Sequence[Change], context: FixContext) -> list[tuple[Fix, str]]:
     """For an object written in the call itself: an assignment to make once, and the name to pass."""
-    found, site = [], situation.site
+    hoisted, site = [], context.site
     for change in changes:
-        expression = site.expression(change.path) if site else None
+        given = site.expression(change.path) if site else None
         same_kind = change.cause in (Cause.FUNCTION, Cause.DELETED) or (change.cause is Cause.OBJECT and change.note)
-        if site and expression and same_kind and site.is_steady(change.path) and not is_lasting(expression):
+        if site and given and same_kind and site.is_steady(change.path) and not is_lasting(given):
             name = change.path.split("[")[0]
-            found.append((Fix(f"{name} = {expression}", ONCE, (change.path,)), name))
-    return found
+            hoisted.append((Fix(f"{name} = {given}", ONCE, (change.path,)), name))
+    return hoisted
 
 
 # Around the call
 
 
-def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -> list[Fix]:
+def _in_device_scope(changes: Sequence[Change], fixes: list[Fix], context: FixContext) -> list[Fix]:
     """With the device scope of the earlier call around this one, mended as it may be."""
     change = next((one for one in changes if one.path == SCOPE), None)
     if change is None:
@@ -278,5 +262,5 @@ def _scoped(changes: Sequence[Change], fixes: list[Fix], situation: Situation) -
         last = fixes[-1]
         place = last.place.removesuffix(_CALL).strip()
         return [*fixes[:-1], Fix(f"with ll.device({name}): {last.code}", place, (SCOPE, *last.paths))]
-    call = situation.site.text if situation.site else "..."
+    call = context.site.text if context.site else "..."
     return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]

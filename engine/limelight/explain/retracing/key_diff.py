@@ -1,8 +1,11 @@
-"""What differs between two cache keys, part by part, each with its path and its cause."""
+"""What differs between two cache keys, part by part, each with its path (`batch["x"]`) and its cause.
+
+There may be a thousand parts, so the common cases come first and records are made without their constructors.
+`benchmarks/explain.py` times it.
+"""
 
 from __future__ import annotations
 
-import enum
 import functools
 import itertools
 import json
@@ -12,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.explain.retracing.cause import Cause
 from limelight.staging.key import Key
 from limelight.staging.key_parts import LONG, ObjectPart, Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature
@@ -21,38 +25,13 @@ _NUMBERS: Final = (int, float, complex)
 _PLAIN: Final = frozenset([bool, int, float, complex, type(None)])
 _SPELLED: Final = 12
 _CLOSED_OVER: Final = "a variable that the function closes over, too"
-
-
-class Cause(enum.StrEnum):
-    """Why a call did not find its trace, from the slightest difference to the greatest."""
-
-    SHAPE = "shape"
-    NUMBER = "Python number"
-    VALUE = "Python value"
-    FUNCTION = "new function object"
-    REDEFINED = "redefined function"
-    OBJECT = "another object"
-    DELETED = "deleted object"
-    DEVICE = "device"
-    DTYPE = "dtype"
-    RANK = "rank"
-    ALIASING = "aliasing of variables"
-    VARIABLE = "variable"
-    TYPE = "type of value"
-    COUNT = "number of values"
-    KEYS = "dictionary keys"
-    CONTAINER = "container"
-    # The rest concern the call as a whole.
-    FIRST = "first call"
-    REMADE = "staged anew"
-    RERUN = "definition run again"
-    EDITED = "code edited"
-    CLEARED = "cleared cache"
-    EVICTED = "evicted trace"
-    STALE = "ended capture"
-
-
-SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
+_SHAPE, _DTYPE, _RANK, _DEVICE, _TYPE = Cause.SHAPE, Cause.DTYPE, Cause.RANK, Cause.DEVICE, Cause.TYPE
+"""For loops over a thousand changes: reading a member off its class takes as long as comparing two shapes (3.11)."""
+_NOTES: Final = {
+    Cause.FUNCTION: "a new function object",
+    Cause.REDEFINED: "defined again: the same name, another object",
+    Cause.DELETED: "the former one has been deleted",
+}
 
 
 class TextPart(NamedTuple):
@@ -87,6 +66,8 @@ class Change(NamedTuple):
 
 _new: Final[Callable[[tuple[Any, ...]], Change]] = functools.partial(tuple.__new__, Change)
 """`Change` of all its fields, in half the time: there may be a thousand."""
+_new_text: Final[Callable[[tuple[Any, ...]], TextPart]] = functools.partial(tuple.__new__, TextPart)
+"""The same for `TextPart`."""
 SCOPE: Final = "ll.device"
 """The path under which the device scope around a call is listed; no argument can have this name."""
 
@@ -108,25 +89,30 @@ def quoted(key: Any) -> str:
 def sealed(change: Change) -> Change:
     """`change` without hold on what the user passed: the types of tensors and numbers stay, the rest becomes words."""
     path, cause, before, after, note = change
-    keep_before = isinstance(before, TensorPart) or _is_harmless(before)
-    keep_after = isinstance(after, TensorPart) or _is_harmless(after)
-    if keep_before and keep_after:
-        return change
-    before = before if keep_before else TextPart(show(before))
-    return _new((path, cause, before, after if keep_after else TextPart(show(after)), note))
+    was = before if type(before) is TensorPart else _sealed_part(before)
+    now = after if type(after) is TensorPart else _sealed_part(after)
+    return change if was is before and now is after else _new((path, cause, was, now, note))
 
 
-def _is_harmless(part: Part | TextPart) -> bool:
-    """Whether a part that is no tensor's holds nothing but a number, a short string, or the spec of a variable."""
-    if isinstance(part, VariablePart):
-        return part.identity is None
-    return isinstance(part, ValuePart) and (part.kind in _PLAIN or (part.kind is str and len(part.value) <= LONG))
+def _sealed_part(part: Part | TextPart) -> Part | TextPart:
+    """A part that is no tensor's: as it is where it holds nothing but a number, a short string or a variable's spec."""
+    if isinstance(part, ValuePart):
+        kind = part.kind
+        if kind in _PLAIN or (kind is str and len(part.value) <= LONG):
+            return part
+    elif isinstance(part, VariablePart) and part.identity is None:
+        return part
+    return _new_text((show(part), None, ()))
 
 
 def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str] = ()) -> list[Change]:
     """Every part in which two keys of one function differ, in the order of the arguments.
 
-    `paths` are those of the leaves of `before`, where they are known.
+    Args:
+        before: the key of a trace.
+        after: that of a call.
+        signature: of the function.
+        paths: of the leaves of `before`, where they are known.
     """
     comparison = _Comparison(_Side(before, signature, paths), _Side(after, signature), signature)
     if before.device is not after.device:
@@ -171,11 +157,11 @@ class _Side:
 
     @cached_property
     def _owners(self) -> dict[int, int]:
-        found: dict[int, int] = {}
+        owners: dict[int, int] = {}
         for i, part in enumerate(self.parts):
             if isinstance(part, VariablePart):
-                found.setdefault(part.alias, i)
-        return found
+                owners.setdefault(part.alias, i)
+        return owners
 
     def owner(self, variable: VariablePart) -> str:
         """The path of the first argument that is this variable."""
@@ -195,15 +181,15 @@ class _Node(NamedTuple):
         inner = len(structure.children) - structure.children.count(nest.LEAF)
         if not inner:
             return tuple(zip(structure.keys, structure.children, itertools.count(start), itertools.repeat(1)))
-        found = []
+        children = []
         for key, child in zip(structure.keys, structure.children, strict=True):
             if child is nest.LEAF:
                 size = 1
             else:  # the only one has the rest: leaves that lie deep are not counted again at each level
                 size = self.size - len(structure.children) + 1 if inner == 1 else child.n_leaves
-            found.append((key, child, start, size))
+            children.append((key, child, start, size))
             start += size
-        return found
+        return children
 
     def summary(self, parts: tuple[Part, ...]) -> Part | TextPart:
         """A leaf's part; for a container its kind and size."""
@@ -237,7 +223,7 @@ class _Comparison:
         if old.structure == new.structure:
             for i, (before, after) in enumerate(zip(old.parts, new.parts, strict=True)):
                 if before is not after and before != after:
-                    self._leaf(old.paths[i], i, i)
+                    self._leaf(old.paths[i], before, after)
             return
         roots = _Node(old.structure, 0, len(old.parts)), _Node(new.structure, 0, len(new.parts))
         signature = self._signature
@@ -257,9 +243,9 @@ class _Comparison:
             old = self.old.parts[before.start : before.start + count]
             new = self.new.parts[after.start : after.start + count]
             if old != new:
-                for i, leaf in enumerate(nest.paths(after.structure, path)):
-                    if old[i] != new[i]:
-                        self._leaf(leaf, before.start + i, after.start + i)
+                for leaf, was, now in zip(nest.paths(after.structure, path), old, new, strict=True):
+                    if was != now:
+                        self._leaf(leaf, was, now)
         elif kind is None or before.structure.kind is not kind:
             summaries = before.summary(self.old.parts), after.summary(self.new.parts)
             self.changes.append(Change(path, Cause.CONTAINER, *summaries))
@@ -271,7 +257,15 @@ class _Comparison:
     def _children(
         self, name: Callable[[Any], str], path: str, before: _Node, after: _Node, apart: Container[Any] = ()
     ) -> None:
-        """Two containers of one kind: their keys, but for parameters that lie `apart`, and what is under them."""
+        """Two containers of one kind: their keys, and what is under them.
+
+        Args:
+            name: the path of a child, from its key.
+            path: of the containers.
+            before: the former one.
+            after: the present one.
+            apart: keys that are not counted: parameters that lie outside of `*args` or `**kwargs`.
+        """
         if before.structure.keys != after.structure.keys:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
             note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
@@ -286,7 +280,7 @@ class _Comparison:
             for j, key in enumerate(after.structure.keys, after.start):
                 at = places.get(key)
                 if at is not None and old[at] != new[j]:
-                    self._leaf(name(key), at, j)
+                    self._leaf(name(key), old[at], new[j])
             return
         known = {child[0]: child for child in before.children()}
         for now in after.children():
@@ -296,12 +290,11 @@ class _Comparison:
             if not was[1] is now[1] is nest.LEAF:
                 self._visit(name(now[0]), _Node(*was[1:]), _Node(*now[1:]))
             elif old[was[2]] != new[now[2]]:
-                self._leaf(name(now[0]), was[2], now[2])
+                self._leaf(name(now[0]), old[was[2]], new[now[2]])
 
-    def _leaf(self, path: str, i: int, j: int) -> None:
-        before, after = self.old.parts[i], self.new.parts[j]
+    def _leaf(self, path: str, before: Part, after: Part) -> None:
         if type(before) is not type(after):  # this and the next come first, since there may be a thousand of these
-            self.changes.append(_new((path, Cause.TYPE, before, after, "")))
+            self.changes.append(_new((path, _TYPE, before, after, "")))
         elif isinstance(before, TensorPart) and isinstance(after, TensorPart):
             if None not in before.shape or not before.covers(after):  # else the trace has these sizes open
                 self.changes.append(_new((path, _tensor_cause(before, after), before, after, "")))
@@ -329,14 +322,15 @@ class _Comparison:
 
 
 def _tensor_cause(before: TensorPart, after: TensorPart) -> Cause:
+    """Why two tensors differ: a rank is more than a dtype, a dtype more than sizes, and sizes more than a device."""
     old, new = before.shape, after.shape
     if len(old) != len(new):
-        return Cause.RANK
+        return _RANK
     if before.dtype != after.dtype:
-        return Cause.DTYPE
+        return _DTYPE
     if old == new or (None in old and not differing_sizes(old, new)):
-        return Cause.DEVICE
-    return Cause.SHAPE
+        return _DEVICE
+    return _SHAPE
 
 
 def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:
@@ -363,18 +357,12 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
 
 
 def _note(cause: Cause, before: Part, after: Part) -> str:
-    if cause is Cause.TYPE:
-        if isinstance(before, ValuePart) and isinstance(after, ValuePart):
-            return f"{before.kind.__name__} -> {after.kind.__name__}"
-        return ""
-    if cause is Cause.FUNCTION:
-        return "a new function object"
-    if cause is Cause.REDEFINED:
-        return "defined again: the same name, another object"
-    if cause is Cause.DELETED:
-        return "the former one has been deleted"
-    if not (isinstance(before, ObjectPart) and isinstance(after, ObjectPart)):
-        return ""
+    """What is said beside a change of a value or an object."""
+    if isinstance(before, ValuePart) and isinstance(after, ValuePart):
+        return f"{before.kind.__name__} -> {after.kind.__name__}" if cause is _TYPE else ""
+    note = _NOTES.get(cause, "")
+    if note or not (isinstance(before, ObjectPart) and isinstance(after, ObjectPart)):
+        return note
     what = "another instance" if isinstance(after.identity, Bound) else "another object"
     return what if before.identity.label == after.identity.label else ""
 

@@ -1,4 +1,4 @@
-"""What a call of a staged function would do, without doing it."""
+"""What a call of a staged function would do, without doing it; what it would raise is told rather than raised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from limelight.core.dispatch import active
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec
 from limelight.errors import DeadVariableError, LimelightError
-from limelight.explain.retracing.miss import Miss, closest_to, diagnose
+from limelight.explain.retracing.diagnosis import diagnose
+from limelight.explain.retracing.miss import Closest, Miss
 from limelight.explain.tracing import snapshot
 from limelight.staging import run_eagerly
 from limelight.user_code import source_line
@@ -46,7 +47,7 @@ class Prediction:
         if self.error:
             return f"raise {self.error}"
         if self.hit:
-            return f"run {closest_to(self.entry)}: {self.entry.signature}"
+            return f"run {Closest.of(self.entry)}: {self.entry.signature}"
         return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing."
 
 
@@ -58,26 +59,27 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
         call = function._call(args, kwargs, abstract=True)
         if function.run_eagerly or (active and run_eagerly.everywhere()):
             return Prediction(function.name, False, notes=(_why_eagerly(function),))
-        found = function._find(call.lookup)
-        if found is not None:
-            found._captured()
+        trace = function._find(call.lookup)
+        if trace is not None:
+            trace._captured()
     except DeadVariableError as error:
-        return Prediction(function.name, False, found, error=_said(error))
+        return Prediction(function.name, False, trace, error=_said(error))
     except (LimelightError, TypeError) as error:  # as the call itself would
         return Prediction(function.name, False, error=_said(error))
-    if found is not None:
-        return Prediction(function.name, True, found, notes=(*_unseen(function, found), *_alike(call, kwargs)))
+    if trace is not None:
+        return Prediction(function.name, True, trace, notes=(*_unseen(function, trace), *_same_calls(call, kwargs)))
     record = diagnose(function, call.key, source_line.user_stack())
     if function.trace_cache.budget_is_spent:
-        return Prediction(function.name, False, miss=record, error=f"TraceBudgetError: {_bare(function, record)}")
+        refusal = f"TraceBudgetError: {function.trace_cache.over_budget(function.name, record)}"
+        return Prediction(function.name, False, miss=record, error=refusal)
     return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function)))
 
 
-def _unseen(function: Any, entry: Any) -> list[str]:
-    """What has changed since `entry` was traced, and is no argument: a call that finds the trace does not see it."""
-    now = snapshot.take(function.python_function, entry.paths, entry.key.parts)
+def _unseen(function: Any, trace: Any) -> list[str]:
+    """What has changed since a trace was made, and is no argument: a call that finds the trace does not see it."""
+    now = snapshot.take(function.python_function, trace.paths, trace.key.parts)
     said = []
-    for name, then in entry.baked.items():
+    for name, then in trace.baked.items():
         current = now.get(name)
         if current is not None and current.token != then.token:
             value = current.text if current.text != then.text else f"another {current.text.removeprefix('a ')}"
@@ -85,7 +87,7 @@ def _unseen(function: Any, entry: Any) -> list[str]:
     return said[:_SPELLED] + [f"And {len(said) - _SPELLED} more: ll.explain.baked."][: len(said) > _SPELLED]
 
 
-def _alike(call: Any, kwargs: dict[str, Any]) -> list[str]:
+def _same_calls(call: Any, kwargs: dict[str, Any]) -> list[str]:
     """Which ways of writing a call make no difference."""
     said = []
     if kwargs:
@@ -108,11 +110,6 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _bare(function: Any, record: Miss) -> str:
-    words: str = function.trace_cache.over_budget(function.name, record)
-    return words
-
-
 def _why_eagerly(function: Any) -> str:
     return "Its run_eagerly is on." if function.run_eagerly else "ll.config.run_functions_eagerly is on."
 
@@ -123,5 +120,5 @@ def _consequences(function: Any) -> list[str]:
     victim = function.trace_cache.next_evicted
     if victim is not None:
         size = function.trace_cache.size
-        said.append(f"It would take the place of {closest_to(victim)}, since cache_size={size}.")
+        said.append(f"It would take the place of {Closest.of(victim)}, since cache_size={size}.")
     return said

@@ -111,55 +111,55 @@ class _Definition(NamedTuple):
 
 def _definition(function: Any) -> _Definition | None:
     """Where the Python function was written, through partial functions and methods; None for what is not the user's."""
-    found: Any = function.python_function
+    target: Any = function.python_function
     owner: Any = None
-    while isinstance(found, partial):
-        found = found.func
-    instance = getattr(found, "__limelight_instance__", None)
+    while isinstance(target, partial):
+        target = target.func
+    instance = getattr(target, "__limelight_instance__", None)
     if instance is not None:
-        found, owner = found.__wrapped__, instance()
-    elif isinstance(found, MethodType):
-        found, owner = found.__func__, found.__self__
-    elif not isinstance(found, FunctionType):
-        found, owner = type(found).__dict__.get("__call__"), found
-    code = getattr(found, "__code__", None)
+        target, owner = target.__wrapped__, instance()
+    elif isinstance(target, MethodType):
+        target, owner = target.__func__, target.__self__
+    elif not isinstance(target, FunctionType):
+        target, owner = type(target).__dict__.get("__call__"), target
+    code = getattr(target, "__code__", None)
     return None if code is None or source_line.is_library(code) else _Definition(code, owner)
 
 
 def before(function: Any) -> Before | None:
     """What was staged from the definition of `function` before it, as far as that traced."""
-    found = _definition(function)
-    if found is None:
+    definition = _definition(function)
+    if definition is None:
         return None
-    where, mine = found.where, function.trace_cache.history
+    where, mine = definition.where, function.trace_cache.history
     family = _families.get(where)
-    if family is not None and family.is_of(found.code):
+    if family is not None and family.is_of(definition.code):
         staged = sum([history is not mine for history in list(family.latest)])
-        other = found.owner is not None and not family.knows(found.owner)
-        owner = type(found.owner).__name__ if other else ""
+        other = definition.owner is not None and not family.knows(definition.owner)
+        owner = type(definition.owner).__name__ if other else ""
         return Before(where, staged, owner=owner, lost=family.lost) if staged else None
-    formers = [former for name in _names(function, where) if (former := _formers.get(name)) is not None]
-    return Before(formers[0].where, edited=formers[0].digest != _digest(found.code)) if formers else None
+    formers = [former for name in _keys(function, where) if (former := _formers.get(name)) is not None]
+    return Before(formers[0].where, edited=formers[0].digest != _digest(definition.code)) if formers else None
 
 
 def family_of(function: Any) -> Family:
     """The family of this definition, which the function joins; an empty one without a definition."""
-    found = _definition(function)
-    if found is None:
+    definition = _definition(function)
+    if definition is None:
         return Family()
-    where = found.where
+    where = definition.where
     family = _families.get(where)
-    if family is None or not family.is_of(found.code):
-        family = _families[where] = Family(found.code)
-        former = Former(where, _digest(found.code))
-        for name in _names(function, where):
+    if family is None or not family.is_of(definition.code):
+        family = _families[where] = Family(definition.code)
+        former = Former(where, _digest(definition.code))
+        for name in _keys(function, where):
             _formers[name] = former
             _formers.move_to_end(name)
     _families.move_to_end(where)
     for table in (_families, _formers):
         while len(table) > _KEPT:
             table.popitem(last=False)
-    return family.joined_by(function.trace_cache.history, found.owner)
+    return family.joined_by(function.trace_cache.history, definition.owner)
 
 
 def _weak(owner: Any) -> Any:
@@ -170,7 +170,7 @@ def _weak(owner: Any) -> Any:
         return None
 
 
-def _names(function: Any, where: Source) -> list[object]:
+def _keys(function: Any, where: Source) -> list[object]:
     """What a definition is known by: module and name, unless it is one of several by that name, and its place."""
     module = getattr(function.python_function, "__module__", None)
     return [where] if "<" in where.function else [(module, where.function), where]

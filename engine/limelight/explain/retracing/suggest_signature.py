@@ -1,4 +1,8 @@
-"""Signatures to declare: `input_signature` with the sizes that vary left open, or a first trace for all sizes."""
+"""Signatures to declare: `input_signature` with the sizes that vary left open, or a first trace for all sizes.
+
+A signature must take every call so far. Where none can be declared, the fix is a first trace for all sizes,
+`f.get_concrete_function(model, ll.TensorSpec((None, 3)))`: `reduce_retracing` needs two traces to see what varies.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import Any, Final, NamedTuple
 from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.errors import SignatureError
-from limelight.explain.retracing.fix_context import MOST, Code, Fix, Situation, decorator
+from limelight.explain.fix import Fix
+from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, quoted, show
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 from limelight.user_code.bytecode import reads_sizes
@@ -17,33 +23,39 @@ from limelight.user_code.bytecode import reads_sizes
 ONCE: Final = "once, before the loop,"
 LATER: Final = "once two sizes have been traced,"
 """The place of a fix that does not spare this very trace."""
+_OF_TENSORS: Final = frozenset([Cause.SHAPE, Cause.DTYPE, Cause.DEVICE])
+"""What two tensors of one rank may differ in: of a thousand changes few have to be looked at."""
 
 
 def for_shapes(
-    changes: Sequence[Change], templates: dict[str, str], hoisted: Mapping[str, str], situation: Situation
+    changes: Sequence[Change], templates: dict[str, str], hoisted: Mapping[str, str], context: FixContext
 ) -> list[Fix]:
     """A signature with the sizes that vary left open.
 
-    Where a signature cannot say it, a first trace for all sizes, by `get_concrete_function`; or `reduce_retracing`,
-    which needs two traces to see what varies. `hoisted` are the names of arguments that another fix makes before the
-    loop.
+    Where a signature cannot say it, a first trace for all sizes, by `get_concrete_function`; else `reduce_retracing`.
+
+    Args:
+        changes: what differs from the closest trace.
+        templates: by path, the expression that another fix passes; such a number is a tensor from then on.
+        hoisted: by path, the name of what another fix makes before the loop.
+        context: of the call.
     """
-    shaped = [change for change in changes if _is_of_sizes(change)]
-    if not shaped or _decides_by_sizes(situation.function):
+    shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
+    if not shaped or _decides_by_sizes(context.function):
         return []
     paths = tuple([change.path for change in shaped])
-    options = dict(situation.options)
-    signature = _signature(paths, templates, situation)
+    options = dict(context.options)
+    signature = _signature(paths, templates, context)
     if signature is not None:
         options |= {"input_signature": Code(signature), "reduce_retracing": False}
     elif options.get("reduce_retracing") or options.get("input_signature"):
         return []
-    elif (first := _first(paths, templates, hoisted, situation)) is not None:
+    elif (first := _first_trace(paths, templates, hoisted, context)) is not None:
         return [Fix(first, ONCE, paths)]
     else:
         options["reduce_retracing"] = True
-        return [Fix(decorator(situation.function, options), LATER, paths)]
-    return [Fix(decorator(situation.function, options), "", paths)]
+        return [Fix(decorator(context.function, options), LATER, paths)]
+    return [Fix(decorator(context.function, options), "", paths)]
 
 
 def _decides_by_sizes(function: Any) -> bool:
@@ -60,37 +72,40 @@ def _is_of_sizes(change: Change) -> bool:
     return len(before.shape) == len(after.shape) and before.shape != after.shape
 
 
-def _signature(paths: Sequence[str], templates: dict[str, str], situation: Situation) -> str | None:
+def _signature(paths: Sequence[str], templates: dict[str, str], context: FixContext) -> str | None:
     """The specs of all arguments but trailing defaults, None where these are not all tensors."""
-    if not _are_alike(paths, situation):
+    if not _are_alike(paths, context):
         return None
-    arguments, keywords = _arguments(situation)
+    arguments, keywords = _arguments(context)
     written: list[str | None] = []
     while arguments and arguments[-1].is_default:
         arguments.pop()
     for argument in arguments:
-        specs = iter([_spec(i, templates, situation) for i in range(argument.start, argument.stop)])
-        written.append(_written(argument.structure, specs))
+        specs = iter([_spec(i, templates, context) for i in range(argument.start, argument.stop)])
+        written.append(_spec_code(argument.structure, specs))
     covered = [path for argument in arguments for path in argument.paths]
     fits = None not in written and all(argument.is_default for argument in keywords) and set(paths) <= set(covered)
     return f"[{', '.join(map(str, written))}]" if fits else None
 
 
-def _first(
-    paths: Sequence[str], templates: dict[str, str], hoisted: Mapping[str, str], situation: Situation
+def _first_trace(
+    paths: Sequence[str], templates: dict[str, str], hoisted: Mapping[str, str], context: FixContext
 ) -> str | None:
-    """A call of `get_concrete_function` in the words of this call, None where these mean something only there."""
-    site = situation.site
-    if site is None or situation.nested or not is_lasting(site.called) or not _are_alike(paths, situation):
+    """A call of `get_concrete_function` in the words of this call, None where these mean something only there.
+
+    The arguments are those of `for_shapes`, but for the `paths` of what has other sizes.
+    """
+    site = context.site
+    if site is None or context.is_nested or not is_lasting(site.called) or not _are_alike(paths, context):
         return None
     written, covered = [], []
-    for argument in [one for group in _arguments(situation) for one in group]:
+    for argument in [one for group in _arguments(context) for one in group]:
         given = site.expression(argument.name)
         if given is None:
             continue
-        specs = iter([_spec(i, templates, situation) for i in range(argument.start, argument.stop)])
-        text = hoisted.get(argument.name) or _written(argument.structure, specs)
-        text = text or _repeated(argument, given, situation)
+        specs = iter([_spec(i, templates, context) for i in range(argument.start, argument.stop)])
+        text = hoisted.get(argument.name) or _spec_code(argument.structure, specs)
+        text = text or _same_code(argument, given, context)
         if text is None:
             return None
         covered += argument.paths
@@ -98,12 +113,12 @@ def _first(
     return f"{site.called}.get_concrete_function({', '.join(written)})" if set(paths) <= set(covered) else None
 
 
-def _repeated(argument: _Argument, given: str, situation: Situation) -> str | None:
+def _same_code(argument: _Argument, given: str, context: FixContext) -> str | None:
     """An argument that is no tensor, as it is in every call: a plain value, or an object under a lasting name."""
     if argument.structure is not nest.LEAF:
         return None
-    part = situation.key.parts[argument.start]
-    if any(entry.key.parts[argument.start] != part for entry in situation.entries):
+    part = context.key.parts[argument.start]
+    if any(trace.key.parts[argument.start] != part for trace in context.traces):
         return None
     if isinstance(part, ValuePart):
         plain = part.kind in (bool, int, float, str, type(None)) and part.value not in ("nan", "inf", "-inf")
@@ -116,12 +131,14 @@ def is_lasting(expression: str) -> bool:
     return all(name.isidentifier() for name in expression.split("."))
 
 
-def _are_alike(paths: Sequence[str], situation: Situation) -> bool:
+def _are_alike(paths: Sequence[str], context: FixContext) -> bool:
     """Whether all traces and the call are of one structure, of a size that anybody would write down."""
-    key = situation.key
+    key = context.key
     if len(paths) > MOST or len(key.parts) > MOST:
         return False
-    return all((len(e.key.parts), e.key.structure) == (len(key.parts), key.structure) for e in situation.entries)
+    return all(
+        (len(trace.key.parts), trace.key.structure) == (len(key.parts), key.structure) for trace in context.traces
+    )
 
 
 class _Argument(NamedTuple):
@@ -135,23 +152,23 @@ class _Argument(NamedTuple):
     is_default: bool
 
 
-def _arguments(situation: Situation) -> tuple[list[_Argument], list[_Argument]]:
+def _arguments(context: FixContext) -> tuple[list[_Argument], list[_Argument]]:
     """The positional arguments and the keywords of the call."""
-    key, signature = situation.key, situation.signature
+    key, signature = context.key, context.signature
     count = len(key.parts)
     structure = key.structure or Structure(tuple, tuple(range(count)), (nest.LEAF,) * count)
     positional, keywords = structure.children if signature.takes_keywords else (structure, None)
     named = [(signature.root(i), child) for i, child in enumerate(positional.children)]
     more = list(zip(keywords.keys, keywords.children, strict=True)) if keywords else []
-    found, start = [], 0
+    arguments, start = [], 0
     for name, child in [*named, *more]:
         stop = start + child.n_leaves
         parameter = signature.inspected.parameters.get(name)
         default = parameter is not None and child is nest.LEAF and _is_default(key.parts[start], parameter.default)
-        default = default and all(entry.key.parts[start] == key.parts[start] for entry in situation.entries)
-        found.append(_Argument(name, child, start, stop, nest.paths(child, name), default))
+        default = default and all(trace.key.parts[start] == key.parts[start] for trace in context.traces)
+        arguments.append(_Argument(name, child, start, stop, nest.paths(child, name), default))
         start = stop
-    return found[: len(named)], found[len(named) :]
+    return arguments[: len(named)], arguments[len(named) :]
 
 
 def _is_default(part: Part, default: Any) -> bool:
@@ -163,12 +180,12 @@ def _is_default(part: Part, default: Any) -> bool:
         return False
 
 
-def _spec(index: int, templates: dict[str, str], situation: Situation) -> str | None:
+def _spec(index: int, templates: dict[str, str], context: FixContext) -> str | None:
     """One leaf as a TensorSpec that takes what every trace was made for: sizes that they do not share are None."""
-    part, path = situation.key.parts[index], situation.paths[index]
-    seen = [entry.key.parts[index] for entry in situation.entries]
+    part, path = context.key.parts[index], context.paths[index]
+    seen = [trace.key.parts[index] for trace in context.traces]
     if isinstance(part, ValuePart):
-        return _number_spec(index, path in templates, situation) if all(map(_is_scalar, seen)) else None
+        return _number_spec(index, path in templates, context) if all(map(_is_scalar, seen)) else None
     if not isinstance(part, TensorPart):
         return None
     sizes, dtypes_seen = part.shape, set()
@@ -192,23 +209,23 @@ def _is_scalar(part: Part) -> bool:
     return isinstance(part, TensorPart) and part.shape == ()
 
 
-def _number_spec(index: int, is_mended: bool, situation: Situation) -> str | None:
+def _number_spec(index: int, is_mended: bool, context: FixContext) -> str | None:
     """A number as a tensor. Of the ints, which may be sizes or counts, only those that are known not to be."""
-    part = situation.key.parts[index]
+    part = context.key.parts[index]
     is_float = isinstance(part, ValuePart) and part.kind is float
-    if not is_mended and (not is_float or situation.obstacle(situation.paths[index])):
+    if not is_mended and (not is_float or context.obstacle(context.paths[index])):
         return None
-    seen = [entry.key.parts[index] for entry in situation.entries]
+    seen = [trace.key.parts[index] for trace in context.traces]
     tensors = {other.dtype for other in seen if isinstance(other, TensorPart)}
-    dtype = (tensors.pop() if len(tensors) == 1 else None) if tensors else situation.met_dtype()
+    dtype = (tensors.pop() if len(tensors) == 1 else None) if tensors else context.met_dtype()
     return None if dtype is None else f'll.TensorSpec((), "{dtype.name}")'
 
 
-def _written(structure: Structure, specs: Iterator[str | None]) -> str | None:
+def _spec_code(structure: Structure, specs: Iterator[str | None]) -> str | None:
     """A nest of specs as code, None where it holds what no signature can."""
     if structure.kind is None:
         return next(specs)
-    inner = [_written(child, specs) for child in structure.children]
+    inner = [_spec_code(child, specs) for child in structure.children]
     if None in inner or structure.kind not in (list, tuple, dict):
         return None
     items = [str(item) for item in inner]

@@ -17,8 +17,18 @@ _OFTEN: Final = 5
 _AT_MOST: Final = 2
 
 
-def warn(function: Any, story: str) -> None:
-    """To be called once for each call that traced. Warns when five of the last ten did so.
+def warn_if_retracing(function: Any) -> None:
+    """To be called once after each call that traced: warns when most calls do, with the reason of the latest.
+
+    The inner calls of a recursion are part of one call, rather than calls that could be spared.
+    """
+    misses = function.trace_cache.history.misses
+    if len(function._in_progress) < 2:
+        _warn_if_due(function, str(misses[-1]) if misses else "")
+
+
+def _warn_if_due(function: Any, story: str) -> None:
+    """Warns when five of the last ten calls traced.
 
     At most twice, and the second time after ten more calls: what the next call would say is much the same.
     """

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.explain.retracing.fix_context import Fix
+from limelight.explain.fix import Fix
 from limelight.explain.retracing.miss import Miss
 
 sys.path.insert(0, str(Path(__file__).parent))  # makes `retracing_causes` importable

@@ -11,8 +11,7 @@ import pytest
 from retracing_causes import REFUSED, TRACED, UNTRACED, Program
 
 import limelight as ll
-from limelight.explain.retracing.fixes import ADVICE
-from limelight.explain.retracing.key_diff import Cause
+from limelight.explain.retracing.cause import ADVICE, Cause
 from limelight.explain.retracing.miss import duration
 
 PAGE = Path(__file__).parents[4] / "docs" / "retracing.md"

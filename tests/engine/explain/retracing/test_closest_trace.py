@@ -10,7 +10,8 @@ import weakref
 import pytest
 
 import limelight as ll
-from limelight.explain.retracing import miss
+from limelight.explain import hook
+from limelight.explain.retracing import diagnosis
 
 
 @pytest.fixture(autouse=True)
@@ -129,10 +130,12 @@ def test_nothing_is_explained_on_a_hit(monkeypatch):
     f(x, ll.tanh)
     from limelight.staging import weak_identity
 
-    for module, name in ((miss, "diagnose"), (miss, "warn_if_retracing"), (weak_identity, "describe_object")):
+    for module, name in ((hook, "diagnose"), (hook, "warn_if_retracing"), (weak_identity, "describe_object")):
         monkeypatch.setattr(module, name, lambda *_: pytest.fail("explained a hit"))
     f(x, ll.tanh)
     assert f.trace_cache[0].hits == 1
+    with pytest.raises(pytest.fail.Exception, match="explained a hit"):  # what is replaced is what explains a miss
+        f(ll.ones((9,)), ll.tanh)
 
 
 def test_a_thousand_differing_leaves_are_explained_quickly():
@@ -145,7 +148,7 @@ def test_a_thousand_differing_leaves_are_explained_quickly():
     taken = []
     for _ in range(5):
         start = time.process_time()
-        record = miss.diagnose(f, key, ())
+        record = diagnosis.diagnose(f, key, ())
         taken.append(time.process_time() - start)
     assert len(record.differences) == 1000
     assert min(taken) < 0.01

@@ -33,3 +33,25 @@ def test_a_cast_or_reshape_is_written_once(given: str, fix: str) -> None:
     assert [one.code for one in found.miss.fixes] == [fix]
     eval(fix, space)
     assert space["f"].trace_count == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ("make(3)", "f(list(make(3)))"),  # the argument of a function is not what it returns
+        ("makers[0](3)", "f(list(makers[0](3)))"),
+        ("tuple(make(3))", "f(list(make(3)))"),
+    ],
+)
+def test_a_container_is_made_of_what_the_call_returns(given: str, fix: str) -> None:
+    def make(n: int) -> tuple[ll.Tensor, ...]:
+        return (ll.ones((n,)), ll.zeros((n,)))
+
+    space = {"ll": ll, "make": make, "makers": [make], "f": ll.function(lambda xs: xs[0] + xs[1])}
+    eval("f([ll.ones((3,)), ll.zeros((3,))])", space)
+    text = f"f.explain({given})"
+    linecache.cache[FILE] = (len(text), None, [f"{text}\n"], FILE)
+    prediction = eval(compile(text, FILE, "eval"), space)
+    assert [one.code for one in prediction.miss.fixes] == [fix]
+    eval(fix, space)
+    assert space["f"].trace_count == 1

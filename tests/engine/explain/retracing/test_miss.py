@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import limelight as ll
-from limelight.explain.retracing.key_diff import Cause
+from limelight.explain.retracing.cause import Cause
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Logarithms of what may be 0 by underflow alone: there is an op for the two together that is finite."""
+"""The logarithm of a softmax or a sigmoid, which may be 0 by underflow: `log_softmax` is both in one, and finite."""
 
 from __future__ import annotations
 
@@ -6,53 +6,52 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from limelight.explain.nonfinite.masking import beside, called, statement_at, statements
+from limelight.explain.fix import called, replaced, statement_at, statements, stored_names, whole_lines
 from limelight.graph.ir import Graph, Node
 from limelight.graph.printer import nested
 from limelight.user_code.source_line import Source
 
-_TOGETHER: Final = {"softmax": "log_softmax", "sigmoid": "log_sigmoid"}
+_FUSED: Final = {"softmax": "log_softmax", "sigmoid": "log_sigmoid"}
 
 
-def remedy_of_log(line: Source | None, graph: Graph) -> tuple[str, str] | None:
+def log_of_softmax(line: Source | None, graph: Graph) -> tuple[str, str] | None:
     """For the logarithm of a softmax or sigmoid on a line of `graph`: why it is infinite, and the line as it should be.
 
-    The second is empty where the line is not for code to mend; the whole is None for other logarithms.
+    The line is empty where it is not for code to mend; None for other logarithms.
     """
-    maker = next(_makers(line, graph), None)
-    if maker is None:
+    argument = next(_arguments_of_log(line, graph), None)
+    if argument is None:
         return None
-    together = f"ll.nn.{_TOGETHER[maker.op.name]}"
+    together = f"ll.nn.{_FUSED[argument.op.name]}"
     hint = (
-        f"{maker.op} underflows to 0, whose logarithm is infinite: {together} of its argument is both in one, and "
+        f"{argument.op} underflows to 0, whose logarithm is infinite: {together} of its argument is both in one, and "
         "finite (ll.nn.softmax_cross_entropy and ll.nn.sigmoid_cross_entropy are losses made of it)"
     )
-    return hint, _written(line, maker.stack[0] if maker.stack else None, maker.op.name)
+    return hint, _fixed_line(line, argument.stack[0] if argument.stack else None, argument.op.name)
 
 
-def _makers(line: Source | None, graph: Graph) -> Iterator[Node]:
+def _arguments_of_log(line: Source | None, graph: Graph) -> Iterator[Node]:
     """What makes the operands of the logarithms on a line, where it has an op with the logarithm."""
     for one in (graph, *(function.graph for function in nested(graph))):
         for node in one.nodes:
             if node.op == "log" and node.stack and node.stack[0] == line and not node.scope.startswith("gradient/"):
-                maker = node.inputs[0].node
-                if maker is not None and maker.op.name in _TOGETHER:
-                    yield maker
+                argument = node.inputs[0].node
+                if argument is not None and argument.op.name in _FUSED:
+                    yield argument
 
 
-def _written(line: Source | None, made: Source | None, op: str) -> str:
+def _fixed_line(line: Source | None, made: Source | None, op: str) -> str:
     """The statement on `line` with the two in one; empty where that cannot be read off the code."""
     statement = statement_at(line)
     if line is None or made is None or statement is None or (made.file, made.function) != (line.file, line.function):
         return ""
-    copy = ast.parse(ast.unparse(statement)).body[0]
-    logs = [node for node in ast.walk(copy) if called(node) == "log" and isinstance(node, ast.Call)]
+    logs = [node for node in ast.walk(statement) if called(node) == "log" and isinstance(node, ast.Call)]
     if len(logs) != 1 or len(logs[0].args) != 1:
         return ""
     operand = logs[0].args[0]
     inner = operand if called(operand) == op else _assigned(operand, line, made, op)
     together = _renamed(inner, op)
-    return "" if together is None else beside(line, statement, ast.unparse(_Replaced(logs[0], together).visit(copy)))
+    return "" if together is None else whole_lines(line, statement, replaced(statement, logs[0], together))
 
 
 def _assigned(operand: ast.expr, line: Source, made: Source, op: str) -> ast.expr | None:
@@ -64,10 +63,7 @@ def _assigned(operand: ast.expr, line: Source, made: Source, op: str) -> ast.exp
         return None
     names = {node.id for node in ast.walk(there) if isinstance(node, ast.Name)}
     between = [one for one in statements(line.file) if made.line < one.lineno < line.line]
-    stored = {
-        n.id for one in between for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return None if names & stored else there.value
+    return None if any(names & stored_names(one) for one in between) else there.value
 
 
 def _renamed(call: ast.expr | None, op: str) -> ast.Call | None:
@@ -78,15 +74,5 @@ def _renamed(call: ast.expr | None, op: str) -> ast.Call | None:
     library = function.removesuffix(f".{op}").removesuffix(".nn")
     if not library.isidentifier() or library == function:
         return None
-    together = ast.parse(f"{library}.nn.{_TOGETHER[op]}", mode="eval").body
+    together = ast.parse(f"{library}.nn.{_FUSED[op]}", mode="eval").body
     return ast.Call(together, call.args, call.keywords)
-
-
-class _Replaced(ast.NodeTransformer):
-    """One node of a tree replaced by another."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._new if node is self._old else self.generic_visit(node)

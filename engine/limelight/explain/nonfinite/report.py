@@ -1,4 +1,8 @@
-"""Where did the NaN come from?"""
+"""Where did the NaN come from?
+
+The traced graph is run step by step, not the optimised one, on copies of storages and generators. Control flow needs no
+second implementation: kernels of those ops only call `.run`, so they are given functions that step.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, Storage
 from limelight.errors import ArgumentError
 from limelight.executors import step
-from limelight.explain.nonfinite.hunt import Figures, Hunter, Origin, Place, is_bad
-from limelight.explain.nonfinite.remedies import remedy
+from limelight.explain.nonfinite.fixes import hint_and_fix
+from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops.random._draws import Source as Draws
@@ -118,7 +122,7 @@ def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: An
     if gradient_of is not None and gradient_of is not False:
         graph = _with_gradient(graph, _chosen(gradient_of, graph, inputs))
     with dispatch.fresh_stack():
-        return _hunt(function.name, graph, inputs)
+        return _run(function.name, graph, inputs)
 
 
 def _chosen(asked: Any, graph: Graph, inputs: Sequence[Any]) -> list[int]:
@@ -127,15 +131,15 @@ def _chosen(asked: Any, graph: Graph, inputs: Sequence[Any]) -> list[int]:
     if asked is True:
         return [i for i in floating if not isinstance(inputs[i], Resource) or inputs[i].trainable]
     wanted = asked if isinstance(asked, (list, tuple, set)) else [asked]
-    found: list[int] = []
+    chosen: list[int] = []
     for one in wanted:
         places = [i for i in floating if inputs[i] is one or (isinstance(one, str) and _named(graph, i) == one)]
         if not places:
             names = ", ".join(f"`{_named(graph, i)}`" for i in floating) or "none"
             what = one if isinstance(one, str) else f"a {type(one).__name__}"
             raise ArgumentError(f"explain.nan: gradient_of has {what!r}, no floating input; these are: {names}")
-        found += places
-    return found
+        chosen += places
+    return chosen
 
 
 def _named(graph: Graph, index: int) -> str:
@@ -155,29 +159,30 @@ def _with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
         return tracer.finish([*outputs, *[as_tensor(g) for g in gradients if g is not None]])
 
 
-def _hunt(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
-    hunter = Hunter(name)
+def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
+    """Runs the graph without effects, and tells of the origin that reaches a result, else of the first."""
+    tracker = OriginTracker(name)
     copies: dict[int, Any] = {}
     payloads = [_private(x._data, copies) for x in inputs]
     for payload, value in zip(payloads, graph.inputs, strict=True):
         shown = getattr(payload, "array", payload) if isinstance(payload, Storage) else payload
-        hunter.given(shown, _described(graph, graph.inputs.index(value)))
+        tracker.given(shown, _described(graph, graph.inputs.index(value)))
     before = {id(x): x.array for x in payloads if isinstance(x, Storage)}
     io = "io" in effects_of_graph(graph).chains
-    with _put_back() if io else nullcontext():
-        outputs = step.run(graph, payloads, [x._device for x in inputs], hunter).outputs
+    with _restored() if io else nullcontext():
+        outputs = step.run(graph, payloads, [x._device for x in inputs], tracker).outputs
     written = [x.array for x in payloads if isinstance(x, Storage) and x.array is not before[id(x)]]
     bad = [x for x in (*outputs, *written) if is_bad(x)]
-    origins = [found for x in bad if (found := hunter.origin_of([x])) is not None]
-    origin = min(origins, key=hunter.origins.index) if origins else next(iter(hunter.origins), None)
-    return Nan(name) if origin is None else _told(name, origin, bool(origins), graph)
+    origins = [found for x in bad if (found := tracker.origin_of([x])) is not None]
+    origin = min(origins, key=tracker.origins.index) if origins else next(iter(tracker.origins), None)
+    return Nan(name) if origin is None else _report(name, origin, bool(origins), graph)
 
 
 def _by_line(way: Sequence[Place]) -> str:
     """Places in words, neighbours of one line together."""
     groups = itertools.groupby(way, key=lambda place: place.line)
     return ", ".join(
-        [f"{', '.join(dict.fromkeys(x.op for x in found))}{source_line.at(line)}" for line, found in groups]
+        [f"{', '.join(dict.fromkeys(place.op for place in group))}{source_line.at(line)}" for line, group in groups]
     )
 
 
@@ -186,7 +191,7 @@ def _described(graph: Graph, index: int) -> str:
     return f"{kind} `{graph.input_names[index]}`"
 
 
-def _told(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
+def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
     op, function, line = origin.place
     given = not origin.operands and line is None and " `" in op
     return Nan(
@@ -202,7 +207,7 @@ def _told(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
         origin.became_nan,
         reaches,
         origin.of,
-        *("", "") if given else remedy(origin.of or op, line, graph, origin.backward),
+        *("", "") if given else hint_and_fix(origin.of or op, line, graph, origin.backward),
     )
 
 
@@ -230,7 +235,7 @@ def _private(payload: Any, copies: dict[int, Any]) -> Any:
 
 
 @contextmanager
-def _put_back() -> Iterator[None]:
+def _restored() -> Iterator[None]:
     """Gives all variables and generators back what they had: Python code inside a graph may reach any of them."""
     alive = [x for x in gc.get_objects() if isinstance(x, (Storage, Draws))]
     before = [(x, x.array) for x in alive]

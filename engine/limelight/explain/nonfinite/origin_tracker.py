@@ -1,4 +1,8 @@
-"""Following numbers that are not finite through a run, node by node, to the op that made them."""
+"""Which op made the numbers of a run that are not finite, and which ops handed them on.
+
+An op is at fault if it makes NaN without having been given any, or infinities of finite numbers. Infinities that come
+from literals are meant. Values are followed by the identity of their payloads, across calls.
+"""
 
 from __future__ import annotations
 
@@ -93,26 +97,26 @@ class Origin:
     way: list[Place] = field(default_factory=list)
 
 
-class Hunter:
-    """Observes a run: `origins` are all places that made numbers that are not finite, in order of time."""
+class OriginTracker:
+    """Observes a run of `executors.step`: `origins` are what made numbers that are not finite, in order of time."""
 
     def __init__(self, function: str) -> None:
         self.origins: list[Origin] = []
-        self._found: dict[int, tuple[Any, Origin]] = {}  # by payload, which is kept so that its id stays its own
+        self._origin_by_id: dict[int, tuple[Any, Origin]] = {}  # by payload, which is kept so that its id stays its own
         self._calls: list[str] = []
         self._functions = [function]
         self._rounds: list[dict[int, int]] = [{}]
 
     def given(self, payload: Any, name: str) -> None:
         """An input of the run: NaN in it comes from elsewhere; infinities may be meant."""
-        found = figures(payload)
-        if found is not None and found.nans:
-            origin = Origin(Place(name, self._functions[0], None), False, (), found)
+        given = figures(payload)
+        if given is not None and given.nans:
+            origin = Origin(Place(name, self._functions[0], None), False, (), given)
             self._add(origin, [payload])
 
     def origin_of(self, payloads: Iterable[Any]) -> Origin | None:
         """Where the numbers of the first payload that has such came from."""
-        return next((self._found[id(x)][1] for x in payloads if id(x) in self._found), None)
+        return next((self._origin_by_id[id(x)][1] for x in payloads if id(x) in self._origin_by_id), None)
 
     # What the executor tells
 
@@ -133,22 +137,23 @@ class Hunter:
     def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
         if node.op == "constant":
             return
-        bad = [x for x in outputs if id(x) not in self._found and is_bad(x)]
+        bad = [x for x in outputs if id(x) not in self._origin_by_id and is_bad(x)]
         if not bad:
             return
         place = Place(node.op.name, self._functions[-1], node.stack[0] if node.stack else None)
         earlier = self.origin_of(operands)
-        has_nan = any((found := figures(x)) is not None and found.nans for x in bad)
+        has_nan = any(map(_has_nan, bad))
         if earlier is not None:
-            self._goes_on(earlier, place, has_nan, operands, bad)
+            self._hand_on(earlier, place, has_nan, operands, bad)
         elif node.op.higher_order and self.origins:
             self._remember(self.origins[-1], bad)  # made inside: a stack of what the iterations left
         elif has_nan or not any(map(is_bad, operands)):
             self._add(self._origin(node, place, operands, bad[0]), bad)
 
-    def _goes_on(
+    def _hand_on(
         self, origin: Origin, place: Place, has_nan: bool, operands: Sequence[Any], bad: Sequence[Any]
     ) -> None:
+        """Notes that an op was given such numbers, and made more of them."""
         if has_nan and origin.became_nan is None and not origin.result.nans and not any(map(_has_nan, operands)):
             origin.became_nan = place
         if len(origin.way) < _LONGEST and place not in origin.way:
@@ -167,14 +172,15 @@ class Hunter:
         self._remember(origin, payloads)
 
     def _remember(self, origin: Origin, payloads: Sequence[Any]) -> None:
-        self._found.update({id(x): (x, origin) for x in payloads})
+        self._origin_by_id.update({id(x): (x, origin) for x in payloads})
 
 
 def is_bad(payload: Any) -> bool:
+    """Whether it is an array with a number that is not finite."""
     array = _on_host(payload)
     return array is not None and array.dtype in INEXACT and not bool(np.isfinite(array).all())
 
 
 def _has_nan(payload: Any) -> bool:
-    found = figures(payload)
-    return found is not None and found.nans > 0
+    known = figures(payload)
+    return known is not None and known.nans > 0
