@@ -15,7 +15,7 @@ from limelight.core.autograph_hook import handing
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError, LimelightError
 from limelight.user_code import source_line
-from limelight.user_code.bytecode import reads_sizes
+from limelight.user_code.code_uses import reads_sizes
 
 
 class Block(NamedTuple):

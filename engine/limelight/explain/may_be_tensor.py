@@ -54,7 +54,7 @@ def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bo
     function = inspect.unwrap(getattr(function, "python_function", function))
     if not isinstance(function, FunctionType) or depth >= _DEEPEST:
         return UNKNOWN
-    node = definition_of(function)
+    node = definition_of(function.__code__)
     if node is None:
         return UNKNOWN
     body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body

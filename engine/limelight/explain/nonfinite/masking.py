@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from limelight.explain.tracing.staged_calls import parsed
+from limelight.user_code.definitions import parsed
 from limelight.user_code.source_line import Source
 
 _LONGEST: Final = 8

@@ -12,7 +12,7 @@ from limelight.errors import SignatureError
 from limelight.explain.retracing.fix_context import MOST, Code, Fix, Situation, decorator
 from limelight.explain.retracing.key_diff import Change, Part, quoted, show
 from limelight.staging.signature import LONG, part_of
-from limelight.user_code.bytecode import reads_sizes
+from limelight.user_code.code_uses import reads_sizes
 
 ONCE: Final = "once, before the loop,"
 LATER: Final = "once two sizes have been traced,"

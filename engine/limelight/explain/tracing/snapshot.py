@@ -21,7 +21,7 @@ import numpy as np
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
-from limelight.user_code.bytecode import Chain
+from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, defaults_of, is_users, reads
 from limelight.user_code.source_line import Source
 
