@@ -10,7 +10,7 @@ from typing import Any
 from limelight.core.autograph_hook import handing
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.user_code import source_line
-from limelight.user_code.error_notes import AUTOGRAPH_DOES_IT
+from limelight.user_code.hints import AUTOGRAPH_DOES_IT
 from limelight.user_code.tracebacks import in_place_of_python
 
 

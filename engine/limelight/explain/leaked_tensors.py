@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 from limelight.explain.subject import staged_functions
 from limelight.staging.tracer import SymbolicTensor
 from limelight.user_code import source_line
-from limelight.user_code.holders import Holder
-from limelight.user_code.named_holder import first_holder
+from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20

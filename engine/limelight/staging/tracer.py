@@ -22,7 +22,7 @@ from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
-from limelight.user_code import error_notes, named_holder, source_line
+from limelight.user_code import hints, holders, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
 
@@ -121,7 +121,7 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     made = source_line.at(x.line if x._value.node or x._tracer.finished else None)
     made = made if made != here or x._tracer.finished else ""
     if x._tracer.finished:
-        holder = named_holder.first_holder(x)
+        holder = holders.first_holder(x)
         held = "" if holder is None else f" It is kept as {holder}."
         return LeakedTensorError(
             f"a symbolic tensor leaked out of the function {x._tracer.words}, whose trace has ended: "
@@ -137,7 +137,7 @@ def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.words} runs, not while it is traced. {error_notes.without_value(asked)}"
+        f"{x._tracer.words} runs, not while it is traced. {hints.without_value(asked)}"
     )
 
 
@@ -211,7 +211,7 @@ class Tracer(dispatch.Interpreter):
             self._leave()
             raise
         if isinstance(error, TypeError) and self._has_unknown_sizes():
-            error_notes.note_sizes(error)
+            hints.note_sizes(error)
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from limelight.errors import LimelightError, is_user_error
 from limelight.settings import Scoped
-from limelight.user_code import error_notes, source_line
+from limelight.user_code import hints, source_line
 
 _shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
 _displays: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -116,7 +116,7 @@ def hide_at_exit() -> None:
     report, report_thread = sys.excepthook, threading.excepthook
 
     def at_exit(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-        error_notes.note_keyword(error)
+        hints.note_keyword(error)
         if _passed_through(tb):
             trim(error)
             sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins
