@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autograph import placeholders
+from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import Ran, Words, join, trace_block
-from limelight.autograph.context import put_back, refuse_in_try
+from limelight.autograph.context import refuse_in_try, restore_on_error
+from limelight.autograph.logical_operators import decides, truth
 from limelight.autograph.reachable_state import reachable
-from limelight.autograph.truth_values import decides, truth
-from limelight.autograph.undefined import is_hidden
+from limelight.autograph.undefined_variables import is_hidden
 from limelight.control_flow.py_func import py_func
 from limelight.core.dispatch import apply
 from limelight.core.op import get
@@ -85,7 +85,7 @@ def choose_block(
 
         return trace_block(_graph_name(words, outcome), words.block or words.whole, outer, values)
 
-    with put_back(set_state, before):
+    with restore_on_error(set_state, before):
         true, false = run(body, True), run(orelse, False)
     set_state(before)
     joined = join(pred, _first(true, n_outputs), _first(false, n_outputs), names[:n_outputs], words, (body, orelse))
@@ -124,7 +124,7 @@ def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
     except LimelightError:
         raise
     except Exception as error:
-        line = placeholders.raised_by_user(error)
+        line = user_lines.raised_by_user(error)
         if line is None:
             raise
         raise ControlFlowError(

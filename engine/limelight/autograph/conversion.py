@@ -1,4 +1,4 @@
-"""The way in: a staged function's Python function, converted when it is first traced."""
+"""The entry point: a staged function's Python function, converted when it is first traced; and its errors explained."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _endless(error: RecursionError) -> str:
 
 def _unconverted(error: SymbolicValueError) -> str | None:
     from limelight.autograph.converted_calls import is_library  # noqa: PLC0415  # as above
-    from limelight.autograph.converted_functions import is_converted, refusal  # noqa: PLC0415  # as above
+    from limelight.autograph.transpiler import is_converted, refusal  # noqa: PLC0415  # as above
 
     found = _innermost(error)
     if found is None:

@@ -1,7 +1,9 @@
 """What a Python function finds outside its arguments while it is traced: the values behind the names in its code.
 
 Goes through the user's own helper functions, methods and callable objects. Runs none of the user's code: attributes
-are looked up in dictionaries, slots and classes, and the getter of a property is read like a helper.
+are looked up in dictionaries, slots and classes, and the getter of a property is read like a helper. The answer is what
+the code may do: branches that were not taken count. What is handed to `py_func` or `deferred` runs at each call, and so
+is left out. `explain.baked` and `explain.side_effects` rest on this one reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Tracebacks without the library's own frames, and the one switch that shows them."""
+"""Tracebacks without the library's own frames, and the one switch that shows them.
+
+They are cut where an exception leaves a staged function, before a bare `raise`, which adds no frame. A fault of the
+library itself is shown whole. What ends a script or a thread is cut when it is printed, by `sys.excepthook` and
+`threading.excepthook`, which hand on to whoever was there before. That is an intrusion, by an import; the alternative,
+a wrapper around each public function, is 60 to 100 ns of some 400: eager ops have no place where an exception leaves
+the library. Whoever formats a traceback himself (logging, pytest) gets the eager engine's frames. A notebook hides
+frames when it prints, so nothing is cut there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's passes over one function, and where ours differ from them. With `positions` all that imports it."""
+"""The passes of `malt` over one function, and where ours differ; this and `source_positions` alone import it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from malt.pyct import anno, cfg, errors, naming, qual_names, templates, transfor
 from malt.pyct.static_analysis import activity, annos, liveness, reaching_definitions, reaching_fndefs
 
 from limelight.autograph.function_source import Definition, UnconvertibleError
-from limelight.autograph.positions import (
+from limelight.autograph.source_positions import (
     FUNCTIONS,
     Position,
     begin,
@@ -33,7 +33,7 @@ from limelight.autograph.positions import (
     place_guards,
     position,
 )
-from limelight.autograph.syntax import Inner, always_returns, inner_functions
+from limelight.autograph.static_analysis import Inner, always_returns, inner_functions
 from limelight.user_code import source_line
 
 source_line.hide(os.path.dirname(malt.__file__))
@@ -143,7 +143,7 @@ def _named(node: Any, context: Any) -> Any:
 
 
 class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  # the library publishes no types
-    """State is simple names alone: parts of objects are refused when a block is staged (`mutation`).
+    """State is simple names alone: parts of objects are refused when a block is staged (`mutation_guards`).
 
     Globals (in a cell every name is one) are read by whoever likes, so that each of them leaves the block. So is what
     a function within this one rebinds by `nonlocal`. A name that such a function reads is shared with it, not copied.

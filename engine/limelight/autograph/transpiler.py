@@ -1,4 +1,4 @@
-"""Converted functions: made once for each code object, and bound to globals and cells as often as asked."""
+"""From a function to its converted one: made once for each code object, and bound to globals and cells."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _attempt(function: FunctionType) -> Factory | UnconvertibleError:
 def _make(function: FunctionType) -> Factory:
     import copy  # noqa: PLC0415  # with the library below: needed for a function that is converted, and not before
 
-    from limelight.autograph.passes import rewrite  # noqa: PLC0415
+    from limelight.autograph.malt_passes import rewrite  # noqa: PLC0415
     from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
 
     code = function.__code__
