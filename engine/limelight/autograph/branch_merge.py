@@ -82,9 +82,13 @@ def is_value(leaf: Any) -> bool:
 
 
 def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]]) -> Ran:
-    """Runs `run`, which returns the values of the variables, in a trace of its own.
+    """Runs a block in a trace of its own.
 
-    `name` is that of the graph, `what` is what messages call the statement, `outer` is what was there before.
+    Args:
+        name: that of the graph.
+        what: what messages call the statement.
+        outer: what was there before.
+        run: runs the block, and returns the values of the variables.
     """
     with Tracer(name) as tracer, staged_block(what, outer):
         values = tuple(run())
@@ -105,8 +109,15 @@ def join(
 ) -> list[Any]:
     """The values of the variables `names` after one of two blocks, as `pred` says.
 
-    `blocks` are the functions that converted code made of them: messages say where these assign. Raises
-    ControlFlowError where a variable has values that cannot be one.
+    Raises ControlFlowError where a variable has values that cannot be one.
+
+    Args:
+        pred: a boolean tensor.
+        true: what the block for True left.
+        false: what the block for False left.
+        names: the variables.
+        words: how messages speak of the blocks.
+        blocks: the functions that converted code made of them: messages say where these assign.
     """
     outputs: list[_Pair] = []
     joined = [

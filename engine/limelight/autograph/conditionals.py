@@ -36,9 +36,17 @@ def if_stmt(
     n_outputs: int,
     guard: str = "",
 ) -> None:
-    """An `if`; `body` and `orelse` assign the variables `names`, the first `n_outputs` of which are read later.
+    """An `if`: Python's where Python knows the condition, else a `cond` of the graph.
 
-    One that was added after a `return`, `break` or `continue` is a `guard`, and says of what ("rest": an `else` was).
+    Args:
+        test: the condition.
+        body: the block of the `if`, which assigns the variables `names`.
+        orelse: that of the `else`, the same.
+        get_state: gives the values of these variables.
+        set_state: sets them.
+        names: the variables.
+        n_outputs: how many of them, from the first on, are read later.
+        guard: of an `if` that was added after a `return`, `break` or `continue`, which of these ("rest": an `else`).
     """
     if not decides(test):
         if test:
@@ -71,7 +79,18 @@ def choose_block(
     words: Words,
     roots: Sequence[Any] = (),
 ) -> None:
-    """Stages both blocks, and gives each variable the value of the one that the graph will choose."""
+    """Stages both blocks, and gives each variable the value of the one that the graph will choose.
+
+    Args:
+        test: the condition, a tensor.
+        body: the block for True.
+        orelse: the block for False.
+        state: what gives the values of the variables, and what sets them.
+        names: the variables.
+        n_outputs: how many of them, from the first on, are read later.
+        words: how messages speak of the blocks.
+        roots: further functions that run in them, whose reach counts.
+    """
     pred = truth(test, f"the condition of {words.whole}")
     get_state, set_state = state
     before = get_state()
@@ -136,7 +155,14 @@ def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
 
 @in_place_of_python
 def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], said: str) -> Any:
-    """`if_true() if test else if_false()`."""
+    """`if_true() if test else if_false()`.
+
+    Args:
+        test: the condition.
+        if_true: evaluates the one expression.
+        if_false: evaluates the other.
+        said: the source, for messages.
+    """
     if not decides(test):
         return if_true() if test else if_false()
     refuse_in_try("a conditional expression")

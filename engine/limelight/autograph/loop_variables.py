@@ -49,11 +49,19 @@ class _Slot(NamedTuple):
 
 
 class Carried:
-    """The variables `names` of a loop, whose code reads and writes them by `get_state` and `set_state`.
+    """The variables of a loop: tensors and numbers become tensors that it carries, anything else must stay what it is.
 
-    Tensors and numbers become tensors that the loop carries; anything else must stay what it is. A Python number
-    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32. Names that
-    are `shared` matter to functions made within an iteration, and to no other iteration.
+    A Python number becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a
+    float32.
+
+    Args:
+        names: the variables that the body assigns.
+        get_state: gives their values.
+        set_state: sets them.
+        body: the function that is the loop's body.
+        what: what messages call the loop.
+        shared: the names that matter to functions made within an iteration, and to no other iteration.
+        runs_always: whether there is at least one iteration.
     """
 
     def __init__(

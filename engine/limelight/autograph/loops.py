@@ -42,7 +42,16 @@ def while_stmt(
     names: Sequence[str],
     options: Any,
 ) -> None:
-    """A `while`: Python's as long as Python knows what the condition says, and from then on a node of the graph."""
+    """A `while`: Python's as long as Python knows what the condition says, and from then on a node of the graph.
+
+    Args:
+        test: evaluates the condition.
+        body: runs one iteration.
+        get_state: gives the values of the variables that the loop assigns.
+        set_state: sets them.
+        names: these variables.
+        options: "shared" has the names that matter to functions made within an iteration alone.
+    """
     while True:
         mark = _Mark()
         going = test()
@@ -124,7 +133,17 @@ def for_stmt(
     names: Sequence[str],
     options: Any,
 ) -> None:
-    """A `for`: over tensors and ranges of tensors a node of the graph, over anything else unrolled by Python."""
+    """A `for`: over tensors and ranges of tensors a node of the graph, over anything else unrolled by Python.
+
+    Args:
+        iterated: what it goes over.
+        extra_test: whether to go on, where a `break` or `return` is in the body.
+        body: runs one iteration, of an item.
+        get_state: gives the values of the variables that the loop assigns.
+        set_state: sets them.
+        names: these variables.
+        options: "shared" has the names that matter to functions made within an iteration alone.
+    """
     steps = iterables.steps(iterated)
     if steps is None:
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)

@@ -70,10 +70,16 @@ def named_position(node: Any) -> tuple[str, Position]:
 
 
 def begin(node: ast.AST, first: int, written: set[tuple[str, Position]], whole: bool) -> None:
-    """Lets functions that were added begin where the user's function around them does; a `whole` cell is added itself.
+    """Lets functions that were added begin where the user's function around them does.
 
     `inspect`, and a notebook by it, shows a frame's lines from the `def` above the first line of its code on, and
     counts them from that first line.
+
+    Args:
+        node: the rewritten definition.
+        first: the line on which the user's function begins; 1 for a cell.
+        written: the functions of the user's.
+        whole: whether `node` is a cell, which is a function that was added itself.
     """
     waiting = [(node, first)]
     while waiting:

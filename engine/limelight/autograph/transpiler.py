@@ -133,7 +133,14 @@ def functions_in(node: ast.AST) -> _Written:
 
 
 def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) -> Factory:
-    """Compiles `statement` within functions that provide the cells of `code`, and the operators."""
+    """Compiles a converted definition within functions that provide its cells, and the operators.
+
+    Args:
+        statement: the definition.
+        name: what it defines.
+        code: the code that it was converted from, with its cells and flags.
+        written: the functions that the user wrote in it; all others were added.
+    """
     operators = ast.arguments([], [ast.arg("ag__")], None, [], [], None, [])
     nothing = ast.arguments([], [], None, [], [], None, [])
     body: list[ast.stmt] = [statement, ast.Return(ast.Name(name, ast.Load()))]

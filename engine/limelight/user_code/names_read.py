@@ -67,18 +67,18 @@ def is_users(file: str) -> bool:
     return not source_line.is_installed(file)
 
 
-def reads(function: Any, arguments: Mapping[str, Any], instead: Mapping[str, Any] | None = None) -> Iterator[Read]:
+def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str, Any] | None = None) -> Iterator[Read]:
     """Every use in the code of `function` and of what it calls, each code once; `arguments` are those known.
 
-    `instead` are the globals of what `function` is written in, where that is no function of Python's.
+    `cell_globals` are what the names of a notebook's cell stand for, where `function` is one.
     """
-    namespace = None if instead is None else vars(function)["__limelight_written__"].names
+    namespace = None if cell_globals is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
     seen: set[tuple[int, int]] = set()
     while waiting and len(seen) < _MOST_CODES:
         frame = waiting.popleft()
-        if instead is not None and frame.globals is namespace:
-            frame = frame._replace(globals=instead)
+        if cell_globals is not None and frame.globals is namespace:
+            frame = frame._replace(globals=cell_globals)
         key = (id(frame.code), id(frame.names.get(_first(frame.code), MISSING)))
         if key in seen:
             continue
