@@ -161,7 +161,7 @@ def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], s
         test: the condition.
         if_true: evaluates the one expression.
         if_false: evaluates the other.
-        said: the source, for messages.
+        said: the source of the condition, for messages.
     """
     if not decides(test):
         return if_true() if test else if_false()

@@ -68,6 +68,14 @@ def parsed(text: str) -> ast.Module | None:
     return _parse(text)
 
 
+def parsed_expression(text: str) -> ast.expr | None:
+    """The expression that `text` is, in brackets since it may span lines; None for what is none."""
+    try:
+        return ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
 def _parse(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)

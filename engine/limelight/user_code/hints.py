@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from limelight.errors import mark_user_error
 from limelight.user_code import source_line
+from limelight.user_code.definitions import parsed_expression
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
@@ -225,12 +226,9 @@ def _add(error: BaseException, note: str) -> None:
 def _called(frame: FrameType, instruction: int) -> Any:
     """The Python function that an instruction of `frame` calls by a name; None where there is none to be found."""
     text = source_line.segment(frame.f_code, instruction)
-    try:
-        node: Any = ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
+    call = None if text is None else parsed_expression(text)
     names: list[str] = []
-    node = node.func if isinstance(node, ast.Call) else None
+    node: Any = call.func if isinstance(call, ast.Call) else None
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)
         node = node.value
