@@ -1,4 +1,14 @@
-"""Two ways for a block to go, each traced once, become one `cond`; each variable gets the value of the way taken."""
+"""Two ways for a block to go, each traced once, become one `cond`; each variable gets the value of the way taken.
+
+Variables that are the same on both sides (by identity, or as equal Python values) stay what they are. Python numbers
+adapt to the tensor beside them, as operands do. The value of a `return` in one branch alone begins as zeros, behind a
+flag.
+
+In a graph a `cond` gives zero gradients for what only the other branch uses, so that an infinite slope before it makes
+NaN (0 times infinity) where eager execution finds no path. JAX and TensorFlow do the same. Telling "no gradient" at run
+time would take a flag beside every gradient, through every rule; zeros that win over infinity in each rule would hide
+NaN that users look for.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +18,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.autograph import placeholders
+from limelight.autograph import user_lines
 from limelight.autograph.context import staged_block
 from limelight.autograph.reachable_state import Outer
-from limelight.autograph.undefined import Doubtful, Undefined, is_hidden, shown
+from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidden, shown
 from limelight.control_flow.cond import cond_op
 from limelight.core import dispatch, dtypes, nest
 from limelight.core.tensor import Tensor, as_tensor
@@ -72,9 +82,13 @@ def is_value(leaf: Any) -> bool:
 
 
 def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]]) -> Ran:
-    """Runs `run`, which returns the values of the variables, in a trace of its own.
+    """Runs a block in a trace of its own.
 
-    `name` is that of the graph, `what` is what messages call the statement, `outer` is what was there before.
+    Args:
+        name: that of the graph.
+        what: what messages call the statement.
+        outer: what was there before.
+        run: runs the block, and returns the values of the variables.
     """
     with Tracer(name) as tracer, staged_block(what, outer):
         values = tuple(run())
@@ -95,8 +109,15 @@ def join(
 ) -> list[Any]:
     """The values of the variables `names` after one of two blocks, as `pred` says.
 
-    `blocks` are the functions that converted code made of them: messages say where these assign. Raises
-    ControlFlowError where a variable has values that cannot be one.
+    Raises ControlFlowError where a variable has values that cannot be one.
+
+    Args:
+        pred: a boolean tensor.
+        true: what the block for True left.
+        false: what the block for False left.
+        names: the variables.
+        words: how messages speak of the blocks.
+        blocks: the functions that converted code made of them: messages say where these assign.
     """
     outputs: list[_Pair] = []
     joined = [
@@ -153,9 +174,9 @@ class _Joining(NamedTuple):
         assigned = self.words.false if isinstance(a, Undefined) else self.words.true
         if is_hidden(self.name):  # a flag says whether it counts
             ran, value = (self.false, b) if isinstance(a, Undefined) else (self.true, a)
-            blank = nest.map_structure(lambda x: placeholders.blank(ran.tensor(x)) if is_value(x) else x, value)
-            return self.variable(blank, b) if isinstance(a, Undefined) else self.variable(a, blank)
-        where = placeholders.line_of_assignment(self.name, *self.blocks)
+            zeros = nest.map_structure(lambda x: blank(ran.tensor(x)) if is_value(x) else x, value)
+            return self.variable(zeros, b) if isinstance(a, Undefined) else self.variable(a, zeros)
+        where = user_lines.line_of_assignment(self.name, *self.blocks)
         return Doubtful(
             self.name,
             f"a tensor decides {self.words.whole}, and it is assigned only {assigned}{where}. Assign it on both sides, "
@@ -185,7 +206,7 @@ class _Joining(NamedTuple):
         return f"write `{cast}` {'before it' if side == 'with it' else side}"
 
     def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
-        places = [placeholders.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
+        places = [user_lines.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
         here = "" if any(places) else source_line.here()
         return ControlFlowError(
             f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
@@ -218,6 +239,11 @@ def _adapted(number: Any, beside: Any) -> Any:
     if dtype is None and type(beside) in (int, float, complex):
         dtype = dtypes.default_for(beside)
     return dtype if dtype is not None and fits(number, dtype) else None
+
+
+def blank(like: Tensor) -> Any:
+    """Zeros like `like`, in a place whose value nobody reads; sizes that are unknown while tracing are 0."""
+    return np.zeros([size or 0 for size in like.shape], like.dtype)
 
 
 def fits(number: Any, dtype: Any) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autograph import placeholders
+from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import Ran, Words, join, trace_block
-from limelight.autograph.context import put_back, refuse_in_try
+from limelight.autograph.context import refuse_in_try, restore_on_error
+from limelight.autograph.logical_operators import decides, truth
 from limelight.autograph.reachable_state import reachable
-from limelight.autograph.truth_values import decides, truth
-from limelight.autograph.undefined import is_hidden
+from limelight.autograph.undefined_variables import is_hidden
 from limelight.control_flow.py_func import py_func
 from limelight.core.dispatch import apply
 from limelight.core.op import get
@@ -36,9 +36,17 @@ def if_stmt(
     n_outputs: int,
     guard: str = "",
 ) -> None:
-    """An `if`; `body` and `orelse` assign the variables `names`, the first `n_outputs` of which are read later.
+    """An `if`: Python's where Python knows the condition, else a `cond` of the graph.
 
-    One that was added after a `return`, `break` or `continue` is a `guard`, and says of what ("rest": an `else` was).
+    Args:
+        test: the condition.
+        body: the block of the `if`, which assigns the variables `names`.
+        orelse: that of the `else`, the same.
+        get_state: gives the values of these variables.
+        set_state: sets them.
+        names: the variables.
+        n_outputs: how many of them, from the first on, are read later.
+        guard: of an `if` that was added after a `return`, `break` or `continue`, which of these ("rest": an `else`).
     """
     if not decides(test):
         if test:
@@ -71,7 +79,18 @@ def choose_block(
     words: Words,
     roots: Sequence[Any] = (),
 ) -> None:
-    """Stages both blocks, and gives each variable the value of the one that the graph will choose."""
+    """Stages both blocks, and gives each variable the value of the one that the graph will choose.
+
+    Args:
+        test: the condition, a tensor.
+        body: the block for True.
+        orelse: the block for False.
+        state: what gives the values of the variables, and what sets them.
+        names: the variables.
+        n_outputs: how many of them, from the first on, are read later.
+        words: how messages speak of the blocks.
+        roots: further functions that run in them, whose reach counts.
+    """
     pred = truth(test, f"the condition of {words.whole}")
     get_state, set_state = state
     before = get_state()
@@ -85,7 +104,7 @@ def choose_block(
 
         return trace_block(_graph_name(words, outcome), words.block or words.whole, outer, values)
 
-    with put_back(set_state, before):
+    with restore_on_error(set_state, before):
         true, false = run(body, True), run(orelse, False)
     set_state(before)
     joined = join(pred, _first(true, n_outputs), _first(false, n_outputs), names[:n_outputs], words, (body, orelse))
@@ -124,7 +143,7 @@ def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
     except LimelightError:
         raise
     except Exception as error:
-        line = placeholders.raised_by_user(error)
+        line = user_lines.raised_by_user(error)
         if line is None:
             raise
         raise ControlFlowError(
@@ -136,7 +155,14 @@ def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
 
 @in_place_of_python
 def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], said: str) -> Any:
-    """`if_true() if test else if_false()`."""
+    """`if_true() if test else if_false()`.
+
+    Args:
+        test: the condition.
+        if_true: evaluates the one expression.
+        if_false: evaluates the other.
+        said: the source of the condition, for messages.
+    """
     if not decides(test):
         return if_true() if test else if_false()
     refuse_in_try("a conditional expression")

@@ -10,12 +10,12 @@ from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
 from limelight.autograph.reachable_state import Outer
-from limelight.autograph.undefined import Doubtful, Undefined
+from limelight.autograph.undefined_variables import Doubtful, Undefined
 from limelight.core.autograph_hook import conversion_scope
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError, LimelightError
 from limelight.user_code import source_line
-from limelight.user_code.bytecode import reads_sizes
+from limelight.user_code.code_uses import reads_sizes
 
 
 class Block(NamedTuple):
@@ -55,7 +55,7 @@ def staged_block(what: str, outer: Outer) -> Iterator[None]:
 
 
 @contextmanager
-def put_back(set_state: Callable[[Any], None], before: tuple[Any, ...]) -> Iterator[None]:
+def restore_on_error(set_state: Callable[[Any], None], before: tuple[Any, ...]) -> Iterator[None]:
     """Gives variables back what they were `before` if its block fails: a `finally` of the user's may read them."""
     try:
         yield
@@ -118,7 +118,7 @@ class FunctionScope:
 
     __slots__ = ("_always_returns", "_code", "_depth", "_conversion_scope", "_name", "_outside")
     convert: ClassVar[Callable[[Any], Any] | None] = None
-    """What becomes of functions that the library calls for converted code; `calls` says."""
+    """What becomes of functions that the library calls for converted code; `converted_calls` says."""
 
     def __init__(self, name: str, context_name: str, always_returns: Any, code: CodeType | None = None) -> None:
         self._name = name

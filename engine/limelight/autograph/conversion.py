@@ -1,4 +1,4 @@
-"""The way in: a staged function's Python function, converted when it is first traced."""
+"""The entry point: a staged function's Python function, converted when it is first traced; and its errors explained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from limelight.core.autograph_hook import conversion_scope
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.user_code import source_line
-from limelight.user_code.error_notes import AUTOGRAPH_DOES_IT
+from limelight.user_code.hints import AUTOGRAPH_DOES_IT
 from limelight.user_code.tracebacks import in_place_of_python
 
 
@@ -89,7 +89,7 @@ def _endless(error: RecursionError) -> str:
 
 def _unconverted(error: SymbolicValueError) -> str | None:
     from limelight.autograph.converted_calls import is_library  # noqa: PLC0415  # as above
-    from limelight.autograph.converted_functions import is_converted, refusal  # noqa: PLC0415  # as above
+    from limelight.autograph.transpiler import is_converted, refusal  # noqa: PLC0415  # as above
 
     found = _innermost(error)
     if found is None:

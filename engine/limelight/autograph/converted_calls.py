@@ -12,11 +12,11 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
 
-from limelight.autograph import iterables, mutation
+from limelight.autograph import iterables, mutation_guards
 from limelight.autograph.context import FunctionScope, here
-from limelight.autograph.converted_functions import MARK, converted
 from limelight.autograph.function_source import UnconvertibleError
-from limelight.autograph.truth_values import all_, any_, decides
+from limelight.autograph.logical_operators import all_, any_, decides
+from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
 from limelight.core.eager.operands import prepare
 from limelight.core.op import get
@@ -46,7 +46,7 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
     kind = type(function)
     if here.blocks and (kind is BuiltinFunctionType or kind is MethodType):
-        mutation.calls(function, args)
+        mutation_guards.calls(function, args)
     if kind is BuiltinFunctionType or kind is type:
         overload = _OVERLOADS.get(function)
         if function in _HIGHER:

@@ -1,4 +1,11 @@
-"""The variables that a staged loop carries from one iteration to the next."""
+"""The variables that a staged loop carries from one iteration to the next.
+
+The dtype of a Python number shows only after an iteration; where it is doubtful, a trial trace of the body tells.
+Where the shapes on entry and after an iteration differ, the body is traced again for unknown sizes, as often as there
+are more of them: the loop then computes what Python would, which is what converting is for. The rank stays. Where
+converted code of the same trace reads `.shape` or `.size` it is refused instead: an unknown size is None, so
+`out.shape[0] == 0` would be decided while tracing, and otherwise than eagerly.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from limelight.autograph import placeholders
-from limelight.autograph.branch_merge import Ran, described, fits, is_value, trace_block
-from limelight.autograph.context import put_back, staged_block, widen
+from limelight.autograph import user_lines
+from limelight.autograph.branch_merge import Ran, blank, described, fits, is_value, trace_block
+from limelight.autograph.context import restore_on_error, staged_block, widen
 from limelight.autograph.reachable_state import reachable
-from limelight.autograph.undefined import Doubtful, Undefined, is_hidden, may_have_value, shown
+from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidden, may_have_value, shown
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ControlFlowError, DTypeError
@@ -25,8 +32,8 @@ _WEAK = (int, float, complex)
 _NAME = re.compile(r"\w+")
 
 
-class _UnsettledError(Exception):
-    """Whether the dtypes that Python numbers were given are right takes a closer look."""
+class _DoubtfulDtypeError(Exception):
+    """Python numbers may have been given the wrong dtype: a trial trace of the body tells."""
 
 
 class _WiderError(Exception):
@@ -42,11 +49,19 @@ class _Slot(NamedTuple):
 
 
 class Carried:
-    """The variables `names` of a loop, whose code reads and writes them by `get_state` and `set_state`.
+    """The variables of a loop: tensors and numbers become tensors that it carries, anything else must stay what it is.
 
-    Tensors and numbers become tensors that the loop carries; anything else must stay what it is. A Python number
-    becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a float32. Names that
-    are `shared` matter to functions made within an iteration, and to no other iteration.
+    A Python number becomes a tensor of the dtype that it would get in the loop: 0 plus a float32 tensor starts as a
+    float32.
+
+    Args:
+        names: the variables that the body assigns.
+        get_state: gives their values.
+        set_state: sets them.
+        body: the function that is the loop's body.
+        what: what messages call the loop.
+        shared: the names that matter to functions made within an iteration, and to no other iteration.
+        runs_always: whether there is at least one iteration.
     """
 
     def __init__(
@@ -66,7 +81,7 @@ class Carried:
         self._before = [Undefined(name) if name in shared else x for name, x in zip(names, self._entry, strict=True)]
         self._outer = reachable(body, state=get_state, names=names)
         self._assigned: set[str] = set()
-        self._settled = False
+        self._dtypes_resolved = False
         self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
         self._run: Callable[[], object] = lambda: None
         self._blanks = [
@@ -82,12 +97,12 @@ class Carried:
         `run` does what the body does, for finding out what becomes of the variables.
         """
         self._run = run
-        with put_back(self._set, self._entry):
+        with restore_on_error(self._set, self._entry):
             if self._blanks:
-                self._settle()
-            results = self._built(build) if self._settled else self._attempt(build)
+                self._resolve_dtypes()
+            results = self._built(build) if self._dtypes_resolved else self._attempt(build)
             if results is None:
-                self._settle()
+                self._resolve_dtypes()
                 results = self._built(build)
         self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
 
@@ -95,13 +110,13 @@ class Carried:
         """What `build` makes; None where Python numbers may have been given a wrong dtype."""
         try:
             return self._widened(build)
-        except (DTypeError, _UnsettledError):
+        except (DTypeError, _DoubtfulDtypeError):
             if not self._weak():
                 raise
             return None
 
     def _built(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
-        """What `build` makes once the dtypes of numbers are settled; an int that mixes no longer is named."""
+        """What `build` makes once the dtypes of numbers are resolved; an int that mixes no longer is named."""
         try:
             return self._widened(build)
         except DTypeError as error:
@@ -166,7 +181,7 @@ class Carried:
     def _last(self, name: str, value: Any) -> Any:
         if not isinstance(value, Undefined) or name not in self._assigned:
             return value
-        where = placeholders.line_of_assignment(name, self._body)
+        where = user_lines.line_of_assignment(name, self._body)
         return Doubtful(
             name,
             f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. Assign it "
@@ -202,8 +217,8 @@ class Carried:
                 self._assigned |= {name} if may_have_value(value) else set()
             else:
                 found += self._checked(name, value, structure, slots)
-        if tracer is not None and not self._settled and self._is_doubtful(tracer.nodes[known:], leaves):
-            raise _UnsettledError
+        if tracer is not None and not self._dtypes_resolved and self._is_doubtful(tracer.nodes[known:], leaves):
+            raise _DoubtfulDtypeError
         if self._shapes != wide:
             raise _WiderError
         return found
@@ -233,8 +248,8 @@ class Carried:
         if not is_value(part):
             raise self._changes(slot.path, str(before.spec), described(part), "keep it a tensor")
         x = constant(part, before.dtype) if fits(part, before.dtype) else as_tensor(part)
-        if x.dtype != before.dtype and not self._settled and type(slot.value) in _WEAK:
-            raise _UnsettledError
+        if x.dtype != before.dtype and not self._dtypes_resolved and type(slot.value) in _WEAK:
+            raise _DoubtfulDtypeError
         if x.dtype != before.dtype:
             remedy = f"begin with ll.astype({slot.path}, ll.{x.dtype.name}), or cast in the loop"
             raise self._changes(slot.path, str(before.spec), str(x.spec), remedy)
@@ -253,7 +268,7 @@ class Carried:
         return ControlFlowError(f"{told}. A loop that a tensor decides keeps every variable's dtype and rank: {remedy}")
 
     def _told(self, path: str, before: str, after: str) -> str:
-        where = placeholders.line_of_assignment(_NAME.findall(path)[0], self._body) or source_line.at(
+        where = user_lines.line_of_assignment(_NAME.findall(path)[0], self._body) or source_line.at(
             source_line.user_line()
         )
         return f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration{where}"
@@ -271,9 +286,9 @@ class Carried:
         users = [node for node in nodes if values.intersection(node.inputs)]
         return any(node.op.name == "astype" or cast.intersection(node.inputs) for node in users)
 
-    def _settle(self) -> None:
+    def _resolve_dtypes(self) -> None:
         """Traces an iteration in vain, with Python numbers as they are, to see what becomes of the variables."""
-        self._settled = True
+        self._dtypes_resolved = True
         ran = trace_block("trial", self._what, self._outer, self._trial)
         while self._adapted(ran.values):
             ran = trace_block("trial", self._what, self._outer, self._trial)
@@ -325,7 +340,7 @@ def _can_be_carried(value: Any) -> bool:
 
 def _blank(ran: Ran, leaf: Any) -> Any:
     """What stands for `leaf` before it has been assigned."""
-    return placeholders.blank(ran.tensor(leaf)) if is_value(leaf) else leaf
+    return blank(ran.tensor(leaf)) if is_value(leaf) else leaf
 
 
 def _promoted(before: Any, after: Any) -> Any:

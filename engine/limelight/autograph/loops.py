@@ -1,4 +1,9 @@
-"""`while` and `for`."""
+"""`while` and `for`.
+
+`for` over rows or a range of tensors is a `scan`; with `break` or `return` in it a `while_loop`. The rounds of a Python
+loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect is
+evaluated before the loop and at the end of its body, so as often as Python would.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,9 @@ from limelight.autograph.branch_merge import Words
 from limelight.autograph.conditionals import GetState, SetState, guarded
 from limelight.autograph.context import refuse_in_try
 from limelight.autograph.iterables import Steps, row_of
+from limelight.autograph.logical_operators import decides, truth
 from limelight.autograph.loop_variables import Carried
-from limelight.autograph.mutation import goes_over
-from limelight.autograph.truth_values import decides, truth
+from limelight.autograph.mutation_guards import iterates
 from limelight.control_flow.scan import Scan
 from limelight.control_flow.while_loop import Loop
 from limelight.core import nest
@@ -37,7 +42,16 @@ def while_stmt(
     names: Sequence[str],
     options: Any,
 ) -> None:
-    """A `while`: Python's as long as Python knows what the condition says, and from then on a node of the graph."""
+    """A `while`: Python's as long as Python knows what the condition says, and from then on a node of the graph.
+
+    Args:
+        test: evaluates the condition.
+        body: runs one iteration.
+        get_state: gives the values of the variables that the loop assigns.
+        set_state: sets them.
+        names: these variables.
+        options: "shared" has the names that matter to functions made within an iteration alone.
+    """
     while True:
         mark = _Mark()
         going = test()
@@ -119,7 +133,17 @@ def for_stmt(
     names: Sequence[str],
     options: Any,
 ) -> None:
-    """A `for`: over tensors and ranges of tensors a node of the graph, over anything else unrolled by Python."""
+    """A `for`: over tensors and ranges of tensors a node of the graph, over anything else unrolled by Python.
+
+    Args:
+        iterated: what it goes over.
+        extra_test: whether to go on, where a `break` or `return` is in the body.
+        body: runs one iteration, of an item.
+        get_state: gives the values of the variables that the loop assigns.
+        set_state: sets them.
+        names: these variables.
+        options: "shared" has the names that matter to functions made within an iteration alone.
+    """
     steps = iterables.steps(iterated)
     if steps is None:
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)
@@ -141,7 +165,7 @@ def _unrolled(
     state: tuple[GetState, SetState],
     names: Sequence[str],
 ) -> None:
-    goes_over(iterated)
+    iterates(iterated)
     for target in iterated:
         going = True if extra_test is None else extra_test()
         if decides(going):  # each further round happens only if no tensor has ended the loop

@@ -1,4 +1,8 @@
-"""The body of a notebook cell, converted: what `%%stage --autograph` runs in place of the cell's own code."""
+"""The body of a notebook cell, converted: what `%%stage --autograph` runs in place of the cell's own code.
+
+Definitions run as they are written, everything else as functions whose names are all global, so that helpers see them;
+each of these names counts as read after every block.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ def _runs(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _part(statements: list[ast.stmt], filename: str) -> Cell:
-    from limelight.autograph import converted_functions  # noqa: PLC0415
+    from limelight.autograph import transpiler  # noqa: PLC0415
     from limelight.autograph.function_source import UnconvertibleError  # noqa: PLC0415
 
     if isinstance(statements[0], _AS_WRITTEN):
@@ -71,9 +75,9 @@ def _part(statements: list[ast.stmt], filename: str) -> Cell:
         if isinstance(last, ast.Expr):
             end = compile(ast.Expression(last.value), filename, "eval", dont_inherit=True)
             plain.pop()
-            converted_functions.refuse(end, error)
+            transpiler.refuse(end, error)
         code = compile(ast.Module(plain, []), filename, "exec", dont_inherit=True)
-        converted_functions.refuse(code, error)
+        transpiler.refuse(code, error)
         return _as_written(code, end)
 
 
@@ -86,10 +90,10 @@ def _as_written(code: CodeType, end: CodeType | None = None) -> Cell:
 
 
 def _converted(statements: list[ast.stmt], filename: str) -> Cell:
-    from limelight.autograph import converted_functions  # noqa: PLC0415
-    from limelight.autograph.passes import rewrite  # noqa: PLC0415
+    from limelight.autograph import transpiler  # noqa: PLC0415
+    from limelight.autograph.malt_passes import rewrite  # noqa: PLC0415
     from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
-    from limelight.autograph.undefined import Undefined  # noqa: PLC0415
+    from limelight.autograph.undefined_variables import Undefined  # noqa: PLC0415
 
     last = statements[-1]
     if isinstance(last, ast.Expr):
@@ -99,15 +103,15 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     nothing = ast.arguments([], [], None, [], [], None, [])
     whole = ast.copy_location(ast.FunctionDef("cell", nothing, body, [], None), statements[0])
     whole.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
-    written = converted_functions.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
+    written = transpiler.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
     used = {part.id: None for part in ast.walk(whole) if isinstance(part, ast.Name)}
     ready = prepare(whole, filename, None, is_cell=True)
     statement = rewrite(ready, "cell", used, filename, first=1)  # as a module's code
     like = compile("", filename, "exec", dont_inherit=True)
-    factory = converted_functions.assemble(statement, "cell", like, written)
+    factory = transpiler.assemble(statement, "cell", like, written)
 
     def run(namespace: dict[str, Any]) -> Any:
-        result = FunctionType(factory.code, namespace)(*converted_functions.operators())()
+        result = FunctionType(factory.code, namespace)(*transpiler.operators())()
         for name in names:
             if isinstance(namespace.get(name), Undefined):
                 del namespace[name]

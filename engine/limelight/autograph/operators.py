@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 from limelight.autograph.conditionals import assert_stmt, if_exp, if_stmt
 from limelight.autograph.context import FunctionScope, trying, with_function_scope
 from limelight.autograph.converted_calls import converted_call
-from limelight.autograph.converted_functions import MARK, provide
+from limelight.autograph.logical_operators import and_, compare, kept, not_, or_
 from limelight.autograph.loops import for_stmt, while_stmt
-from limelight.autograph.mutation import rebinds, writes
-from limelight.autograph.truth_values import and_, compare, kept, not_, or_
-from limelight.autograph.undefined import Undefined, UndefinedReturnValue, ld, ldu
+from limelight.autograph.mutation_guards import rebinds, writes
+from limelight.autograph.transpiler import MARK, provide
+from limelight.autograph.undefined_variables import Undefined, UndefinedReturnValue, ld, ldu
 
 __all__ = [
     "STD",

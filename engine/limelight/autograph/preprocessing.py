@@ -28,10 +28,13 @@ _DECIDES: Final = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Assert
 
 
 def prepare(node: Definition, file: str, owner: str | None, is_cell: bool = False) -> Definition:
-    """`node`, changed in place; `owner` is the name of the class that it is a method of.
+    """`node`, changed in place. Raises UnconvertibleError for what cannot be rewritten.
 
-    The names of a cell are global, and its state nonetheless.
-    Raises UnconvertibleError for what cannot be rewritten.
+    Args:
+        node: a definition.
+        file: of the source.
+        owner: the name of the class that it is a method of.
+        is_cell: whether it is a notebook's cell, whose names are global and its state nonetheless.
     """
     _refuse(node, file)
     first = node.args.posonlyargs + node.args.args

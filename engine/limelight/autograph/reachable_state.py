@@ -1,4 +1,4 @@
-"""What the code of a block can get at that was there before it: objects, and variables that functions share."""
+"""What the code of a block can reach that was there before it: objects, and variables that functions share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.autograph import placeholders
-from limelight.autograph.undefined import shown
+from limelight.autograph import user_lines
+from limelight.autograph.undefined_variables import shown
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
@@ -34,7 +34,7 @@ class _Shared(NamedTuple):
             return self.where.get(self.name, _NOTHING)
         return _content(self.where)
 
-    def put_back(self, value: Any) -> None:
+    def restore(self, value: Any) -> None:
         if isinstance(self.where, dict):
             self.where[self.name] = value
             if value is _NOTHING:
@@ -59,9 +59,9 @@ class Outer(NamedTuple):
         """Raises ControlFlowError if variables are no longer what they were `before`, which they are afterwards."""
         for variable, known in zip(self.variables, before, strict=True):
             if variable.content() is not known:
-                variable.put_back(known)
+                variable.restore(known)
                 name = variable.function.__name__
-                where = placeholders.line_of_assignment(variable.name, variable.function)
+                where = user_lines.line_of_assignment(variable.name, variable.function)
                 kind = "global" if isinstance(variable.where, dict) else "nonlocal"
                 raise ControlFlowError(
                     f"{shown(variable.name)}, a {kind} variable, is assigned by `{name}`{where}, which {what} calls. "

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from limelight.explain.tracing.staged_calls import parsed
+from limelight.user_code.definitions import parsed
 from limelight.user_code.source_line import Source
 
 

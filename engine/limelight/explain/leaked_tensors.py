@@ -1,6 +1,6 @@
 """Which symbolic tensors have outlived their trace, and what keeps them?
 
-A holder is searched for from the user's own names (`user_code.named_holder`), not backwards from the tensor: asking the
+A holder is searched for from the user's own names (`user_code.holders`), not backwards from the tensor: asking the
 garbage collector for referrers walks the whole heap at each step.
 """
 
@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 from limelight.explain.subject import staged_functions
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
-from limelight.user_code.holders import Holder
-from limelight.user_code.named_holder import first_holder
+from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20

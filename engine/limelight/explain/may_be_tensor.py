@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core.tensor import Tensor
 from limelight.user_code.definitions import definition_of
-from limelight.user_code.value_use import UNKNOWN, Obstacle, Reading, Scope
+from limelight.user_code.value_use import UNKNOWN, Obstacle, Scope, ValueUse
 
 _DEEPEST: Final = 4
 """How many calls deep a number is followed."""
@@ -50,17 +50,17 @@ def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bo
         bound = {n.id for one in given.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_bound(n)}
         look_up = functools.partial(_unbound, bound, given.names)
         scope = Scope(given.file, given.name, look_up, follow, _ATTRIBUTES)
-        return Reading(scope, path, converted or given.converted).of(given.body)
+        return ValueUse(scope, path, converted or given.converted).of(given.body)
     function = inspect.unwrap(getattr(function, "python_function", function))
     if not isinstance(function, FunctionType) or depth >= _DEEPEST:
         return UNKNOWN
-    node = definition_of(function)
+    node = definition_of(function.__code__)
     if node is None:
         return UNKNOWN
     body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
     code = function.__code__
     scope = Scope(code.co_filename, code.co_name, functools.partial(_outside, function), follow, _ATTRIBUTES)
-    return Reading(scope, path, converted).of(body)
+    return ValueUse(scope, path, converted).of(body)
 
 
 def _followed(depth: int, converted: bool, function: Callable[..., Any], parameter: str) -> Obstacle | None:

@@ -20,7 +20,7 @@ from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
 from limelight.graph.ir import Value
-from limelight.user_code import error_notes, named_holder, source_line
+from limelight.user_code import hints, holders, source_line
 
 
 class SymbolicTensor(Tensor):
@@ -117,13 +117,13 @@ class SymbolicTensor(Tensor):
 def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on.
 
-    For a leaked one it names what of the user's holds it, as far as `named_holder` finds that in 0.2 s.
+    For a leaked one it names what of the user's holds it, as far as `holders.first_holder` finds that in 0.2 s.
     """
     here = source_line.here()
     made = source_line.at(x.line if x._value.node or x._tracer.finished else None)
     made = made if made != here or x._tracer.finished else ""
     if x._tracer.finished:
-        holder = named_holder.first_holder(x)
+        holder = holders.first_holder(x)
         held = "" if holder is None else f" It is kept as {holder}."
         return LeakedTensorError(
             f"a symbolic tensor leaked out of the function {x._tracer.words}, whose trace has ended: "
@@ -139,7 +139,7 @@ def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightErro
         )
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.words} runs, not while it is traced. {error_notes.without_value(asked)}"
+        f"{x._tracer.words} runs, not while it is traced. {hints.without_value(asked)}"
     )
 
 

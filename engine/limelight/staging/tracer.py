@@ -33,7 +33,7 @@ from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
-from limelight.user_code import error_notes, source_line
+from limelight.user_code import hints, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
 
@@ -83,7 +83,7 @@ class Tracer(dispatch.Interpreter):
             self._leave()
             raise
         if isinstance(error, TypeError) and self._has_unknown_sizes():
-            error_notes.note_sizes(error)
+            hints.note_sizes(error)
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]

@@ -23,7 +23,13 @@ def words(
     """The message of the TypeError that Python raises when `function` is called so; None where it raises none.
 
     Only Python knows it: "takes 2 positional arguments but 3 were given" has other forms for other parameters. So a
-    function with the same parameters, `signature`, is called; it has no body.
+    function with the same parameters is called; it has no body.
+
+    Args:
+        function: what the message speaks of.
+        signature: its parameters, without the object that a method is bound to.
+        args: the positional arguments.
+        kwargs: the keyword arguments.
     """
     parameters = [_plain(parameter) for parameter in signature.parameters.values()]
     if function.is_bound:  # Python counts the object

@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 from typing import Any, Final, NamedTuple, Protocol
 
 from limelight.user_code import source_line
+from limelight.user_code.definitions import parsed_expression
 from limelight.user_code.names_read import MISSING, step
 
 _ASKING: Final = ("explain", "get_concrete_function")
@@ -97,10 +98,7 @@ def find(signature: Parameters, names: frozenset[str], function: Any) -> CallSit
     text = source_line.segment(frame.f_code, frame.f_lasti)
     if text is None:
         return None
-    try:
-        call = ast.parse(_wrapped(text), mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
+    call = parsed_expression(text)
     if not isinstance(call, ast.Call):
         return None
     if isinstance(call.func, ast.Attribute) and call.func.attr in _ASKING:  # of f.explain(x) the call is f(x)

@@ -1,25 +1,28 @@
 """What a Python function finds outside its arguments while it is traced: the values behind the names in its code.
 
 Goes through the user's own helper functions, methods and callable objects. Runs none of the user's code: attributes
-are looked up in dictionaries, slots and classes, and the getter of a property is read like a helper.
+are looked up in dictionaries, slots and classes, and the getter of a property is read like a helper. The answer is what
+the code may do: branches that were not taken count. What is handed to `py_func` or `deferred` runs at each call, and so
+is left out. `explain.baked` and `explain.side_effects` rest on this one reading.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import collections
 import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from limelight.user_code import source_line
-from limelight.user_code.bytecode import Chain, Use, uses_of
+from limelight.user_code.code_uses import Chain, Use, Uses, uses_of
 
 _FIELD: Final = type(vars(collections.namedtuple("_Pair", "first"))["first"])
 """What finds a field of a named tuple."""
@@ -55,6 +58,8 @@ class _Frame(NamedTuple):
     globals: Mapping[str, Any]
     names: Mapping[str, Any]  # of its closure and its parameters
     bound: Mapping[str, str] = {}  # its parameters that `functools.partial` ("bound") or a mutable "default" has given
+    uses: Uses | None = None  # where the code around it has been read
+    body: Sequence[ast.stmt] | None = None  # of a notebook's cell, which is no function's of a file
 
 
 def is_users(file: str) -> bool:
@@ -62,30 +67,29 @@ def is_users(file: str) -> bool:
     return not source_line.is_installed(file)
 
 
-def reads(function: Any, arguments: Mapping[str, Any], instead: Mapping[str, Any] | None = None) -> Iterator[Read]:
+def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str, Any] | None = None) -> Iterator[Read]:
     """Every use in the code of `function` and of what it calls, each code once; `arguments` are those known.
 
-    `instead` are the globals of what `function` is written in, where that is no function of Python's.
+    `cell_globals` are what the names of a notebook's cell stand for, where `function` is one.
     """
-    namespace = None if instead is None else vars(function)["__limelight_written__"].names
+    namespace = None if cell_globals is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
     seen: set[tuple[int, int]] = set()
     while waiting and len(seen) < _MOST_CODES:
         frame = waiting.popleft()
-        if instead is not None and frame.globals is namespace:
-            frame = frame._replace(globals=instead)
+        if cell_globals is not None and frame.globals is namespace:
+            frame = frame._replace(globals=cell_globals)
         key = (id(frame.code), id(frame.names.get(_first(frame.code), MISSING)))
         if key in seen:
             continue
         seen.add(key)
-        found = uses_of(frame.code)
-        for use in found.uses:
+        uses = frame.uses or uses_of(frame.code, frame.body)
+        for use in uses.uses:
             read = _resolved(use, frame)
             yield read
             if use.how == "read" and read.value is not MISSING:
                 waiting += _called(read.value, read.base)
-        for inner in found.inner:
-            waiting.append(_Frame(inner, frame.globals, frame.names))
+        waiting += [_Frame(code, frame.globals, frame.names, uses=inner) for code, inner in uses.inner]
 
 
 def _first(code: CodeType) -> str:
@@ -146,7 +150,9 @@ def _within(value: Any, arguments: Mapping[str, Any] | None) -> list[_Frame]:
     """The code of a staged function, or of an object that can be called."""
     kind = type(value)
     if "python_function" in getattr(value, "__dict__", {}):
-        return _frames(vars(value)["python_function"], arguments)
+        frames = _frames(vars(value)["python_function"], arguments)
+        cell = vars(value).get("__limelight_written__")
+        return frames if cell is None else [frame._replace(body=cell.body) for frame in frames]
     method = MISSING if isinstance(value, type) else lookup(kind, "__call__")
     if isinstance(method, FunctionType) and source_line.is_library(method.__code__):  # a module's, which calls `call`
         method = lookup(kind, "call")

@@ -6,6 +6,7 @@ import ast
 from typing import Final
 
 from limelight.user_code import source_line
+from limelight.user_code.definitions import parsed_expression
 
 _LONGEST: Final = 40
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -55,10 +56,10 @@ def _parts(node: ast.AST | None) -> tuple[str | None, ast.expr, ast.expr] | None
 
 
 def _parsed(text: str) -> ast.AST | None:
-    for form in (f"({text}\n)", text):  # an expression may span lines, a statement not
-        try:
-            node = ast.parse(form).body[0]
-        except (SyntaxError, ValueError, IndexError):
-            continue
-        return node.value if isinstance(node, ast.Expr) else node
-    return None
+    expression = parsed_expression(text)
+    if expression is not None:
+        return expression
+    try:
+        return ast.parse(text).body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return None

@@ -307,7 +307,11 @@ def user_line() -> Source | None:
 
 
 def segment(code: CodeType, instruction: int) -> str | None:
-    """The source of the expression or statement that an instruction of `code` belongs to."""
+    """The source of the expression or statement that an instruction of `code` belongs to.
+
+    Told by Python's own table of positions. The `executing` library would parse the whole file first: 27 ms for one of
+    370 lines, where this takes 0.2 ms, and every trace asks for the call that made it.
+    """
     position = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
     if position is None or None in position:
         return None

@@ -66,7 +66,7 @@ class Scope(NamedTuple):
     attributes: Container[str]
 
 
-class Reading:
+class ValueUse:
     """One piece of code, read for what becomes of the value at `path`. In `converted` code tensors may decide."""
 
     def __init__(self, scope: Scope, path: str, converted: bool) -> None:
@@ -76,20 +76,20 @@ class Reading:
         self._carriers = {self._wanted}  # names whose values may be, or be made of, the number
         self._sequences: set[str] = set()  # names that stand for lists, tuples and texts
         self._converted = converted
-        self._found: list[Obstacle] = []
+        self._obstacles: list[Obstacle] = []
 
     def of(self, body: Sequence[ast.stmt]) -> Obstacle | None:
         known = -1
-        while known != len(self._carriers) and not self._found:  # a loop may carry a value to an earlier line
+        while known != len(self._carriers) and not self._obstacles:  # a loop may carry a value to an earlier line
             known = len(self._carriers)
             for statement in body:
                 self._statement(statement)
-        return min(self._found, key=lambda one: not one.is_known, default=None)
+        return min(self._obstacles, key=lambda one: not one.is_known, default=None)
 
     def _stop(self, what: str, node: ast.AST) -> None:
         line = getattr(node, "lineno", None)
         where = None if line is None or what == _UNKNOWN else Source(self._scope.file, line, self._scope.name)
-        self._found.append(Obstacle(what, where))
+        self._obstacles.append(Obstacle(what, where))
 
     # Statements
 
@@ -319,9 +319,9 @@ class Reading:
                 if not str(signature.parameters[name].annotation).startswith(taken) or function.__name__ in _COPIES:
                     return False
                 continue
-            found = self._scope.follow(function, name)
-            if found is not None:
-                self._found.append(found)
+            obstacle = self._scope.follow(function, name)
+            if obstacle is not None:
+                self._obstacles.append(obstacle)
         return not any(isinstance(value, (tuple, dict)) for value in bound.arguments.values())
 
     def _resolve(self, node: ast.expr) -> Any:

@@ -114,11 +114,11 @@ def test_the_library_is_imported_when_a_function_is_converted():
 
 
 def test_code_is_converted_once(monkeypatch):
-    from limelight.autograph import converted_functions
+    from limelight.autograph import transpiler
 
     made = []
-    make = converted_functions._make
-    monkeypatch.setattr(converted_functions, "_make", lambda f: made.append(f.__name__) or make(f))
+    make = transpiler._make
+    monkeypatch.setattr(transpiler, "_make", lambda f: made.append(f.__name__) or make(f))
 
     def of(limit):
         def f(x):

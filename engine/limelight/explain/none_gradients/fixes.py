@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from limelight import ops
 from limelight.explain.fix import called, replaced, rewritten, stored_names
-from limelight.explain.tracing.staged_calls import parsed
+from limelight.user_code.definitions import parsed
 from limelight.user_code.source_line import Source
 
 _STEPS: Final = ("floor", "ceil", "round", "trunc")

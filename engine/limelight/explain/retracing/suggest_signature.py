@@ -18,7 +18,7 @@ from limelight.explain.retracing.cause import Cause
 from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, quoted, show
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
-from limelight.user_code.bytecode import reads_sizes
+from limelight.user_code.code_uses import reads_sizes
 
 ONCE: Final = "once, before the loop,"
 LATER: Final = "once two sizes have been traced,"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from limelight.explain.may_be_tensor import obstacle
 from limelight.explain.subject import called_by, staged_functions
 from limelight.explain.tracing import snapshot as snapshots
-from limelight.explain.tracing.side_effects import SideEffect, side_effects
+from limelight.explain.tracing.side_effects import SideEffect, not_known, side_effects
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 from limelight.staging.key_parts import ObjectPart
@@ -54,12 +54,14 @@ class Value(NamedTuple):
 class BakedIn:
     """What the traces of a function have taken in: `records` are `Value` records, those that have changed first.
 
-    `drawn` are the `SideEffect` records of random numbers of the host and of clocks, which end up in traces, too.
+    `drawn` are the `SideEffect` records of random numbers of the host and of clocks, which end up in traces, too;
+    `unknown` the functions whose source cannot be read, by their first lines.
     """
 
     function: str
     records: tuple[Value, ...]
     drawn: tuple[SideEffect, ...] = ()  # random numbers of the host and times, of which only the code is known
+    unknown: tuple[Source, ...] = ()
 
     @property
     def changed(self) -> tuple[Value, ...]:
@@ -70,6 +72,9 @@ class BakedIn:
         told = [f"  {one}" for one in self.drawn]
         if told:
             told = ["Drawn or read while tracing, and baked in as well (see ll.explain.side_effects):", *told]
+        told += not_known("reads", self.unknown)
+        if not self.records and self.unknown and not self.drawn:
+            return "\n".join(told)
         if not self.records and told:
             return "\n".join([f"`{self.function}` has no value of a name baked in.", *told])
         if not self.records:
@@ -88,9 +93,10 @@ def baked(F: Function) -> BakedIn:
 
     A trace reads such a value once, while it is made; calls that find the trace do not look again. Values that have
     changed since are marked, with what to write instead. Tensors and variables are used by reference: they are listed
-    only when the name stands for another one now. Found by reading the code of `F` and of the user's functions that it
-    calls, so a name on a branch that was not taken is listed, too; names of installed packages are not. For a method of
-    a class, the traces of all its living instances. Raises ArgumentError for anything but a staged function.
+    only when the name stands for another one now. Found by reading the source of `F` and of the user's functions that
+    it calls, so a name on a branch that was not taken is listed, too; names of installed packages are not. Where a
+    source cannot be read, it says that this is not known. For a method of a class, the traces of all its living
+    instances. Raises ArgumentError for anything but a staged function.
 
     >>> import limelight as ll
     >>> settings = {"rate": 0.5}
@@ -103,14 +109,16 @@ def baked(F: Function) -> BakedIn:
     [("settings['rate']", '0.5', '0.25')]
     """
     found: dict[tuple[Any, ...], Value] = {}
-    effects = side_effects(F).records if any(len(one.trace_cache) for one in staged_functions("baked", F)) else ()
+    known = side_effects(F) if any(len(one.trace_cache) for one in staged_functions("baked", F)) else None
+    effects = () if known is None else known.records
     written = {(effect.what, effect.line.function): effect for effect in effects if effect.kind in _WRITES}
     for one in staged_functions("baked", F):
         for entry in one.trace_cache:
             for value in _of_entry(one, entry, written):
                 found.setdefault((value.name, value.then, value.now, value.line), value)
     records = tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace)))
-    return BakedIn(F.name, records, tuple([one for one in effects if one.kind in ("host randomness", "time")]))
+    drawn = tuple([one for one in effects if one.kind in ("host randomness", "time")])
+    return BakedIn(F.name, records, drawn, () if known is None else known.unknown)
 
 
 def _of_entry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -85,21 +85,32 @@ _SAID: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SideEffects:
-    """What a staged function does only while it is traced: `records` are `SideEffect` records in the order of lines."""
+    """What a staged function does only while it is traced: `records` are `SideEffect` records in the order of lines.
+
+    `unknown` are the functions, it or what it calls, whose source cannot be read, by their first lines.
+    """
 
     function: str
     traces: int
     calls: int
     records: tuple[SideEffect, ...]
+    unknown: tuple[Source, ...] = ()
 
     def __str__(self) -> str:
+        untold = not_known("does", self.unknown)
         if not self.records:
-            return f"`{self.function}` does nothing besides what its graphs do, as far as its code tells."
+            nothing = f"`{self.function}` does nothing besides what its graphs do, as far as its code tells."
+            return "\n".join(untold or [nothing])
         ran = f"its Python code ran {_times(self.traces)}, for {_times(self.calls, 'call')}"
         lines = [f"  {record}" for record in self.records]
-        return "\n".join([f"What `{self.function}` does only while it is traced ({ran}):", *lines])
+        return "\n".join([f"What `{self.function}` does only while it is traced ({ran}):", *lines, *untold])
 
     __repr__ = __str__
+
+
+def not_known(what: str, functions: Iterable[Source]) -> list[str]:
+    """For each function that cannot be read, a sentence that says so; `what` it "does" or "reads"."""
+    return [f"What `{one.function}` ({one}) {what} is not known: its source cannot be read." for one in functions]
 
 
 def side_effects(F: Function) -> SideEffects:
@@ -107,9 +118,9 @@ def side_effects(F: Function) -> SideEffects:
 
     Prints, changes of outer lists, dictionaries and sets, writes to attributes, globals and outer variables, random
     numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to write instead. Found by
-    reading the code of `F` and of the user's functions that it calls, so branches that were not taken count, and what
-    library code does is not seen. What goes through `ll.py_func` is staged and not listed. Raises ArgumentError for
-    anything but a staged function.
+    reading the source of `F` and of the user's functions that it calls, so branches that were not taken count, and what
+    library code does is not seen; where a source cannot be read, it says that this is not known. What goes through
+    `ll.py_func` is staged and not listed. Raises ArgumentError for anything but a staged function.
 
     >>> import limelight as ll
     >>> seen = []
@@ -122,16 +133,21 @@ def side_effects(F: Function) -> SideEffects:
     [('mutation', 'seen.append(...)')]
     """
     functions = staged_functions("side_effects", F)
-    found: dict[tuple[str, str, Source], SideEffect] = {}
+    effects: dict[tuple[str, str, Source], SideEffect] = {}
+    unknown: dict[Source, None] = {}
     for one in functions:
-        for effect in _of_function(one):
-            found.setdefault((effect.kind, effect.what, effect.line), effect)
-    ordered = sorted(found.values(), key=lambda effect: (effect.line.file, effect.line.line))
+        for found in _of_function(one):
+            if isinstance(found, Source):
+                unknown[found] = None
+            else:
+                effects.setdefault((found.kind, found.what, found.line), found)
+    ordered = sorted(effects.values(), key=lambda effect: (effect.line.file, effect.line.line))
     calls = sum(1 + entry.hits for one in functions for entry in one.trace_cache)
-    return SideEffects(F.name, F.trace_count, calls, tuple(ordered))
+    return SideEffects(F.name, F.trace_count, calls, tuple(ordered), tuple(unknown))
 
 
-def _of_function(function: Function) -> list[SideEffect]:
+def _of_function(function: Function) -> list[SideEffect | Source]:
+    """The effects, and the first lines of functions that cannot be read."""
     objects: dict[str, Any] = {}
     plain: set[str] = set()
     for entry in function.trace_cache:
@@ -148,7 +164,9 @@ def _of_function(function: Function) -> list[SideEffect]:
     return [effect for effect in found if effect is not None]
 
 
-def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | None:
+def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | Source | None:
+    if read.use.how == "unknown":
+        return read.line
     if read.use.how == "write":
         return _written(read, plain, began)
     return _called(read, plain) if read.use.how == "call" else None

@@ -1,6 +1,8 @@
 """What became a constant of a trace: the plain values that its Python code found under names of others.
 
-A snapshot is taken when a trace is made and compared when somebody asks. It holds words, numbers and weak references.
+A snapshot is taken when a trace is made (0.1 to 0.2 ms) and compared when somebody asks. It holds words, numbers and
+weak references, so it keeps nothing alive. The source is read at the first trace (0.1 ms a function, once for each code
+object), as the names in it must be known then: their values may be others when somebody asks.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight.staging.key_parts import ObjectPart, Part
-from limelight.user_code.bytecode import Chain
+from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, defaults_of, is_users, reads
 from limelight.user_code.source_line import Source
 

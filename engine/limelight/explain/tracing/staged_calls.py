@@ -6,10 +6,10 @@ import ast
 import linecache
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from limelight.core.tensor import Tensor
+from limelight.user_code.definitions import parsed
 from limelight.user_code.names_read import Read
 
 _LINES: Final = 12
@@ -110,15 +110,6 @@ def _texts(read: Read) -> Iterator[tuple[str, int]]:
     start = read.line.line
     for end in range(start, min(start + _LINES, len(lines) + 1)):
         yield textwrap.dedent("".join(lines[start - 1 : end])), start
-
-
-@lru_cache(maxsize=16)
-def parsed(text: str) -> ast.Module | None:
-    """A syntax tree, one for all who ask (nobody changes it); None for what is no Python."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _tensors(parts: Sequence[ast.AST], read: Read) -> list[str]:

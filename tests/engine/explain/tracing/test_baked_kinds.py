@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import importlib
+import linecache
 import sys
 import types
 from collections.abc import Callable
@@ -45,14 +46,20 @@ def test_functions_and_objects_in_a_list() -> None:
     assert "layers" in changed(f)
 
 
+def run(text: str, file: str, names: dict[str, Any]) -> None:
+    """Runs a program as a notebook runs a cell: its source can be had under its file name."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+
+
 def test_the_defaults_of_a_helper() -> None:
     names: dict[str, Any] = {"ll": ll}
-    exec("def helper(x, k=2.0): return x * k\nf = ll.function(lambda x: helper(x))", names)
+    run("def helper(x, k=2.0): return x * k\nf = ll.function(lambda x: helper(x))", "<defaults 1>", names)
     names["f"](X)
-    exec("def helper(x, k=3.0): return x * k", names)
+    run("def helper(x, k=3.0): return x * k", "<defaults 2>", names)
     assert changed(names["f"])["helper"] == (
-        "function helper {'k': 2.0} (<string> line 1)",
-        "function helper {'k': 3.0} (<string> line 1)",
+        "function helper {'k': 2.0} (<defaults 1> line 1)",
+        "function helper {'k': 3.0} (<defaults 2> line 1)",
     )
 
 

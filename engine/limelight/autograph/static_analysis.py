@@ -1,4 +1,9 @@
-"""What can be read off a syntax tree: where a function ends, and what the functions within it do with its names."""
+"""What a syntax tree tells: whether a body always returns, and what the functions within a function do with its names.
+
+Names that inner functions rebind or read belong to the state of a block as they do in Python: `nonlocal` ones wherever
+the block calls something, those read by a function that is older than the block always. What only functions of the
+block itself read is shared with them and carried nowhere.
+"""
 
 from __future__ import annotations
 

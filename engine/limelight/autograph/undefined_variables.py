@@ -1,4 +1,4 @@
-"""Names without a value: not assigned yet, or only where a tensor has a say in whether they are."""
+"""Variables without a value: not assigned yet, or assigned only in some runs of the graph."""
 
 from __future__ import annotations
 

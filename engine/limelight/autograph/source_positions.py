@@ -1,4 +1,8 @@
-"""Positions in the source: noted on every node of the user's before the passes, put back on every node after them."""
+"""Positions in the source: noted on every node of the user's before the passes, restored on every node after them.
+
+The rewritten tree is compiled as it is, under the file's name and with these positions, and functions that were added
+bear the name of the one around them: so nodes, tracebacks and debuggers need no source map.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +70,16 @@ def named_position(node: Any) -> tuple[str, Position]:
 
 
 def begin(node: ast.AST, first: int, written: set[tuple[str, Position]], whole: bool) -> None:
-    """Lets functions that were added begin where the user's function around them does; a `whole` cell is added itself.
+    """Lets functions that were added begin where the user's function around them does.
 
     `inspect`, and a notebook by it, shows a frame's lines from the `def` above the first line of its code on, and
     counts them from that first line.
+
+    Args:
+        node: the rewritten definition.
+        first: the line on which the user's function begins; 1 for a cell.
+        written: the functions of the user's.
+        whole: whether `node` is a cell, which is a function that was added itself.
     """
     waiting = [(node, first)]
     while waiting:

@@ -1,4 +1,7 @@
-"""What a tensor says as a condition: `and`, `or`, `not`, comparisons in a chain."""
+"""`and`, `or`, `not`, chained comparisons, `all`, `any` and `in`, where tensors take part.
+
+`and` and `or` evaluate both sides where the right one cannot fail (elementwise ops), and are a `cond` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where a variable was assigned, for messages; and tensors that fill a place whose value nobody reads."""
+"""Lines of the user's code, for messages about blocks: where a variable is assigned, and where an error was raised.
+
+Both are asked of code objects: what converted code consists of has no source of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,6 @@ import dis
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
-from limelight.core import dispatch
-from limelight.core.tensor import Tensor
 from limelight.user_code import source_line
 
 
@@ -44,13 +43,3 @@ def raised_by_user(error: BaseException) -> source_line.Source | None:
     if dis.opname[step] != "RAISE_VARARGS":
         return None
     return source_line.Source(tb.tb_frame.f_code.co_filename, tb.tb_lineno, tb.tb_frame.f_code.co_name)
-
-
-def blank(like: Tensor) -> Any:
-    """Zeros with the dtype and shape of `like`; sizes that are unknown while tracing are 0."""
-    return np.zeros([size or 0 for size in like.shape], like.dtype)
-
-
-def literal(array: Any) -> Any:
-    """A constant in the trace at hand."""
-    return dispatch.current().constant(array, None)

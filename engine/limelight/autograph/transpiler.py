@@ -1,4 +1,4 @@
-"""Converted functions: made once for each code object, and bound to globals and cells as often as asked."""
+"""From a function to its converted one: made once for each code object, and bound to globals and cells."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _attempt(function: FunctionType) -> Factory | UnconvertibleError:
 def _make(function: FunctionType) -> Factory:
     import copy  # noqa: PLC0415  # with the library below: needed for a function that is converted, and not before
 
-    from limelight.autograph.passes import rewrite  # noqa: PLC0415
+    from limelight.autograph.malt_passes import rewrite  # noqa: PLC0415
     from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
 
     code = function.__code__
@@ -133,7 +133,14 @@ def functions_in(node: ast.AST) -> _Written:
 
 
 def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) -> Factory:
-    """Compiles `statement` within functions that provide the cells of `code`, and the operators."""
+    """Compiles a converted definition within functions that provide its cells, and the operators.
+
+    Args:
+        statement: the definition.
+        name: what it defines.
+        code: the code that it was converted from, with its cells and flags.
+        written: the functions that the user wrote in it; all others were added.
+    """
     operators = ast.arguments([], [ast.arg("ag__")], None, [], [], None, [])
     nothing = ast.arguments([], [], None, [], [], None, [])
     body: list[ast.stmt] = [statement, ast.Return(ast.Name(name, ast.Load()))]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.user_code import error_notes
+from limelight.user_code import hints
 
 x = ll.ones((2, 3))
 loose: Any = ll  # the mistakes are no news to type checkers
@@ -77,5 +77,5 @@ def test_functions_of_other_libraries_and_unknown_keywords_are_left_alone() -> N
     for call in calls:
         with pytest.raises(TypeError) as caught:
             call()
-        error_notes.note_keyword(caught.value)
+        hints.note_keyword(caught.value)
         assert not notes(caught.value)

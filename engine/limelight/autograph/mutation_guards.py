@@ -1,4 +1,9 @@
-"""Objects that outlive a staged block must not be changed in it: the change would happen while tracing, once."""
+"""Objects that outlive a staged block must not be changed in it: the change would happen while tracing, once.
+
+Refused, at the line: assignments to parts of such objects, methods that change a container, taking an iterator's items,
+drawing from a generator of Python's or NumPy's, and assigning a global. What functions that the block calls do to
+globals and cells is compared afterwards, and undone (`reachable_state`).
+"""
 
 from __future__ import annotations
 
@@ -55,14 +60,14 @@ def calls(method: Any, args: tuple[Any, ...]) -> None:
             "ll.random.normal, ll.random.uniform and their like, or draw before the staged function and pass the values"
         )
     if method is next and args:
-        goes_over(args[0], "next() takes")
+        iterates(args[0], "next() takes")
     if isinstance(owner, _CONTAINERS) and getattr(method, "__name__", "") in _METHODS:
         _refuse(owner, f".{method.__name__}() changes a {type(owner).__name__}")
     elif method in _SETTERS and args:
         _refuse(args[0], f"{method.__name__}() changes a {type(args[0]).__name__}")
 
 
-def goes_over(iterated: Any, what: str = "a `for` takes") -> None:
+def iterates(iterated: Any, what: str = "a `for` takes") -> None:
     """Python takes items of `iterated` next, which an iterator does not give again."""
     if here.blocks and isinstance(iterated, Iterator) and (block := _older(iterated)) is not None:
         raise ControlFlowError(

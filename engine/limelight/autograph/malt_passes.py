@@ -1,4 +1,4 @@
-"""The library's passes over one function, and where ours differ from them. With `positions` all that imports it."""
+"""The passes of `malt` over one function, and where ours differ; this and `source_positions` alone import it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from malt.pyct import anno, cfg, errors, naming, qual_names, templates, transfor
 from malt.pyct.static_analysis import activity, annos, liveness, reaching_definitions, reaching_fndefs
 
 from limelight.autograph.function_source import Definition, UnconvertibleError
-from limelight.autograph.positions import (
+from limelight.autograph.source_positions import (
     FUNCTIONS,
     Position,
     begin,
@@ -33,7 +33,7 @@ from limelight.autograph.positions import (
     place_guards,
     position,
 )
-from limelight.autograph.syntax import Inner, always_returns, inner_functions
+from limelight.autograph.static_analysis import Inner, always_returns, inner_functions
 from limelight.user_code import source_line
 
 source_line.hide(os.path.dirname(malt.__file__))
@@ -45,8 +45,14 @@ _PROGRAM: Final = converter.ProgramContext(converter.STANDARD_OPTIONS)
 def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, first: int | None = None) -> ast.stmt:
     """The function, lambda or cell `node` as a statement that defines `name`, its control flow turned into calls.
 
-    The code of the functions that are added to it begins at line `first`, by default that of `node`.
     Raises UnconvertibleError for what the library does not know.
+
+    Args:
+        node: the definition, prepared (`preprocessing`); it is changed.
+        name: what the statement defines.
+        namespace: the names that are known outside, with their values.
+        file: of the source.
+        first: the line on which the code of added functions begins, by default that of `node`.
     """
     note_positions(node)
     written = {named_position(part) for part in ast.walk(node) if isinstance(part, FUNCTIONS)}
@@ -55,16 +61,16 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
     info = transformer.EntityInfo(name, "", file, (), namespace)
     context = transformer.Context(info, naming.Namer(namespace), _PROGRAM)
     try:
-        found = _passes(node, context)
+        rewritten = _passes(node, context)
     except (errors.PyCTError, NotImplementedError, ValueError, AssertionError, KeyError, AttributeError) as error:
         said = str(error).strip().splitlines()
         reason = f"its source could not be rewritten ({said[0] if said else type(error).__name__}); write "
         reason += "ll.cond and ll.while_loop"
         raise UnconvertibleError(reason, file, node.lineno) from error
-    if isinstance(found, ast.Lambda):
-        made: Any = ast.Assign([ast.Name(name, ast.Store())], found)
+    if isinstance(rewritten, ast.Lambda):
+        made: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
     else:
-        made, found.name = found, name
+        made, rewritten.name = rewritten, name
     place(made, position(node))
     begin(made, first or node.lineno, written, first is not None)
     statement: ast.stmt = made
@@ -143,7 +149,7 @@ def _named(node: Any, context: Any) -> Any:
 
 
 class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  # the library publishes no types
-    """State is simple names alone: parts of objects are refused when a block is staged (`mutation`).
+    """State is simple names alone: parts of objects are refused when a block is staged (`mutation_guards`).
 
     Globals (in a cell every name is one) are read by whoever likes, so that each of them leaves the block. So is what
     a function within this one rebinds by `nonlocal`. A name that such a function reads is shared with it, not copied.
