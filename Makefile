@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
-.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js pictures bench array-api clean
+.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -54,6 +54,9 @@ format: $(READY) ## format, and mend what ruff can mend
 
 js: $(READY) ## rebuild the views' JavaScript (needs Node)
 	$(RUN) scripts/javascript.py build
+
+architecture: $(READY) ## draw the rooms and their imports anew, for docs/architecture.md
+	$(RUN) scripts/architecture.py
 
 pictures: $(READY) ## take the README's pictures anew
 	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=first_light' --width 1120

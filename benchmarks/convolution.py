@@ -54,11 +54,11 @@ LAYERS = [
 
 def laid(layer: Layer) -> Any:
     """The layer's windows."""
-    from limelight.ops.nn._windows import lay
+    from limelight.ops.nn._windows import windows_over
 
     n = len(layer.x) - 2
     pads = ((layer.margin, layer.margin),) * n
-    return lay("conv", None, layer.x[1:-1], layer.w[:-2], (layer.stride,) * n, pads, (1,) * n)
+    return windows_over("conv", None, layer.x[1:-1], layer.w[:-2], (layer.stride,) * n, pads, (1,) * n)
 
 
 def arrays(layer: Layer) -> tuple[Any, Any, Any]:
@@ -199,7 +199,7 @@ def table(samples: Samples, names: list[str], rows: list[Row]) -> list[str]:
     from limelight.ops.nn import _numpy_convolution
 
     chosen = {
-        row_name(layer, direction): _numpy_convolution.chosen(direction, laid(layer), layer.w[-2])
+        row_name(layer, direction): _numpy_convolution.chosen_route(direction, laid(layer), layer.w[-2])
         for layer in LAYERS
         for direction in DIRECTIONS
     }

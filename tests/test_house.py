@@ -169,6 +169,24 @@ def test_the_commit_hooks_run_the_makefiles_tools():
         assert hook["entry"] in makefile
 
 
+def test_the_picture_of_the_architecture_is_that_of_the_code():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "architecture.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_room_imports_one_above_it():
+    """What the picture shows at a glance: no dot above the diagonal."""
+    import architecture
+
+    names = [room.name for room in architecture.rooms()]
+    pairs = architecture.imports(names)
+    assert len(names) > 20
+    assert len(pairs) > 60
+    assert not [(a, b) for a, b in pairs if names.index(a) > names.index(b)]
+
+
 # --- sizes
 
 

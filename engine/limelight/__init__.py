@@ -15,7 +15,7 @@ from math import pi as pi
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from limelight import autograph
+# Submodules that are public as a whole.
 from limelight import config as config
 from limelight import errors as errors
 from limelight import events as events
@@ -25,30 +25,12 @@ from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
-from limelight.autodiff import ForwardAccumulator as ForwardAccumulator
-from limelight.autodiff import GradientTape as GradientTape
-from limelight.autodiff.functional import grad as grad
-from limelight.autodiff.functional import hessian as hessian
-from limelight.autodiff.functional import jacobian as jacobian
-from limelight.autodiff.functional import jvp as jvp
-from limelight.autodiff.functional import value_and_grad as value_and_grad
-from limelight.autodiff.functional import vjp as vjp
-from limelight.autodiff.gradcheck import gradcheck as gradcheck
-from limelight.batching import vectorize as vectorize
-from limelight.control_flow import rules as rules  # forward mode and batching of control flow, registered by the import
-from limelight.control_flow.cond import cond as cond
-from limelight.control_flow.custom_gradient import custom_gradient as custom_gradient
-from limelight.control_flow.map_fn import map_fn as map_fn
-from limelight.control_flow.py_func import py_func as py_func
-from limelight.control_flow.recompute import recompute_grad as recompute_grad
-from limelight.control_flow.scan import scan as scan
-from limelight.control_flow.switch import switch as switch
-from limelight.control_flow.while_loop import while_loop as while_loop
-from limelight.core import autograph_hook
+
+# isort: split
+# Tensors, variables, dtypes, devices and ops.
 from limelight.core import nest as nest
+from limelight.core.device_scopes import device as device
 from limelight.core.devices import list_devices as list_devices
-from limelight.core.dispatch import device as device
-from limelight.core.dispatch import name_scope as name_scope
 from limelight.core.dtypes import bfloat16 as bfloat16
 from limelight.core.dtypes import bool_ as bool_
 from limelight.core.dtypes import complex64 as complex64
@@ -64,6 +46,7 @@ from limelight.core.dtypes import uint8 as uint8
 from limelight.core.dtypes import uint16 as uint16
 from limelight.core.dtypes import uint32 as uint32
 from limelight.core.dtypes import uint64 as uint64
+from limelight.core.name_scopes import name_scope as name_scope
 from limelight.core.op import defop as defop
 from limelight.core.sparse_gradient import SparseGradient as SparseGradient
 from limelight.core.spec import TensorSpec as TensorSpec
@@ -71,27 +54,58 @@ from limelight.core.tensor import API_VERSIONS
 from limelight.core.tensor import Tensor as Tensor
 from limelight.core.tensor import constant as constant
 from limelight.core.variable import Variable as Variable
-from limelight.explain import hook
 from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
 from limelight.ops.create.dtype_queries import __array_namespace_info__ as __array_namespace_info__
-from limelight.staging import explainer
-from limelight.staging.decorator import function as function
+
+# isort: split
+# Derivatives and batching.
+from limelight.autodiff import ForwardAccumulator as ForwardAccumulator
+from limelight.autodiff import GradientTape as GradientTape
+from limelight.autodiff.functional import grad as grad
+from limelight.autodiff.functional import hessian as hessian
+from limelight.autodiff.functional import jacobian as jacobian
+from limelight.autodiff.functional import jvp as jvp
+from limelight.autodiff.functional import value_and_grad as value_and_grad
+from limelight.autodiff.functional import vjp as vjp
+from limelight.autodiff.gradcheck import gradcheck as gradcheck
+from limelight.batching import vectorize as vectorize
+
+# isort: split
+# Staging and control flow.
+from limelight.control_flow.cond import cond as cond
+from limelight.control_flow.custom_gradient import custom_gradient as custom_gradient
+from limelight.control_flow.py_func import py_func as py_func
+from limelight.control_flow.recompute import recompute_grad as recompute_grad
+from limelight.control_flow.scan import map_fn as map_fn
+from limelight.control_flow.scan import scan as scan
+from limelight.control_flow.switch import switch as switch
+from limelight.control_flow.while_loop import while_loop as while_loop
 from limelight.staging.deferred import deferred as deferred
+from limelight.staging.function import function as function
 from limelight.staging.init_scope import init_scope as init_scope
+
+# isort: split
+# What the facade itself uses.
+from limelight import autograph
+from limelight.core import autograph_hook
+from limelight.explain import hook
+from limelight.staging import explainer
 from limelight.user_code import hints, tracebacks
 
+__version__ = "0.1.0"
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
 _PARTS = ("config", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
 _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
-__version__ = "0.1.0"
-tracebacks.hide_at_exit()
-# Staging imports neither explanations nor autograph, which lie above it: the facade brings them together.
+
+# What importing limelight sets up. Staging imports neither explanations nor autograph, which lie above it: they are
+# registered here. An error that ends a script or a thread is shown without the library's frames.
 explainer.register(hook)
-autograph_hook.convert_by(autograph.Converted)
+autograph_hook.register_converter(autograph.Converted)
+tracebacks.hide_at_exit()
 
 if TYPE_CHECKING:
     import limelight_widgets as widgets  # noqa: F401  # what `ll.widgets` is, to type checkers
@@ -120,7 +134,7 @@ def __dir__() -> list[str]:
         for name, value in globals().items()
         if name not in _HIDDEN and name[0] != "_" and (name in _PARTS or not isinstance(value, ModuleType))
     ]
-    return sorted({*names, "explain", "widgets", "__version__", "__array_api_version__", "__array_namespace_info__"})
+    return sorted({*names, "widgets", "__version__", "__array_api_version__", "__array_namespace_info__"})
 
 
 def _below() -> list[str]:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.device_scopes import device as device_scope
 from limelight.core.devices import Device
-from limelight.core.dispatch import device as device_scope
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, DTypeError

@@ -12,12 +12,12 @@ from limelight.ops.linalg.decompositions import cholesky, qr, svd, svdvals
 from limelight.ops.linalg.determinants import det, logdet, slogdet
 from limelight.ops.linalg.diagonals import diagonal, trace
 from limelight.ops.linalg.eigen import eig, eigh, eigvals, eigvalsh
-from limelight.ops.linalg.matmul import matmul, outer, tensordot
-from limelight.ops.linalg.matrix_functions import expm, matrix_power, multi_dot
+from limelight.ops.linalg.matmul import matmul, multi_dot, outer, tensordot
+from limelight.ops.linalg.matrix_functions import expm, matrix_power
 from limelight.ops.linalg.norms import matrix_norm, norm, vector_norm
 from limelight.ops.linalg.pseudoinverses import lstsq, matrix_rank, pinv
 from limelight.ops.linalg.solve import cholesky_solve, inv, solve, triangular_solve
-from limelight.ops.linalg.vectors import cross, vecdot
+from limelight.ops.linalg.vector_products import cross, vecdot
 from limelight.ops.shape.transpose import matrix_transpose
 from limelight.user_code import hints
 

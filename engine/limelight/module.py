@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from limelight.core import shapes
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.variable import Variable
 from limelight.user_code import hints
 
@@ -44,7 +44,7 @@ class Module:
         raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return handed(self.call)(*args, **kwargs)
+        return maybe_converted(self.call)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return _drawn(self, ())

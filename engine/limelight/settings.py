@@ -36,70 +36,71 @@ class Scoped(Generic[T]):
         _all.append(self)
 
     def get(self) -> T:
-        found = _holding(self._innermost.get())
-        return self._value if found is None else found.value  # type: ignore[return-value]  # what `override` was given
+        override = _in_force(self._innermost.get())
+        return self._value if override is None else override.value  # type: ignore[return-value]  # what `override` was given
 
     def set_globally(self, value: T) -> _Override:
-        """Sets the global value; what it returns is for `take_back`."""
+        """Sets the global value; what it returns is for `withdraw`."""
         with _lock:
             self._value, self._global = value, _Override(value, self._global)
             return self._global
 
-    def take_back(self, mine: _Override) -> None:
+    def withdraw(self, mine: _Override) -> None:
         """Undoes one `set_globally`, in any order, from any thread: the newest of the others holds. May be repeated."""
         with _lock:
-            mine.over = True
-            self._global = _holding(self._global)
+            mine.ended = True
+            self._global = _in_force(self._global)
             self._value = self.default if self._global is None else self._global.value  # type: ignore[assignment]  # set
 
     @contextmanager
     def override(self, value: T) -> Iterator[T]:
         """Holds in its block, and in whatever runs before it is left: the body of a `for` loop over a generator, too.
 
-        Overrides may be left in any order: each takes back itself only.
+        Overrides may be left in any order: each ends itself only.
         """
         mine = _Override(value, self._innermost.get())
         try:
             self._innermost.set(mine)
             yield value
         finally:
-            mine.over = True  # all that matters: an interrupt may come after it
-            self._innermost.set(_holding(self._innermost.get()))
+            mine.ended = True  # all that matters: an interrupt may come after it
+            self._innermost.set(_in_force(self._innermost.get()))
 
     def innermost(self) -> _Override | None:
-        """The override that holds, to come back to."""
-        return _holding(self._innermost.get())
+        """The override in force, for `restore`."""
+        return _in_force(self._innermost.get())
 
-    def come_back(self, to: _Override | None) -> None:
-        """Takes back the overrides that have been entered since `to` was the innermost."""
+    def restore(self, to: _Override | None) -> None:
+        """Ends the overrides that have been entered since `to` was the innermost."""
         older = []
         while to is not None:
             older.append(to)
             to = to.before
-        found = self._innermost.get()
-        while found is not None and found not in older:
-            found.over = True
-            found = found.before
-        self._innermost.set(_holding(found))
+        override = self._innermost.get()
+        while override is not None and override not in older:
+            override.ended = True
+            override = override.before
+        self._innermost.set(_in_force(override))
 
 
 class _Override:
     """One override of a setting, and the one that held before it."""
 
-    __slots__ = ("before", "over", "value")
+    __slots__ = ("before", "ended", "value")
 
     def __init__(self, value: object, before: _Override | None) -> None:
         self.value = value
         self.before = before
-        self.over = False
+        self.ended = False
 
 
-def _holding(found: _Override | None) -> _Override | None:
-    while found is not None and found.over:
-        found = found.before
-    return found
+def _in_force(override: _Override | None) -> _Override | None:
+    """The newest of an override and those before it that has not ended; None where the global value holds."""
+    while override is not None and override.ended:
+        override = override.before
+    return override
 
 
-def entered() -> list[tuple[Scoped[Any], _Override | None]]:
+def current_overrides() -> list[tuple[Scoped[Any], _Override | None]]:
     """The innermost override of each setting in this context."""
     return [(setting, setting.innermost()) for setting in _all]

@@ -19,7 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.errors import LimelightError
-from limelight.executors.plan import plan
+from limelight.executors import base as executors
 from limelight.user_code import error_notes, source_line
 from limelight.user_code import tracebacks as frames
 from limelight_kernel.cell.compiled_cell import CellSyntaxError
@@ -104,7 +104,7 @@ def trim(shell: InteractiveShell, error: BaseException, cell: str | None = None)
 def _as_the_user_sees(error: BaseException, cell: str | None) -> Iterator[None]:
     """Within its block, `error` and what caused it have only the user's frames; causes without any are left out."""
     running = _was_running(error.__traceback__)
-    at = plan.running(error.__traceback__) if isinstance(error, KeyboardInterrupt) else None
+    at = executors.running(error.__traceback__) if isinstance(error, KeyboardInterrupt) else None
     saved: list[tuple[BaseException, TracebackType | None, BaseException | None, bool]] = []
     current: BaseException | None = error
     while current is not None and len(saved) < MOST_CAUSES:

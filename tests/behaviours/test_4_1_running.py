@@ -13,7 +13,7 @@ import pytest
 from behaving import Here, ops_of
 
 import limelight as ll
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.errors import RunError, ShapeError
 
 x3 = ll.constant(3.0)
@@ -174,7 +174,7 @@ def test_022_a_failing_trace_leaves_no_trace() -> None:
         f(x3, True)
     assert dispatch.active == []
     assert len(dispatch.stack()) == 1
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
     assert len(f.trace_cache) == 0
     assert f(x3, False).item() == 6.0
 
@@ -300,7 +300,7 @@ def test_027_a_new_thread_starts_eager() -> None:
     found: list[Any] = []
 
     def look() -> None:
-        found.append((len(dispatch.stack()), dispatch.requested_device(), (x3 + 1).item()))
+        found.append((len(dispatch.stack()), device_scopes.requested_device(), (x3 + 1).item()))
 
     @ll.function
     def f(a: Any) -> Any:

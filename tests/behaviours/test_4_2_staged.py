@@ -200,7 +200,7 @@ def test_065_staged_forward_and_backward_launch_no_more_than_eager() -> None:
         launched.append("forward")
         return np.tanh(a)
 
-    from limelight.core.eager import entry
+    from limelight.core.eager import entry_point
     from limelight.core.op import Op
 
     op = Op(
@@ -210,7 +210,7 @@ def test_065_staged_forward_and_backward_launch_no_more_than_eager() -> None:
         kernel=lambda xp, x: counted(x),
         vjp={"x": lambda g, out: g * (1 - out * out)},
     )
-    run = entry(op)
+    run = entry_point(op)
     x = ll.constant([0.5, 1.0])
     expected = gradient(lambda a: run(a) * 2, x)[0].tolist()
     assert launched == ["forward"]

@@ -288,14 +288,14 @@ def test_045_repeated_indices_add() -> None:
 
 
 def test_046_an_op_without_a_rule_raises_and_one_that_is_no_function_of_it_gives_none() -> None:
-    from limelight.core.eager import entry
+    from limelight.core.eager import entry_point
     from limelight.core.op import Op
 
     infer = lambda x, y: x  # noqa: E731
-    half = entry(
+    half = entry_point(
         Op("half_made", inputs="x y", infer=infer, kernel=lambda xp, x, y: x * y, vjp={"x": lambda g, y: g * y})
     )
-    cut = entry(Op("cut", inputs="x y", infer=infer, kernel=lambda xp, x, y: x * y, why_no_gradient="by decree"))
+    cut = entry_point(Op("cut", inputs="x y", infer=infer, kernel=lambda xp, x, y: x * y, why_no_gradient="by decree"))
     x = ll.constant(3.0)
     for stage in (lambda f: f, ll.function):
         with pytest.raises(GradientError, match="op half_made has no gradient rule for its input 'y'"):
@@ -309,13 +309,13 @@ def test_046_an_op_without_a_rule_raises_and_one_that_is_no_function_of_it_gives
 
 
 def test_047_an_exception_under_a_tape_leaves_none_active() -> None:
-    from limelight.core.eager import entry
+    from limelight.core.eager import entry_point
     from limelight.core.op import Op
 
     def rule(g: Any) -> Any:
         raise RuntimeError("the rule fails")
 
-    broken = entry(Op("broken", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x + 0, vjp={"x": rule}))
+    broken = entry_point(Op("broken", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x + 0, vjp={"x": rule}))
     x = ll.constant(3.0)
     for stage in (lambda f: f, ll.function):
         with pytest.raises(ZeroDivisionError, match="division by zero"):

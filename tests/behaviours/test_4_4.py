@@ -16,7 +16,7 @@ from behaving import both, where
 
 import limelight as ll
 from limelight import events
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.devices import Device
 from limelight.errors import ArgumentError, DeviceError
 
@@ -204,10 +204,10 @@ def test_108_scopes_nest_are_reentrant_and_none_clears(cpus: list[Device]) -> No
             with ll.device(None) as cleared:
                 found.append(here())
                 assert cleared is None
-                assert dispatch.requested_device() is None
+                assert device_scopes.requested_device() is None
         found.append(here())
     assert found == ["CPU:1", "CPU:2", "CPU:1", "CPU:0", "CPU:1"]
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
     assert dispatch.active == []
 
 
@@ -217,9 +217,9 @@ def test_108_scopes_left_out_of_order_raise_and_leave_nothing() -> None:
     b.__enter__()
     with pytest.raises(DeviceError, match="reverse order of entering"):
         a.__exit__(None, None, None)
-    assert dispatch.requested_device() == "cpu:2"
+    assert device_scopes.requested_device() == "cpu:2"
     b.__exit__(None, None, None)
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
     assert dispatch.active == dispatch.scopes == []
     with pytest.raises(DeviceError, match="not entered"):
         b.__exit__(None, None, None)
@@ -238,7 +238,7 @@ def test_108_a_generator_that_is_closed_late_does_not_disturb_others() -> None:
             generator.close()
         assert ll.constant(1.0).device == "cpu:2"
     assert dispatch.active == []
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
 
 
 def test_108_scopes_belong_to_their_thread() -> None:
@@ -254,7 +254,7 @@ def test_108_scopes_belong_to_their_thread() -> None:
 def test_108_an_exception_leaves_the_scope() -> None:
     with pytest.raises(KeyError), ll.device("cpu:1"), ll.device("cpu:2"):
         raise KeyError
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
 
 
 # 109 Transparent copies

@@ -208,9 +208,9 @@ def test_120_backward_runs_where_forward_ran(stage: Callable[..., Any]) -> None:
         ll.py_func(lambda u: places.append(u.device.short), [g * 1], None)
         return g * x * 2
 
-    from limelight.core.eager import entry
+    from limelight.core.eager import entry_point
 
-    square = entry(Op("seen_square", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * x, vjp={"x": rule}))
+    square = entry_point(Op("seen_square", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * x, vjp={"x": rule}))
 
     @stage
     def f(a: Any) -> Any:

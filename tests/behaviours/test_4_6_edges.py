@@ -144,7 +144,7 @@ def test_155_a_function_for_the_initial_value_may_use_the_arguments() -> None:
 
 
 def test_159_a_recursion_that_fills_the_stack_says_how_deep_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recursion_limit, "MOST", 200)  # the stack grows with the levels, up to a bound
+    monkeypatch.setattr(recursion_limit, "MAX_RAISE", 200)  # the stack grows with the levels, up to a bound
 
     @ll.function
     def count(v: Any, n: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.core import devices, dispatch
+from limelight.core import device_scopes, devices, dispatch
 from limelight.core.variable import lift, on_create
 from limelight.staging import function as staging
 from limelight.user_code import source_line
@@ -20,19 +20,19 @@ Clean = Callable[..., AbstractContextManager[None]]
 
 def engine_state() -> dict[str, Any]:
     """Everything of the engine's that a mistake could leave behind, as seen from this thread."""
-    free = staging._turns.lock.acquire(blocking=False)
+    free = staging._trace_lock.lock.acquire(blocking=False)
     if free:
-        staging._turns.lock.release()
+        staging._trace_lock.lock.release()
     return {
         "interpreters": dispatch.stack(),
         "active": list(dispatch.active),
         "scopes": list(dispatch.scopes),
-        "device": dispatch.requested_device(),
+        "device": device_scopes.requested_device(),
         "thread": {k: list(v) if isinstance(v, list) else v for k, v in vars(dispatch.local).items()},
         "state creation": (on_create.get(), lift.get()),
         "pretended lines": source_line._pretence.stack,
         "the lock of tracing can be taken": free,
-        "tracing": list(staging._turns.tracing),
+        "tracing": list(staging._trace_lock.tracing),
     }
 
 

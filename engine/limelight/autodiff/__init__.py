@@ -8,7 +8,5 @@ from limelight.autodiff.forward_mode import ForwardAccumulator as ForwardAccumul
 from limelight.autodiff.tape import INEXACT as INEXACT
 from limelight.autodiff.tape import GradientTape as GradientTape
 from limelight.autodiff.tape import alive as alive
+from limelight.autodiff.tape import unrecorded as unrecorded
 from limelight.autodiff.tape_entries import EntryRecord as EntryRecord
-from limelight.autodiff.tape_jacobians import joined_sizes as joined_sizes
-from limelight.autodiff.tape_jacobians import unit_vectors as unit_vectors
-from limelight.autodiff.unrecorded import unrecorded as unrecorded

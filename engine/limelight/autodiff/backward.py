@@ -1,4 +1,8 @@
-"""Going back: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2)."""
+"""The backward pass: reverse accumulation over recorded entries (Baydin et al. 2018, section 3.2).
+
+It walks only over entries that lead from the target back to a source that is wanted. A tape that answers once drops
+each entry as the walk is done with it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from limelight.autodiff.tape_entries import source_of
-from limelight.core import dispatch, nest, shapes
+from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
 from limelight.core.devices import CPU0
-from limelight.core.op import Entry, Op
+from limelight.core.op import Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource, read
@@ -44,15 +48,15 @@ def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
     return nest.flatten_like(structure, given, "output_gradients")
 
 
-def seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     """The gradients to start from: those of the targets."""
     if not dispatch.active:
-        return _seeded(targets, given, watched)
-    with dispatch.in_gradient():
-        return _seeded(targets, given, watched)
+        return _seed_gradients(targets, given, watched)
+    with name_scopes.gradient_scope():
+        return _seed_gradients(targets, given, watched)
 
 
-def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def _seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
     grads: Gradients = {}
     for target, weight in zip(targets, given, strict=True):
         if type(target) is SparseGradient:  # its sum is the sum of its rows
@@ -67,22 +71,22 @@ def _seeded(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> 
     return grads
 
 
-def pull(entries: list[Entry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
+def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
     `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
     """
-    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _reached(entries, wanted)
+    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _masks_towards(entries, wanted)
     if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
-        with dispatch.in_gradient():
+        with name_scopes.gradient_scope():
             _walk(entries, masks, grads, wanted, keep, True)
     else:
         _walk(entries, masks, grads, wanted, keep, False)
 
 
 def _walk(
-    entries: list[Entry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
+    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
 ) -> None:
     caller = source_line.user_stack() if looked_at else ()
     for index in range(len(masks) - 1, -1, -1):
@@ -93,13 +97,13 @@ def _walk(
             line = source_of(entry)
             scope = line.scope if isinstance(line, source_line.ScopedSource) else ""
             place = () if line is None else (source_line.of_gradient(line, entry[0].op.name),)
-            with source_line.pretend((*place, *caller)), dispatch.in_gradient(scope):
+            with source_line.pretend((*place, *caller)), name_scopes.gradient_scope(scope):
                 _pull_one(entry, grads, masks[index], wanted)
         else:
             _pull_one(entry, grads, masks[index], wanted)
 
 
-def _watched_inputs(entry: Entry) -> int:
+def _watched_inputs(entry: TapeEntry) -> int:
     """The mask of the inputs that were watched."""
     recipe = entry[0]
     if recipe.mask >= 0:
@@ -108,7 +112,7 @@ def _watched_inputs(entry: Entry) -> int:
     return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
-def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
+def _masks_towards(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
     """For each entry the mask of the inputs that lead back to a wanted source."""
     connected = wanted - {0}
     masks = []
@@ -131,7 +135,7 @@ def _reached(entries: list[Entry], wanted: set[int]) -> list[int]:
     return masks
 
 
-def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     recipe, uid = entry[0], entry[1]
     if type(uid) is not int or recipe.pull_all is not None:
         _pull_many(entry, grads, needed, wanted)
@@ -140,7 +144,7 @@ def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> 
     if type(g) is not Tensor:
         if g is None:
             return
-        g = _taken(g, recipe.op)
+        g = _densified(g, recipe.op)
     for place, bit, rule in recipe.pulls:
         if needed & bit:
             part = rule(g, entry)
@@ -150,13 +154,13 @@ def _pull_one(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> 
                 grads[target] = part if present is None else present + part
 
 
-def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     """An op with several outputs, or with one rule for all its inputs."""
     recipe = entry[0]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
     found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
-    gs = tuple([_taken(g, recipe.op) for g in found])
+    gs = tuple([_densified(g, recipe.op) for g in found])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
@@ -170,7 +174,7 @@ def _pull_many(entry: Entry, grads: Gradients, needed: int, wanted: set[int]) ->
             _add(grads, uid, part)
 
 
-def _taken(g: Any, op: Op) -> Any:
+def _densified(g: Any, op: Op) -> Any:
     """A gradient as a rule takes it: reading a variable hands a sparse one on, all others want a tensor."""
     return g.dense() if type(g) is SparseGradient and op is not read else g
 
@@ -180,7 +184,7 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
     grads[uid] = g if present is None else present + g
 
 
-def finished(g: Any, of: Any, unconnected: str) -> Any:
+def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
     if type(g) is SparseGradient:
         return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)
@@ -217,7 +221,7 @@ def filled(value: int, like: Any) -> Tensor:
     sizes = shape if None not in shape else like.sizes()
     if like._device is CPU0:
         return _broadcast(value, sizes, like.dtype)
-    with dispatch.device(like._device):
+    with device_scopes.device(like._device):
         return _broadcast(value, sizes, like.dtype)
 
 

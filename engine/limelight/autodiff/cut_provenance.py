@@ -8,38 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from limelight.autodiff.gradient_cuts import Edge, Note, named
+from limelight.autodiff.gradient_cuts import Edge, GradientCut, ensure_uid
 from limelight.core.op import Op
 
-MOST: Final = 20_000  # values: a loop that runs on behind a cut must not fill the memory
+MAX_VALUES: Final = 20_000  # values: a loop that runs on behind a cut must not fill the memory
 
-Beyond = dict[int, set[int]]
+CutDescendants = dict[int, set[int]]
 """Of each value that comes of a cut those that it came of in turn; none for the cut's own results."""
 
 
-def begins(beyond: Beyond, uids: Iterable[int]) -> None:
+def note_cut(descendants: CutDescendants, uids: Iterable[int]) -> None:
     """Notes the results of a cut."""
-    if len(beyond) < MOST:
+    if len(descendants) < MAX_VALUES:
         for uid in uids:
-            beyond.setdefault(uid, set())
+            descendants.setdefault(uid, set())
 
 
-def goes_on(beyond: Beyond, op: Op, inputs: Sequence[Any], out: Any) -> Any:
+def note_descendants(descendants: CutDescendants, op: Op, inputs: Sequence[Any], out: Any) -> Any:
     """Notes what an op that a tape does not record makes of such values; returns `out`."""
-    if not beyond:
+    if not descendants:
         return out
-    given = [uid for x in inputs if (uid := getattr(x, "_uid", 0)) in beyond]
-    if given and len(beyond) < MOST:
+    given = [uid for x in inputs if (uid := getattr(x, "_uid", 0)) in descendants]
+    if given and len(descendants) < MAX_VALUES:
         written = inputs[:1] if op.effect == "write" else ()
         for y in (*(out if isinstance(out, tuple) else (out,)), *written):
-            beyond.setdefault(named(y), set()).update(given)
+            descendants.setdefault(ensure_uid(y), set()).update(given)
     return out
 
 
-def came_of(uid: int, beyond: Beyond, edges: Iterable[Edge], notes: Iterable[Note]) -> set[int]:
+def ancestors(uid: int, descendants: CutDescendants, edges: Iterable[Edge], cuts: Iterable[GradientCut]) -> set[int]:
     """The values that the value `uid` came of, itself among them, recorded or not."""
-    before: dict[int, set[int]] = {each: set(given) for each, given in beyond.items()}
-    steps = [(step.inputs, step.outputs) for step in edges] + [(step.inputs, step.outputs) for step in notes]
+    before: dict[int, set[int]] = {each: set(given) for each, given in descendants.items()}
+    steps = [(step.inputs, step.outputs) for step in edges] + [(step.inputs, step.outputs) for step in cuts]
     for inputs, outputs in steps:
         for each in outputs:
             before.setdefault(each, set()).update(inputs)

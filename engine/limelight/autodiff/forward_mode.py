@@ -1,4 +1,9 @@
-"""Forward-mode differentiation: tangents travel with the values they belong to (Baydin et al. 2018, section 3.1)."""
+"""Forward-mode differentiation: tangents travel with the values they belong to (Baydin et al. 2018, section 3.1).
+
+An accumulator is an interpreter that knows tangents by uid, each with a weak reference to its tensor, so that a tangent
+goes with its value. It runs an op and the computation of its tangent under the interpreters below itself: outer
+accumulators and tapes see the tangents, inner ones do not, so perturbations cannot be confused.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from sys import _getframe
 from typing import Any, Self
 
 from limelight.autodiff.backward import filled, uid_of
-from limelight.autodiff.gradient_cuts import Note, departure, note
+from limelight.autodiff.gradient_cuts import GradientCut, cut_of, departure
 from limelight.autodiff.jvp_rules import push
 from limelight.autodiff.tape import INEXACT
 from limelight.core import dispatch, nest, shapes
@@ -67,7 +72,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         leaves, structure = nest.flatten(primals)
         given = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
-        self._left: Note | None = None  # the latest place where something that moves left for Python or NumPy
+        self._left: GradientCut | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
         for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
             _check_primal(x, path)
@@ -90,17 +95,17 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         tangents = [known[uid][0] if (uid := uid_of(x)) in known else None for x in inputs]
         if op.vjp is None or tangents.count(None) == len(tangents):
             return self.below.process(op, inputs, attrs)
-        with dispatch.beneath(self):
+        with dispatch.stack_below(self):
             out, found = push(op, inputs, tangents, attrs)
         for y, t in zip(out if op.multiple else (out,), found, strict=True):
             if t is not None:
                 known.enter(y, t)
         return out
 
-    def left(self, x: Any) -> None:
+    def value_left(self, x: Any) -> None:
         if x._uid in self._tangents:
-            self._left = note(None, (), (x,), (), source_line.place(_getframe(1)))
-        super().left(x)
+            self._left = cut_of(None, (), (x,), (), source_line.place(_getframe(1)))
+        super().value_left(x)
 
     @property
     def departure(self) -> source_line.Source | None:

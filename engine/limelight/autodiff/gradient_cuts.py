@@ -1,7 +1,8 @@
-"""What a tape notes of the places where something watched goes on without it, for `explain.why_none`.
+"""Cuts: the places where a path of recorded ops ends, which a tape keeps for `explain.why_none`.
 
 These are ops without a gradient, integer results, and values handed to Python or NumPy. None is on the hot path, and
-only the latest are kept.
+only the latest are kept. They name the first break of a path; what depends on nothing watched is not seen at all, for
+which there is `explain.History`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any, Final, NamedTuple
 
 from limelight.autodiff.backward import uid_of
 from limelight.autodiff.tape_entries import source_of
-from limelight.core.op import Entry, Op
+from limelight.core.op import Op, TapeEntry
 from limelight.core.tensor import new_uid
 from limelight.user_code.source_line import Position, Source
 
-KEPT: Final = 200
+MAX_CUTS: Final = 200
 
 
-class Note(NamedTuple):
+class GradientCut(NamedTuple):
     """One such place: `op` is None for a value that left through NumPy; inputs and outputs are uids."""
 
     op: Op | None
@@ -46,36 +47,36 @@ class Edge(NamedTuple):
     source: Source | None
 
 
-def departure(notes: Sequence[Note]) -> Source | None:
+def departure(cuts: Sequence[GradientCut]) -> Source | None:
     """The latest line at which something watched left for Python or NumPy."""
-    return next((each.source for each in reversed(notes) if each.op is None), None)
+    return next((each.source for each in reversed(cuts) if each.op is None), None)
 
 
-def departure_of(uid: int, entries: Iterable[Entry], notes: Sequence[Note]) -> Source | None:
+def departure_of(uid: int, entries: Iterable[TapeEntry], cuts: Sequence[GradientCut]) -> Source | None:
     """The same for what depends on the value `uid`."""
     reached = {uid}
     for edge in [edge_of(entry, keep=False) for entry in entries]:
         if reached.intersection(edge.inputs):
             reached.update(edge.outputs)
-    return departure([each for each in notes if reached.intersection(each.inputs)])
+    return departure([each for each in cuts if reached.intersection(each.inputs)])
 
 
-def note(
+def cut_of(
     op: Op | None,
     attrs: tuple[Any, ...],
     inputs: Sequence[Any],
     out: Any,
     place: tuple[CodeType | Source | None, int],
-) -> Note:
-    """The note of an op that has run; writing to a variable makes that an output."""
+) -> GradientCut:
+    """The cut of an op that has run; writing to a variable makes that an output."""
     outs = out if isinstance(out, tuple) else (out,)
     written = inputs[:1] if op is not None and op.effect == "write" else ()
-    outputs = tuple([named(y) for y in (*outs, *written)])
+    outputs = tuple([ensure_uid(y) for y in (*outs, *written)])
     attrs = attrs if op is not None and op.higher_order else ()
-    return Note(op, attrs, tuple(map(uid_of, inputs)), outputs, tuple([y.dtype for y in outs]), *place)
+    return GradientCut(op, attrs, tuple(map(uid_of, inputs)), outputs, tuple([y.dtype for y in outs]), *place)
 
 
-def named(x: Any) -> int:
+def ensure_uid(x: Any) -> int:
     """The uid of `x`, which gets one if it has none."""
     if not x._uid:
         x._uid = new_uid()
@@ -83,9 +84,9 @@ def named(x: Any) -> int:
     return found
 
 
-def edge_of(entry: Entry, keep: bool) -> Edge:
+def edge_of(entry: TapeEntry, keep: bool) -> Edge:
     """An entry as an edge; `keep` also what was saved."""
     recipe, outputs = entry[0], entry[1]
-    named = (outputs,) if isinstance(outputs, int) else tuple(outputs)
+    uids = (outputs,) if isinstance(outputs, int) else tuple(outputs)
     saved = tuple(entry[6 : recipe.first_input]) if keep else ()
-    return Edge(recipe.op, tuple(entry[recipe.first_input :]), named, saved, source_of(entry))
+    return Edge(recipe.op, tuple(entry[recipe.first_input :]), uids, saved, source_of(entry))

@@ -18,7 +18,7 @@ from typing import Any
 from limelight.autodiff.backward import filled
 from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import dispatch, dtypes
-from limelight.core.op import SAVED, Op, Recipe
+from limelight.core.op import SAVED, Op, VjpRecipe
 from limelight.core.tensor import Tensor
 
 Tangents = Sequence[Any]
@@ -133,6 +133,6 @@ def _mask(tangents: Tangents) -> int:
     return sum([1 << i for i, t in enumerate(tangents) if t is not None])
 
 
-def _entry(recipe: Recipe, saved: Sequence[Any]) -> tuple[Any, ...]:
+def _entry(recipe: VjpRecipe, saved: Sequence[Any]) -> tuple[Any, ...]:
     """An entry as a tape would make it, of which rules read only what was saved."""
     return (recipe, *[None] * (SAVED - 1), *saved)

@@ -16,17 +16,18 @@ from limelight.core.op import Op, get
 from limelight.core.variable import Resource
 from limelight.errors import GradientError
 
-Valued: TypeAlias = Callable[[Op, tuple[Any, ...], tuple[Any, ...], dict[int, Any]], tuple[Any, ...] | None]
-"""(op, inputs, parameters, values by uid) to inputs and parameters with these values for variables, or None."""
-_valued: list[Valued] = []
+BindVariables: TypeAlias = Callable[[Op, tuple[Any, ...], tuple[Any, ...], dict[int, Any]], tuple[Any, ...] | None]
+"""(op, inputs, parameters, values by uid) to inputs and parameters with these values for variables; None where a custom
+gradient reads one."""
+_bind_variables: list[BindVariables] = []
 
 
-def set_valued(how: Valued) -> None:
+def register_variable_binding(bind: BindVariables) -> None:
     """Tells how a call is given values for the variables that its functions read; called once, by staging."""
-    _valued[:] = [how]
+    _bind_variables[:] = [bind]
 
 
-class Call(NamedTuple):
+class CallToRerun(NamedTuple):
     """A call to run once more: the type of the tape, the op, and what it was given."""
 
     make_tape: Any
@@ -36,23 +37,23 @@ class Call(NamedTuple):
     values: dict[int, Any]  # of its variables, by uid
 
 
-def remembered(tape: Any, op: Op, attrs: tuple[Any, ...], inputs: tuple[Any, ...]) -> Call:
-    """The call that `tape` has just recorded."""
+def call_to_rerun(tape: Any, op: Op, attrs: tuple[Any, ...], inputs: tuple[Any, ...]) -> CallToRerun:
+    """The call that `tape` has just recorded, with the values that its variables have now."""
     read = get("read_variable")
     values = {x._uid: tape.process(read, (x,), ()) for x in inputs if isinstance(x, Resource)}
-    return Call(type(tape), op, attrs, inputs, values)
+    return CallToRerun(type(tape), op, attrs, inputs, values)
 
 
-def leftovers(names: tuple[int, ...], visible: tuple[int, ...]) -> tuple[int, ...]:
+def hidden_outputs(names: tuple[int, ...], visible: tuple[int, ...]) -> tuple[int, ...]:
     """The uids of outputs that can have gradients and are not among the results at `visible`; 0 for the others."""
     return tuple([0 if i in visible else uid for i, uid in enumerate(names)])
 
 
-def _pull(g: tuple[Any, ...], saved: Call, needed: tuple[bool, ...]) -> tuple[Any, ...]:
+def _pull(g: tuple[Any, ...], saved: CallToRerun, needed: tuple[bool, ...]) -> tuple[Any, ...]:
     make_tape, op, attrs, inputs, values = saved
     _refuse_effects(op, attrs)
     if values:
-        found = _valued[0](op, inputs, attrs, values)
+        found = _bind_variables[0](op, inputs, attrs, values)
         if found is None:
             raise GradientError(_refusal(op, "what it calls", "has a custom gradient that reads a variable"))
         inputs, attrs = found
@@ -79,7 +80,7 @@ def _refusal(op: Op, name: str, does: str) -> str:
     )
 
 
-again: Final = Op(
+rerun: Final = Op(
     "again",
     inputs="*xs:any",
     infer=lambda *given: given,

@@ -1,7 +1,10 @@
-"""What a tape holds: one entry for each recorded op (see `registry.Entry`).
+"""The entries of a tape, one for each recorded op: their fields, and records of them for people.
 
-For an op with several outputs the fields of the output are sequences. A uid of 0 is an input or output that cannot
-carry a gradient; code and instruction are the fields of a `source.Position`, or None and 0.
+An entry is one flat tuple (`core.op.TapeEntry`), made by a function that is generated for the op: what went in and came
+out by uids, what the rules need (handles, so that an outer tape still knows them, numbers and shapes), and the code
+object and instruction of the user's frame, which become a line only when somebody looks. For an op with several outputs
+the fields of the output are sequences. A uid of 0 is an input or output that cannot carry a gradient; code and
+instruction are the fields of a `source_line.Position`, or None and 0.
 """
 
 from __future__ import annotations
@@ -11,18 +14,17 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
-from limelight.core import dispatch, dtypes
-from limelight.core.op import SAVED, Recipe
-from limelight.core.op import Entry as Raw
+from limelight.core import dtypes, name_scopes
+from limelight.core.op import SAVED, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor
 from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Position, Source
 
 
-class Entry(NamedTuple):
+class EntryFields(NamedTuple):
     """An entry with its fields named and outputs always in sequences: for people, not for the way back."""
 
-    recipe: Recipe
+    recipe: VjpRecipe
     inputs: Sequence[int]
     outputs: Sequence[int]
     saved: tuple[Any, ...]
@@ -55,25 +57,25 @@ def mask_of(given: Iterable[int], watched: Container[int]) -> int:
     return mask
 
 
-def opened(raw: Raw) -> Entry:
+def fields_of(raw: TapeEntry) -> EntryFields:
     """The fields of an entry."""
     recipe, outputs, shape, dtype = raw[:4]
     saved, inputs = raw[SAVED : recipe.first_input], raw[recipe.first_input :]
     if isinstance(outputs, int):
-        return Entry(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
-    return Entry(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
+        return EntryFields(recipe, inputs, (outputs,), saved, (shape,), (dtype,), source_of(raw))
+    return EntryFields(recipe, inputs, outputs, saved, shape, dtype, source_of(raw))
 
 
-def source_of(raw: Raw) -> Source | None:
+def source_of(raw: TapeEntry) -> Source | None:
     """The user's line that ran the op."""
     code, instruction = raw[4:SAVED]
     return None if code is None else Position(code, instruction).resolve()
 
 
 def placed(frame: FrameType | None) -> tuple[Any, int]:
-    """`source.place`; in a name scope of a trace, as a line that has that scope: its gradient is named after it."""
+    """`source_line.place`; in a name scope of a trace, a line with that scope, which its gradient is named after."""
     code, instruction = source.place(frame)
-    scope = dispatch.name_scope_now()
+    scope = name_scopes.current_name_scope()
     if not scope or code is None or isinstance(code, source.ScopedSource):
         return code, instruction
     line = source.ScopedSource(*Position(code, instruction).resolve())
@@ -81,7 +83,7 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
     return (line, 0)
 
 
-def records(entries: Iterable[Raw], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
+def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
     """The entries as texts and numbers. What several of them save is counted once, with the first.
 
     `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"
@@ -90,7 +92,7 @@ def records(entries: Iterable[Raw], variables: Iterable[Any] = ()) -> tuple[Entr
     specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
     seen: set[int] = set()
     found = []
-    for i, entry in enumerate(map(opened, entries)):
+    for i, entry in enumerate(map(fields_of, entries)):
         inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
         saved = {id(x): x for x in _tensors(entry.saved)}
         specs |= {x._uid: str(x.spec) for x in saved.values() if x._uid}
@@ -114,12 +116,12 @@ def input_text(x: Any) -> str:
     return f"{name} {value}" if name else f"variable {value}"
 
 
-def specs_of(entry: Entry) -> tuple[str, ...]:
+def specs_of(entry: EntryFields) -> tuple[str, ...]:
     """The types of the outputs: "f32[10]"."""
     return tuple(map(_spec_text, entry.shapes, entry.dtypes))
 
 
-def saved_bytes(entry: Entry) -> int:
+def saved_bytes(entry: EntryFields) -> int:
     """Bytes that one entry keeps alive."""
     return sum(_nbytes(x) for x in {id(x): x for x in _tensors(entry.saved)}.values())
 

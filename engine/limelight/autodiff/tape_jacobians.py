@@ -1,4 +1,7 @@
-"""Jacobians from a tape: one vector-Jacobian product for each element of the target, all at once or a few at a time."""
+"""Jacobians from a tape: one vector-Jacobian product for each element of the target, all at once or a few at a time.
+
+In reverse mode `ll.jacobian` asks a tape as well. Forward mode shares `unit_products` with what stands here.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.autodiff import backward
-from limelight.batching import vectorize
-from limelight.core import dispatch, nest, shapes
-from limelight.core.devices import CPU0
-from limelight.core.dispatch import apply
-from limelight.core.dtypes import int64
-from limelight.core.op import get
+from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
+from limelight.core import nest, shapes
 from limelight.core.sparse_gradient import SparseGradient
-from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, ShapeError, TapeError
 
 Pull = Callable[[Any, Any], list[Any]]
@@ -77,7 +76,7 @@ class Jacobians:
         def each(pull: Pull) -> list[Any]:
             return [_jacobian(pull, y, leaves, unconnected_gradients, chunk, vectorized) for y in targets]
 
-        found = self._pulling(targets, leaves, unconnected_gradients, each)
+        found = self._with_pull(targets, leaves, unconnected_gradients, each)
         return nest.unflatten(structure, [nest.unflatten(source_structure, row) for row in found])
 
     def batch_jacobian(
@@ -129,9 +128,9 @@ class Jacobians:
         def one(pull: Pull) -> Any:
             return _batch_jacobian(pull, target, source, unconnected_gradients, chunk, vectorized)
 
-        return self._pulling([target], [source], unconnected_gradients, one)
+        return self._with_pull([target], [source], unconnected_gradients, one)
 
-    def _pulling(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
+    def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
         """Calls `use` with a function that pulls back, any number of times."""
         raise NotImplementedError
 
@@ -159,8 +158,10 @@ def _jacobian(pull: Pull, y: Any, sources: Sequence[Any], unconnected: str, chun
     if 0 in y.shape:
         rows = pull(y, backward.zeros(sizes, y.dtype))  # there are none, but to be connected or not
     else:
-        rows = _rows(lambda g: pull(y, g.reshape(sizes)), y, _size(sizes), chunk, at_once)
-    return [_placed(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)]
+        rows = _rows(lambda g: pull(y, g.reshape(sizes)), y, size_of(sizes), chunk, at_once)
+    return [
+        _delivered(j, joined_sizes(sizes, _sizes_of(x)), x, unconnected) for j, x in zip(rows, sources, strict=True)
+    ]
 
 
 def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | None, at_once: bool) -> Any:
@@ -168,22 +169,22 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
     shape = joined_sizes(sizes, own[1:])
     if 0 in (*y.shape, *x.shape):
         (found,) = pull(y, backward.zeros(sizes, y.dtype))
-        return _placed(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
+        return _delivered(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
 
     def of_all_examples(g: Tensor) -> list[Any]:
         return pull(y, g.reshape(sizes[1:]).broadcast_to(sizes))
 
-    (found,) = _rows(of_all_examples, y, _size(sizes[1:]), chunk, at_once)
+    (found,) = _rows(of_all_examples, y, size_of(sizes[1:]), chunk, at_once)
     if found is not None:
         found = found.transpose((1, 0, *range(2, found.ndim)))
-    return _placed(found, shape, x, unconnected)
+    return _delivered(found, shape, x, unconnected)
 
 
-def _placed(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
+def _delivered(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
     if found is None:
         return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
-    found = backward.finished(found, x, unconnected)
+    found = backward.deliver(found, x, unconnected)
     return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else found.reshape(shape)
 
 
@@ -193,55 +194,10 @@ def _rows(pull: Callable[[Tensor], list[Any]], y: Any, size: Any, chunk: int | N
     def dense(g: Tensor) -> list[Any]:
         return [x.dense() if isinstance(x, SparseGradient) else x for x in pull(g)]
 
-    if not isinstance(size, int):
-        if chunk is not None or not at_once:
-            raise ShapeError(
-                "jacobian: rows can only be counted out where the size of the target is known while tracing"
-            )
-        return _together(dense, unit_vectors(0, size, size, y))
-    if not at_once:
-        rows = [dense(unit_vectors(i, i + 1, size, y)[0]) for i in range(size)]
-        return [_gathered("stack", column) for column in zip(*rows, strict=True)]
-    step = chunk or size
-    blocks = [_together(dense, unit_vectors(start, min(start + step, size), size, y)) for start in range(0, size, step)]
-    return blocks[0] if len(blocks) == 1 else [_gathered("concat", column) for column in zip(*blocks, strict=True)]
-
-
-def _together(pull: Callable[[Tensor], list[Any]], weights: Tensor) -> list[Any]:
-    found: list[Any] = vectorize(pull)(weights)
-    return found
-
-
-def _gathered(op: str, parts: Sequence[Any]) -> Any:
-    return None if parts[0] is None else apply(get(op), tuple(parts), (0,))
-
-
-def unit_vectors(start: int, stop: Any, size: Any, like: Any) -> Tensor:
-    """Rows `start` to `stop` of the unit matrix, without static `size` all of them; dtype and device are `like`'s."""
-    if like._device is not CPU0 and like._device is not dispatch.requested_device():
-        with dispatch.device(like._device):
-            return unit_vectors(start, stop, size, like)
-    if isinstance(size, int):
-        columns = apply(get("arange"), (), (0, 1, size, int64))
-        rows = apply(get("arange"), (), (start, 1, stop - start, int64))
-    else:
-        rows = columns = apply(get("arange_dynamic"), (constant(0, int64), size, constant(1, int64)))
-    found: Tensor = (rows.expand_dims(1) == columns).astype(like.dtype)
-    return found
+    if not isinstance(size, int) and (chunk is not None or not at_once):
+        raise ShapeError("jacobian: rows can only be counted out where the size of the target is known while tracing")
+    return unit_products(dense, y, size, chunk, at_once)
 
 
 def _sizes_of(x: Any) -> Any:
     return x.sizes() if hasattr(x, "sizes") else ()
-
-
-def _size(sizes: Any) -> Any:
-    """The number of elements: an int, or a scalar tensor."""
-    return shapes.size(sizes) if isinstance(sizes, tuple) else sizes.prod()
-
-
-def joined_sizes(left: Any, right: Any) -> Any:
-    """Two shapes one after the other."""
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return left + right
-    parts = [as_tensor(part).astype(int64) for part in (left, right) if not isinstance(part, tuple) or part]
-    return parts[0] if len(parts) == 1 else apply(get("concat"), tuple(parts), (0,))

@@ -16,7 +16,7 @@ from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError, LimelightError
-from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
 

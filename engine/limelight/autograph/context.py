@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined import Doubtful, Undefined
-from limelight.core.autograph_hook import handing
+from limelight.core.autograph_hook import conversion_scope
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError, LimelightError
 from limelight.user_code import source_line
@@ -116,7 +116,7 @@ def refuse_in_try(what: str) -> None:
 class FunctionScope:
     """Around the body of each converted function."""
 
-    __slots__ = ("_always_returns", "_code", "_depth", "_handing", "_name", "_outside")
+    __slots__ = ("_always_returns", "_code", "_depth", "_conversion_scope", "_name", "_outside")
     convert: ClassVar[Callable[[Any], Any] | None] = None
     """What becomes of functions that the library calls for converted code; `calls` says."""
 
@@ -128,14 +128,14 @@ class FunctionScope:
     def __enter__(self) -> FunctionScope:
         _enter(self._code or sys._getframe(1).f_code)
         self._outside, here.trying = here.trying, 0
-        self._handing = handing(FunctionScope.convert)
-        self._handing.__enter__()
+        self._conversion_scope = conversion_scope(FunctionScope.convert)
+        self._conversion_scope.__enter__()
         self._depth, here.depth = here.depth, here.depth + 1
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         here.depth = self._depth  # also where an interrupt has kept an inner function from leaving
-        self._handing.__exit__(None, None, None)
+        self._conversion_scope.__exit__(None, None, None)
         here.trying = self._outside
         swallowed, here.swallowed = here.swallowed, None
         if swallowed is not None and error is None:

@@ -107,7 +107,7 @@ class _Mark:
         self._at = len(self._tracer.nodes) if self._tracer is not None else 0
 
     def rolled_back(self) -> bool:
-        return self._tracer is None or self._tracer.take_back(self._at)
+        return self._tracer is None or self._tracer.discard_nodes(self._at)
 
 
 def for_stmt(

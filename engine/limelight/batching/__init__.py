@@ -1,6 +1,9 @@
 """Vectorising: a function of one example becomes one of many, without a loop (batching rules).
 
-An interpreter, `Batcher`, carries a hidden axis through ops; `rules` say how each kind of op takes it.
+An interpreter, `Batcher`, carries a hidden first axis through ops; `rule_table` and `rules` say how each kind of op
+takes it. Ops without a rule are run example by example, which is right, slower and never silent (`vectorize(f).looped`,
+`batching.how(op)`). Random ops draw independent numbers for each example, in one wider draw. Other effects that depend
+on no example happen once; assigning a value that differs between examples is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The interpreter that carries the hidden axis of examples through ops."""
+"""The interpreter that carries the hidden axis of examples through ops.
+
+Rules run under the interpreters below it, on ordinary ops, so what they compute is recorded, traced and differentiated
+like anything else. A gradient rule that the user wrote for one example may run when the call is over, eagerly: then the
+batcher is `resumed` for it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,7 @@ class Batcher(dispatch.BlockInterpreter):
                 "them; return the value and assign after the call"
             )
         values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
-        with dispatch.beneath(self):
+        with dispatch.stack_below(self):
             result = self._result(Site(op, values, mask, attrs, self.size, self))
         return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
 
@@ -69,7 +74,7 @@ class Batcher(dispatch.BlockInterpreter):
         return loop(site)
 
     @contextmanager
-    def again(self) -> Iterator[None]:
+    def resumed(self) -> Iterator[None]:
         """Runs its block as part of the call, which may have ended: what was written in it goes back through it."""
         origin = self.origin
         ended, origin.finished = origin.finished, False

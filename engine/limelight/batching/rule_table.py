@@ -1,4 +1,8 @@
-"""How ops take the hidden axis: rules by name, rules by kind, and a loop for the rest.
+"""Batching rules: how ops take the hidden axis of examples.
+
+An op states in its own block by which rule it is batched (`Op.batching`): the name of a kind of ops, whose rule stands
+below or in `rules`, or a rule of its own. For elementwise ops and for reductions the rule follows from what they state
+anyway. All others are run example by example.
 
 A rule gets a `Site` and returns what the op returns for all examples, examples first, or `NotImplemented`, and then the
 op is run example by example. It runs under the interpreters below the batcher and uses ordinary ops, so its result is
@@ -15,7 +19,7 @@ from limelight.core import dispatch, shapes
 from limelight.core.op import Op, get
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, ShapeError
 
 R = TypeVar("R", bound=Callable[..., Any])
 
@@ -64,7 +68,7 @@ class Site:
         return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(found, self.mask, strict=True)]
 
 
-def shape_with(size: Any, shape: Any) -> Any:
+def batch_shape(size: Any, shape: Any) -> Any:
     """The sizes `(size, *shape)`: a tuple, or a vector where some are known only at run time."""
     if isinstance(size, int) and isinstance(shape, tuple):
         return (size, *shape)
@@ -78,10 +82,10 @@ def shape_with(size: Any, shape: Any) -> Any:
 
 def repeated(x: Tensor, size: Any) -> Tensor:
     """`x` once for each example."""
-    return settled(x.broadcast_to(shape_with(size, x.sizes())), size, x.shape)
+    return with_known_shape(x.broadcast_to(batch_shape(size, x.sizes())), size, x.shape)
 
 
-def settled(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
+def with_known_shape(x: Tensor, size: Any, shape: shapes.Shape) -> Tensor:
     """`x`, of which a trace shall know that one example has `shape` where it does not know how many there are."""
     return x if isinstance(size, int) or None in shape or 0 in shape else x.reshape((-1, *shape))
 
@@ -92,27 +96,68 @@ def front(x: Tensor, axis: int) -> Tensor:
 
 
 Rule = Callable[[Site], Any]
-RULES: Final[dict[str, Rule]] = {}
+KINDS: Final[dict[str, Rule | None]] = {"loop": None}
+"""The rule of each kind of ops, by the kind's name; None where ops are run example by example."""
+
+
+def kind(name: str) -> Callable[[R], R]:
+    """Registers the function below as the batching rule of the ops of a kind, which say `batching="name"`."""
+
+    def register(function: R) -> R:
+        KINDS[name] = function
+        return function
+
+    return register
+
+
+_SEPARATE: Final[dict[str, Rule]] = {}
+"""Rules that users state apart from their ops, by the op's name: they stay when the op is defined again."""
 
 
 def rule(*names: str) -> Callable[[R], R]:
-    """Registers the function below as the batching rule of the ops called `names`."""
+    """Makes the function below the rule of the ops called `names`, which state none in their own blocks.
+
+    >>> import limelight as ll
+    >>> from limelight import batching
+    >>> last = ll.defop(
+    ...     "last", inputs="x", infer=lambda x: ll.TensorSpec(x.shape[:-1]), kernel=lambda xp, x: x[..., -1],
+    ...     why_no_gradient="an example needs none",
+    ... )
+    >>> @batching.rule("last")
+    ... def last_of_all(site):
+    ...     return site.run(site.inputs)
+    >>> ll.vectorize(last)(ll.constant([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [2.0, 4.0]
+    """
 
     def register(function: R) -> R:
-        RULES.update(dict.fromkeys(names, function))
+        _SEPARATE.update(dict.fromkeys(names, function))
         return function
 
     return register
 
 
 def rule_for(op: Op) -> Rule | None:
-    """The rule of an op: its own, or that of its kind; None where it is run example by example."""
-    found = RULES.get(op.name)
-    if found is None and op.elementwise:
+    """The rule of an op: what it states, or what follows from its form; None where it is run example by example.
+
+    Raises ArgumentError where the op states a kind that there is not.
+    """
+    stated = op.batching if op.batching is not None else _SEPARATE.get(op.name)
+    if isinstance(stated, str):
+        try:
+            return KINDS[stated]
+        except KeyError:
+            raise ArgumentError(
+                f"op {op.name}: batching={stated!r} is no kind of batching rule; write one of "
+                f"{', '.join(sorted(KINDS))}, or a function"
+            ) from None
+    if stated is not None:
+        return stated
+    if op.elementwise:
         return elementwise
-    if found is None and op.attrs[:2] == ("axis", "keepdims") and len(op.operands) == 1 and not op.variadic:
+    if op.attrs[:2] == ("axis", "keepdims") and len(op.operands) == 1 and not op.variadic:
         return reduction
-    return found
+    return None
 
 
 def how(name: str) -> str:
@@ -131,12 +176,14 @@ def how(name: str) -> str:
     return "elementwise" if found is elementwise else "reduction" if found is reduction else "rule"
 
 
+@kind("elementwise")
 def elementwise(site: Site) -> Any:
     """Elements meet those at the same place: axes line up from the right, so short operands are widened."""
     rank = max(map(site.rank, range(len(site.inputs))))
     return site.run([site.wider(i, rank) for i in range(len(site.inputs))], *site.attrs)
 
 
+@kind("reduction")
 def reduction(site: Site) -> Any:
     """All axes means all of one example's."""
     axis, *rest = site.attrs
@@ -152,7 +199,7 @@ def loop(site: Site) -> Any:
             "while tracing; give it in the TensorSpec"
         )
     if site.size == 0:
-        return _nothing(site)
+        return _empty_results(site)
     rows = [
         site.run([row(x, i) if m else x for x, m in zip(site.inputs, site.mask, strict=True)], *site.attrs)
         for i in range(site.size)
@@ -183,12 +230,12 @@ def stacked(site: Site, rows: Sequence[Any]) -> Any:
     return dispatch.apply(get("stack"), tuple(rows), (0,))
 
 
-def _nothing(site: Site) -> Any:
+def _empty_results(site: Site) -> Any:
     found = site.op.infer(*site.specs(), *site.attrs)
-    return tuple(map(_none_of, found)) if isinstance(found, tuple) else _none_of(found)
+    return tuple(map(_empty_result, found)) if isinstance(found, tuple) else _empty_result(found)
 
 
-def _none_of(spec: Any) -> Any:
+def _empty_result(spec: Any) -> Any:
     if not isinstance(spec, TensorSpec):
         return []
     shape = tuple([n or 0 for n in spec.shape])

@@ -12,7 +12,7 @@ from limelight.batching.batched_tensor import batched
 from limelight.batching.interpreter import Batcher
 from limelight.batching.rule_table import front, repeated
 from limelight.core import nest, shapes
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
@@ -101,16 +101,18 @@ class Vectorized:
         with Batcher(size, name) as batcher:
             given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, given)
-            found, shape = nest.flatten(handed(self._fn)(*args, **kwargs))
+            found, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
             found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times
-        axes = _spread(self._out_axes, nest.unflatten(shape, found), "out_axes")
-        return nest.unflatten(shape, [_out(x, axis, batcher, size) for x, axis in zip(found, axes, strict=True)])
+        axes = _axes_like(self._out_axes, nest.unflatten(shape, found), "out_axes")
+        return nest.unflatten(
+            shape, [_result_along(x, axis, batcher, size) for x, axis in zip(found, axes, strict=True)]
+        )
 
     def _joined(self, results: Sequence[Any]) -> Any:
         columns = [nest.leaves_of(result) for result in results]
-        axes = _spread(self._out_axes, results[0], "out_axes")
+        axes = _axes_like(self._out_axes, results[0], "out_axes")
         joined = [
             parts[0] if axis is None or not isinstance(parts[0], Tensor) else _concat(parts, axis)
             for axis, *parts in zip(axes, *columns, strict=True)
@@ -134,10 +136,10 @@ def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Any]:
             f"vectorize: in_axes={in_axes!r} for {len(args)} arguments; give an int, None, or a list with one for "
             "each positional argument"
         )
-    return [axis for given, arg in zip(in_axes, args, strict=True) for axis in _spread(given, arg, "in_axes")]
+    return [axis for given, arg in zip(in_axes, args, strict=True) for axis in _axes_like(given, arg, "in_axes")]
 
 
-def _spread(given: Any, tree: Any, name: str) -> list[Any]:
+def _axes_like(given: Any, tree: Any, name: str) -> list[Any]:
     """One axis for each leaf of `tree`, from a nest that may end above its leaves."""
     if given is None or hasattr(given, "__index__"):
         return [given] * len(nest.leaves_of(tree))
@@ -170,7 +172,7 @@ def _common_size(values: Sequence[Tensor], paths: Sequence[str]) -> Any:
     return next(iter(sizes.values())) if sizes else apply(get("shape_of"), (values[0],))[0]
 
 
-def _out(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:
+def _result_along(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:
     value = batcher.value_of(x) if isinstance(x, Tensor) else None
     if axis is None:
         if value is not None:
@@ -183,10 +185,10 @@ def _out(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:
         if not isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)):
             return x
         value = repeated(as_tensor(x), size)
-    return _moved(value, axis.__index__())
+    return _with_examples_at(value, axis.__index__())
 
 
-def _moved(x: Tensor, axis: int) -> Tensor:
+def _with_examples_at(x: Tensor, axis: int) -> Tensor:
     if not -x.ndim <= axis < x.ndim:
         raise ShapeError(f"vectorize: out_axes={axis} for a result of shape {shapes.show(x.shape)}, examples included")
     place = axis % x.ndim

@@ -1,6 +1,9 @@
-"""The gradient of `cond` and `switch`: the branch taken runs forward and hands on what its backward pass needs.
+"""The gradient and the forward mode of `cond` and `switch`.
 
-The places of what other branches would have handed on stay empty. Backward is a choice again.
+The variant that a tape records runs the forward version of the branch taken, which also returns the residuals of its
+backward pass. A graph has one list of outputs, so every branch returns places for the residuals of all branches; those
+of branches that did not run are empty arrays that nobody reads ("blanks"). The backward pass is again a `cond` or
+`switch`, of the backward versions, and so differentiable.
 """
 
 from __future__ import annotations
@@ -11,22 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.control_flow.cond import cond, cond_op, infer_cond, run_cond
-from limelight.control_flow.switch import infer_switch, run_switch, switch, switch_op
-from limelight.control_flow.zeros_spec import kind_of, look_up, zeros_on
+from limelight.control_flow.zeros_spec import ZerosSpec, read_sizes, zeros_spec_of
 from limelight.core import dispatch
-from limelight.core.op import Op, Taped, defop, get
+from limelight.core.op import Op, TapedVariant, defop, get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
+from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
 from limelight.staging.call_gradient import Pair, call, pair_of, watched_mask
 from limelight.staging.graph_function import GraphFunction
 
 
 def branches_of(attrs: tuple[Any, ...]) -> tuple[GraphFunction, ...]:
     """The branches among the parameters of a cond or a switch, which has them in one tuple."""
-    found: tuple[GraphFunction, ...] = attrs[0] if type(attrs[0]) is tuple else attrs[:2]
-    return found
+    branches: tuple[GraphFunction, ...] = attrs[0] if type(attrs[0]) is tuple else attrs[:2]
+    return branches
 
 
 def with_branches(attrs: tuple[Any, ...], branches: Sequence[Any]) -> tuple[Any, ...]:
@@ -34,11 +36,11 @@ def with_branches(attrs: tuple[Any, ...], branches: Sequence[Any]) -> tuple[Any,
     return (tuple(branches),) if type(attrs[0]) is tuple else tuple(branches)
 
 
-class Pairs(NamedTuple):
-    """The forward/backward pairs of all branches, and which outputs of each stand empty."""
+class BranchPairs(NamedTuple):
+    """The forward/backward pairs of all branches."""
 
     each: tuple[Pair, ...]
-    blanks: tuple[frozenset[int], ...]
+    blanks: tuple[frozenset[int], ...]  # of each branch, the outputs that are blank
 
     @property
     def n_outputs(self) -> int:
@@ -49,18 +51,18 @@ class Pairs(NamedTuple):
         return [any(flags) for flags in zip(*[pair.connected for pair in self.each], strict=True)]
 
     def residuals(self, captures: Sequence[Any], outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """What each branch's backward starts from; of branches that did not run, empty places."""
+        """The residuals of each branch's backward pass; of branches that did not run, blanks."""
         n = last = self.n_outputs
-        found = []
+        of_each = []
         for pair in self.each:
             first, last = last, last + len(pair.forward.graph.outputs) - n
-            found.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
-        return found
+            of_each.append(tuple(pair.residuals(captures, [*outputs[:n], *outputs[first:last]])))
+        return of_each
 
     def padded(self, branches: Sequence[GraphFunction]) -> list[GraphFunction]:
-        """The forward versions with the same outputs: their own residuals, and empty places for the others'.
+        """The forward versions, with blanks for the residuals of the other branches.
 
-        What stood empty in a branch already does so in its forward version.
+        The blanks of a branch are blanks of its forward version, too.
         """
         n = self.n_outputs
         extra = [pair.forward.graph.outputs[n:] for pair in self.each]
@@ -73,7 +75,15 @@ class Pairs(NamedTuple):
 def _padded(
     graph: Graph, n: int, before: Sequence[Value], after: Sequence[Value], blanks: frozenset[int]
 ) -> GraphFunction:
-    """`graph` with empty places before and after its outputs from the n-th on."""
+    """`graph` with blanks like `before` and `after` around its outputs from the n-th on.
+
+    Args:
+        graph: the forward version of a branch.
+        n: the number of the branch's own outputs.
+        before: residuals of the branches before this one.
+        after: residuals of the branches after this one.
+        blanks: the blanks that the branch has already.
+    """
     made = {
         value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),))
         for value in (*before, *after)
@@ -103,87 +113,90 @@ def _blank_param(spec: Spec) -> Any:
     return Literal(np.zeros((0,) * spec.rank, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
-def _taped(forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def taped_branches(
+    forward: str, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1
+) -> TapedVariant | None:
     watched = watched_mask(inputs[1:])
     branches = branches_of(attrs)
-    pairs = Pairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
+    pairs = BranchPairs(tuple([pair_of(f, watched) for f in branches]), tuple([f.blanks for f in branches]))
     if not any(pairs.connected):
         return None
     n = pairs.n_outputs
-    return Taped(get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n])
+    return TapedVariant(
+        get(forward), (*with_branches(attrs, pairs.padded(branches)), pairs), lambda outputs: outputs[:n]
+    )
 
 
-def _save(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
-    pairs: Pairs = attrs[-1]
+def save_branches(inputs: tuple[Any, ...], out: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    pairs: BranchPairs = attrs[-1]
     connected = zip(inputs[1:], pairs.connected, strict=True)
-    sizes = tuple([kind_of(x) if c else None for x, c in connected])
-    return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), sizes)
+    zeros = tuple([zeros_spec_of(x) if c else None for x, c in connected])
+    return (pairs, inputs[0], *pairs.residuals(inputs[1:], out), zeros)
 
 
-def _pull(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    pairs, decides, *residuals, sizes = saved
+def pull_branches(choose: Any, g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
+    pairs, decides, *residuals, zeros = saved
     halves: list[tuple[GraphFunction, tuple[int, ...], tuple[Any, ...]]] = []
     for pair, kept, blanks in zip(pairs.each, residuals, pairs.blanks, strict=True):
         wanted = tuple(n and c for n, c in zip(needed[1:], pair.connected, strict=True))
         seeds = [None if j in blanks else seed for j, seed in enumerate(g[: pairs.n_outputs])]
         backward = pair.backward(wanted, tuple(seed is not None for seed in seeds))
         halves.append((*backward, (*kept, *[seed for seed in seeds if seed is not None])))
-    look_up(sizes)
-    targets = sorted({i for _, found, _ in halves for i in found})
+    read_sizes(zeros)
+    targets = sorted({i for _, inputs, _ in halves for i in inputs})
     results: list[Any] = [None] * len(needed)
     if targets:
         branches = [
-            functools.partial(_branch_pull, backward, found, operands, targets, sizes)
-            for backward, found, operands in halves
+            functools.partial(_pull_branch, backward, inputs, operands, targets, zeros)
+            for backward, inputs, operands in halves
         ]
         for i, value in zip(targets, choose(decides, branches), strict=True):
             results[1 + i] = value
     return tuple(results)
 
 
-def _branch_pull(
+def _pull_branch(
     backward: GraphFunction,
-    found: Sequence[int],
+    inputs: Sequence[int],
     operands: tuple[Any, ...],
     targets: Sequence[int],
-    sizes: Sequence[Any],
+    zeros: Sequence[ZerosSpec],
 ) -> tuple[Any, ...]:
-    """The backward pass of one branch: a gradient for each target, zeros where this branch does not use it."""
-    values = dispatch.apply(call, operands, (backward,)) if found else ()
-    gradients = dict(zip(found, values, strict=True))
-    return tuple([gradients[i] if i in gradients else zeros_on(*sizes[i]) for i in targets])
+    """The backward pass of one branch: a gradient for each of `targets`, zeros where this branch does not use it.
+
+    Args:
+        backward: the backward function of the branch.
+        inputs: the captures that its results are the gradients of.
+        operands: its residuals and the gradients of its outputs.
+        targets: the captures that any branch has gradients of.
+        zeros: specs of zeros for all captures.
+    """
+    values = dispatch.apply(call, operands, (backward,)) if inputs else ()
+    gradients = dict(zip(inputs, values, strict=True))
+    return tuple([gradients[i] if i in gradients else zeros[i].zeros() for i in targets])
 
 
-cond_forward: Op = defop(
-    "cond_forward",
-    inputs="*xs:any",
-    attrs="true_fn false_fn pairs",
-    infer=lambda *given: infer_cond(*given[:-1]),
-    kernel=lambda *given: run_cond(*given[:-1]),
-    multiple=True,
-    higher_order=True,
-    taped=functools.partial(_taped, "cond_forward"),
-    save=_save,
-    vjp={"xs": lambda g, saved, needed: _pull(lambda pred, both: cond(pred, *both), g, saved, needed)},
-    maths={"xs": "x̄ = backward of the branch taken"},
-)
+def jvp_branches(op: str, inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> Any:
+    """Forward mode: all branches return tangents of whatever moves in one of them, zeros where nothing does.
 
-switch_forward: Op = defop(
-    "switch_forward",
-    inputs="*xs:any",
-    attrs="branches pairs",
-    infer=lambda *given: infer_switch(*given[:-1]),
-    kernel=lambda *given: run_switch(*given[:-1]),
-    multiple=True,
-    higher_order=True,
-    taped=functools.partial(_taped, "switch_forward"),
-    save=_save,
-    vjp={"xs": lambda g, saved, needed: _pull(switch, g, saved, needed)},
-    maths={"xs": "x̄ = backward of the branch taken"},
-)
+    Args:
+        op: "cond" or "switch".
+        inputs: the choice, then captures.
+        tangents: their tangents.
+        attrs: the parameters of the op, or of the variant that a tape records.
+    """
+    branches = branches_of(attrs)
+    n = len(branches[0].graph.outputs)
+    moving = tangent_flags(tangents[1:])
+    reached = {i for branch in branches for i in jvp_function(branch, moving).moving}
+    forced = tuple([i in reached for i in range(n)])
+    functions = tuple([jvp_function(branch, moving, forced).function for branch in branches])
+    places = [i for i in range(n) if forced[i]]
+    for branch, wider in zip(branches, functions, strict=True):
+        wider.blanks = branch.blanks | {n + k for k, i in enumerate(places) if i in branch.blanks}
+    results = dispatch.apply(get(op), (*inputs, *present_tangents(tangents)), with_branches(attrs, functions))
+    return split_tangents(results, n, places)
 
-cond_op.taped = cond_forward.taped
-switch_op.taped = switch_forward.taped
 
 nothing_op: Op = defop(
     "nothing",

@@ -1,4 +1,4 @@
-"""`cond`: one of two functions, chosen by a value (paper section 4.1)."""
+"""`cond`: one of two functions, chosen by a value (paper section 4.1), and the ops behind it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from functools import partial
 from typing import Any
 
 from limelight.batching import Batched
-from limelight.control_flow.user_functions import called
+from limelight.control_flow.branch_batching import batch_branches
+from limelight.control_flow.branch_gradient import jvp_branches, pull_branches, save_branches, taped_branches
+from limelight.control_flow.user_functions import call_user_function
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ControlFlowError
-from limelight.staging.trace_body import agreeing, close, is_condition, merged, require_callable, trace_branch, tracing
-from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.trace_body import (
+    check_branches_agree,
+    close,
+    is_condition,
+    merged_specs,
+    require_callable,
+    trace_branch,
+    tracing,
+)
 
 
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
@@ -50,10 +60,11 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     if not is_condition(pred.spec):
         raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}; {_instead(pred.spec)}")
     if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
-        return called("cond", "true_fn", "", true_fn) if pred else called("cond", "false_fn", "", false_fn)
+        name, chosen = ("true_fn", true_fn) if pred else ("false_fn", false_fn)
+        return call_user_function("cond", name, "", chosen)
     functions = {"true_fn": true_fn, "false_fn": false_fn}
-    traced = [trace_branch(name, partial(called, "cond", name, "", fn)) for name, fn in functions.items()]
-    agreeing("cond", traced)
+    traced = [trace_branch(name, partial(call_user_function, "cond", name, "", fn)) for name, fn in functions.items()]
+    check_branches_agree("cond", traced)
     branches, captures = close(traced)
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
     return traced[0].outputs.rebuild(results)
@@ -65,12 +76,12 @@ def _instead(spec: Spec) -> str:
     return "for a choice of each element write ll.where(pred, x, y), for one of all ll.all(pred) or ll.any(pred)"
 
 
-def infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
+def _infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
     *captures, true, false = given
-    return merged((true, false), captures)
+    return merged_specs((true, false), captures)
 
 
-def run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
+def _run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
     *captures, true, false = given
     outputs: tuple[Any, ...] = (true if bool(pred) else false).run(*captures)
     return outputs
@@ -80,10 +91,29 @@ cond_op: Op = defop(
     "cond",
     inputs="*xs:any",
     attrs="true_fn false_fn",
-    infer=infer_cond,
-    kernel=run_cond,
+    infer=_infer_cond,
+    kernel=_run_cond,
     multiple=True,
     higher_order=True,
+    taped=partial(taped_branches, "cond_forward"),
+    jvp=partial(jvp_branches, "cond"),
+    batching=partial(batch_branches, "cond"),
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records cond_forward
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+cond_forward: Op = defop(
+    "cond_forward",
+    inputs="*xs:any",
+    attrs="true_fn false_fn pairs",
+    infer=lambda *given: _infer_cond(*given[:-1]),
+    kernel=lambda *given: _run_cond(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=partial(taped_branches, "cond_forward"),
+    jvp=partial(jvp_branches, "cond"),
+    batching=partial(batch_branches, "cond"),
+    save=save_branches,
+    vjp={"xs": lambda g, saved, needed: pull_branches(lambda pred, both: cond(pred, *both), g, saved, needed)},
     maths={"xs": "x̄ = backward of the branch taken"},
 )

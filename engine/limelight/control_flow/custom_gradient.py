@@ -1,7 +1,8 @@
 """`custom_gradient`: a gradient of the user's own in the place of that of the ops (behaviours 48 to 51).
 
-Run eagerly, the body runs as it is, and one op then stands between its results and the arguments on every tape.
-While tracing, body and gradient function are traced together: see `custom_call`.
+Run eagerly, the body runs while the innermost one-shot tape is paused; then one op, an identity on the results, stands
+between them and the arguments on every tape, and its gradient is the user's rule. Outer tapes do record the body,
+because the rule uses its values. While tracing, body and gradient function are traced together: see `custom_call`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from limelight.autodiff import GradientTape
-from limelight.control_flow.custom_gradient_op import staged
+from limelight.batching import Batcher, Site
+from limelight.batching.batched_tensor import batched
+from limelight.batching.rule_table import repeated
+from limelight.control_flow.custom_call import call_staged
 from limelight.control_flow.custom_gradient_rules import (
     Arguments,
     Body,
@@ -24,9 +28,9 @@ from limelight.control_flow.custom_gradient_rules import (
     bind,
     split_result,
 )
-from limelight.control_flow.effect_recorder import Watcher
+from limelight.control_flow.effect_recorder import EffectRecorder
 from limelight.core import dispatch, nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
@@ -80,34 +84,40 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs = arguments.given
-        result, gradient = split_result(name, handed(fn)(*args, **kwargs))
+        result, gradient = split_result(name, maybe_converted(fn)(*args, **kwargs))
         return result, functools.partial(UserRule, name, gradient)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(name, signature, args, kwargs)
         if tracing() is not None:
-            return staged(name, body, arguments)
+            return call_staged(name, body, arguments)
         if len(dispatch.stack()) == 1:
             return body(arguments)[0]
-        return eager(body, arguments, _unrecorded())
+        return call_eagerly(body, arguments, _unrecorded())
 
     return call
 
 
-def eager(body: Body, arguments: Arguments, unrecorded: AbstractContextManager[None], closures: bool = False) -> Any:
-    """Runs `body` now, `unrecorded`, and puts its rule between its results and the arguments.
+def call_eagerly(
+    body: Body, arguments: Arguments, unrecorded: AbstractContextManager[None], closures: bool = False
+) -> Any:
+    """Runs `body` now and puts its rule between its results and the arguments.
 
-    With `closures` the rule is also asked about watched tensors from outside that the body uses.
+    Args:
+        body: runs the user's function.
+        arguments: its arguments.
+        unrecorded: a context that pauses the tapes that must not record the body.
+        closures: whether the rule also gives gradients of watched tensors that the body closes over.
     """
     operands = [as_tensor(x) for x in arguments.tensors]  # reads the variables among them
-    with unrecorded, Watcher(tensors=closures) as watcher:
+    with unrecorded, EffectRecorder(tensors=closures) as recorder:
         result, make_rule = body(arguments)
         leaves, structure = nest.flatten(result)
         outputs = [None if y is None else as_tensor(y) for y in leaves]
-        watcher.note_tensors(outputs)
+        recorder.record_tensors(outputs)
     given = {x._uid for x in arguments.tensors}
-    variables = [v for v in (*watcher.variables, *watcher.tensors.values()) if v._uid not in given]
+    variables = [v for v in (*recorder.variables, *recorder.tensors.values()) if v._uid not in given]
     packing = Packing(structure, tuple([None if y is None else y.spec for y in outputs]))
     rule = make_rule(arguments, packing, variables)
     present = [y for y in outputs if y is not None]
@@ -129,16 +139,16 @@ def _unrecorded() -> Iterator[None]:
         yield
 
 
-# The op: identities on the outputs, between them and what their gradients belong to
+# The op: an identity on the outputs, whose further inputs are the tensors that the rule gives gradients of
 
 
-class Step(NamedTuple):
-    """The parameter of the op: whose gradients `rule` computes from those of its last `n_outputs` inputs."""
+class Route(NamedTuple):
+    """The parameter of the op: the rule, which gives gradients of all inputs but the last `n_outputs`."""
 
     rule: Rule
     variables: tuple[Any, ...]
     n_outputs: int
-    sizes: tuple[Any, ...]
+    sizes: tuple[Any, ...]  # of the outputs
     run: Placement
 
     def __repr__(self) -> str:
@@ -146,34 +156,85 @@ class Step(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where the outputs are, as the eager interpreter asks it of a staged function."""
+    """The devices of the outputs, where the eager interpreter looks for them, as in the plan of a graph function."""
 
     output_devices: tuple[Any, ...]
 
 
 def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], outputs: Sequence[Tensor]) -> tuple[Any, ...]:
-    """New handles to `outputs`, from which `rule` leads back to the operands and variables on every tape."""
+    """New handles to the outputs, from which the rule leads back to operands and variables on every tape.
+
+    Args:
+        rule: the user's rule for this call.
+        operands: the tensors among the arguments.
+        variables: the variables that the body read, and tensors that it closes over.
+        outputs: the results of the body.
+    """
     reads = [as_tensor(v) for v in variables]
     placement = Placement(tuple([y.device for y in outputs]))
     sizes = tuple([y.sizes() for y in outputs])
-    step = Step(rule, tuple(variables), len(outputs), sizes, placement)
-    routed: tuple[Any, ...] = dispatch.apply(custom_op, (*operands, *reads, *outputs), (step,))
+    route = Route(rule, tuple(variables), len(outputs), sizes, placement)
+    routed: tuple[Any, ...] = dispatch.apply(custom_op, (*operands, *reads, *outputs), (route,))
     return routed
 
 
 def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, step = given
-    return tuple(payloads[len(payloads) - step.n_outputs :])
+    *payloads, route = given
+    return tuple(payloads[len(payloads) - route.n_outputs :])
 
 
 def _save(inputs: tuple[Any, ...], out: Any, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
-    step: Step = attrs[0]
-    return (step, *getattr(step.rule, "keeps", ()))
+    route: Route = attrs[0]
+    return (route, *getattr(route.rule, "keeps", ()))
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
-    step: Step = saved[0]
-    return (*step.rule(g, step.sizes, step.variables), *[None] * step.n_outputs)
+    route: Route = saved[0]
+    return (*route.rule(g, route.sizes, route.variables), *[None] * route.n_outputs)
+
+
+class _BatchedRule(NamedTuple):
+    """A rule that was written for one example, for all: it runs as part of the vectorised call, which may be over."""
+
+    rule: Any
+    sizes: tuple[Any, ...]
+    mask: tuple[bool, ...]
+    batcher: Batcher
+
+    def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        batcher = self.batcher
+        with batcher.resumed():
+            given = [None if g is None else batched(g, batcher) for g in gradients]
+            results = [None if g is None else as_tensor(g) for g in self.rule(given, self.sizes, variables)]
+        return [
+            None if g is None else self._of_all(g, batcher.value_of(g), m)
+            for g, m in zip(results, self.mask, strict=True)
+        ]
+
+    @property
+    def keeps(self) -> tuple[Any, ...]:
+        """What it keeps alive, for counting bytes."""
+        kept = getattr(self.rule, "keeps", ())
+        return tuple([self.batcher.inside(x) if self.batcher.owns(x) else x for x in kept])
+
+    def _of_all(self, g: Tensor, value: Tensor | None, differs: bool) -> Tensor:
+        """The gradients of all examples; of what they share, their sum."""
+        if differs:
+            return repeated(g, self.batcher.size) if value is None else value
+        if value is None:
+            value = repeated(g, self.batcher.size)
+        return value.sum(0)
+
+
+def _batch(site: Site) -> Any:
+    (route,) = site.attrs
+    first = len(site.inputs) - route.n_outputs
+    inputs = [site.lead(i) if i >= first else x for i, x in enumerate(site.inputs)]
+    wider = route._replace(
+        rule=_BatchedRule(route.rule, route.sizes, site.mask[:first], site.batcher.origin),
+        sizes=tuple([y.sizes() for y in inputs[first:]]),
+    )
+    return dispatch.apply(site.op, tuple(inputs), (wider,))
 
 
 custom_op: Op = defop(
@@ -184,6 +245,7 @@ custom_op: Op = defop(
     kernel=_run,
     multiple=True,
     higher_order=True,
+    batching=_batch,
     save=_save,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = grad(ȳ), as the user wrote it"},

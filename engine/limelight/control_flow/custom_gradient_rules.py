@@ -1,4 +1,4 @@
-"""What `custom_gradient` and `recompute_grad` share: arguments with their tensors, and rules written by users, checked.
+"""What `custom_gradient` and `recompute_grad` share: arguments with their tensors, and checked rules of users.
 
 A rule works on lists: from the gradients of the outputs to those of the tensors among the arguments and of the
 variables that the body read.
@@ -22,11 +22,11 @@ from limelight.errors import ArgumentError, DTypeError, GradientError, ShapeErro
 
 
 class Arguments(NamedTuple):
-    """The arguments of one call, flattened: `places` are the leaves that are tensors or variables."""
+    """The arguments of one call, flattened."""
 
     leaves: list[Any]
     structure: Structure  # of (args, kwargs)
-    places: list[int]
+    places: list[int]  # the leaves that are tensors or variables
 
     @property
     def tensors(self) -> list[Any]:
@@ -69,10 +69,10 @@ class Arguments(NamedTuple):
         for child in self.structure.children[0].children:
             total += child.n_leaves
             ends.append(total)
-        found = {next(k for k, end in enumerate(ends) if i < end) for i in self.places}
-        return sorted(found)
+        return sorted({next(k for k, end in enumerate(ends) if i < end) for i in self.places})
 
     def _spread(self, name: str, by_argument: dict[int, Any]) -> list[Any]:
+        """One gradient for each tensor, from the gradients of arguments, which may be nests."""
         flat: list[Any] = []
         for k, structure in enumerate(self.structure.children[0].children):
             g = by_argument.get(k)
@@ -92,7 +92,14 @@ def _miscounted(name: str, arguments: int, holders: int, found: int) -> str:
 
 
 def bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """The arguments in the order of the parameters. Raises ArgumentError for tensors that have no place there."""
+    """The arguments in the order of the parameters. Raises ArgumentError for tensors that have no place there.
+
+    Args:
+        name: the name of the user's function, for errors.
+        signature: its signature.
+        args: the positional arguments of the call.
+        kwargs: its keyword arguments.
+    """
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -152,7 +159,7 @@ class UserRule:
         self.name = name
         self.fn = fn
         self.packing = packing
-        self._arguments = arguments._replace(leaves=[])  # nothing is kept alive but by the function itself
+        self._arguments = arguments._replace(leaves=[])  # only what the function closes over is kept alive
         self._specs = [x.spec for x in arguments.tensors]
         self.keeps = _closed_over(fn)  # for counting bytes
         _check_takes_variables(name, fn, len(variables))
@@ -225,18 +232,18 @@ def _check_takes_variables(name: str, fn: Callable[..., Any], count: int) -> Non
 
 def _closed_over(fn: Callable[..., Any]) -> tuple[Tensor, ...]:
     """The tensors that a function closes over, by themselves or in a list or tuple."""
-    found = []
+    tensors = []
     for cell in getattr(fn, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a cell that is still empty
             content = cell.cell_contents
             inside = content if isinstance(content, (tuple, list)) else (content,)
-            found += [x for x in inside if isinstance(x, Tensor)]
-    return tuple(found)
+            tensors += [x for x in inside if isinstance(x, Tensor)]
+    return tuple(tensors)
 
 
 def _takes_variables(fn: Callable[..., Any]) -> bool:
-    found = inspect.signature(fn).parameters
-    return "variables" in found or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in found.values())
+    parameters = inspect.signature(fn).parameters
+    return "variables" in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
 def _requires_variables(fn: Callable[..., Any]) -> bool:

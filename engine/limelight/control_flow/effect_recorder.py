@@ -1,4 +1,4 @@
-"""An interpreter that notes what a piece of code reads, writes and draws while it runs eagerly."""
+"""An interpreter that records what the code in its block reads, writes and draws."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
 from limelight.batching import Batched
-from limelight.control_flow.variables_as_values import all_fixable
+from limelight.control_flow.variables_as_values import all_can_be_values
 from limelight.core import dispatch
 from limelight.core.op import Op
 from limelight.core.tensor import Tensor, new_uid
@@ -17,18 +17,19 @@ from limelight.graph.ir import functions_in
 from limelight.user_code import source_line
 
 
-class Watcher(dispatch.BlockInterpreter):
-    """Notes the trainable variables that are read in its block, in order, and the lines that do input or output.
+class EffectRecorder(dispatch.BlockInterpreter):
+    """Records the trainable variables that its block reads, in order, and the user's lines that do input or output.
 
-    With `tensors` also the tensors that it takes from outside which a tape watches, or an accumulator moves. With
-    `states` also what it takes to run the block again: all variables that it reads, and the state that those had which
-    it changes, or for which no value can stand (see `fixed`).
+    Args:
+        tensors: whether to record the tensors from outside that a tape watches or an accumulator has tangents of.
+        states: whether to record what it takes to run the block again: all variables that it reads, and the states of
+            generators and variables that it changes, or for which no value can stand (see `variables_as_values`).
     """
 
     def __init__(self, tensors: bool = False, states: bool = False) -> None:
         self.variables: list[Any] = []
         self.read: dict[int, Resource] = {}
-        self.states: list[tuple[Resource, Any]] = []  # generators and variables, with their values before the block
+        self.states: list[tuple[Resource, Any]] = []  # generators and variables, with their states before the block
         self._keeps_states = states
         self.tensors: dict[int, Tensor] = {}
         self._made: set[int] = set()  # the uids of what is computed in the block
@@ -40,66 +41,66 @@ class Watcher(dispatch.BlockInterpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         if op.effect is not None or op.higher_order:
-            self._note(op, inputs, attrs)
+            self._record(op, inputs, attrs)
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
         if not self._followed:
             return self.below.process(op, inputs, attrs)
-        self.note_tensors(inputs)
+        self.record_tensors(inputs)
         result = self.below.process(op, inputs, attrs)
         for y in result if op.multiple else (result,):
             y._uid = y._uid or new_uid()
             self._made.add(y._uid)
         return result
 
-    def _note(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> None:
         for function in functions_in(attrs):
-            self._note_function(function, inputs)
+            self._record_function(function, inputs)
         if op.effect == "read":
-            self._note_read(inputs[0])
+            self._record_read(inputs[0])
         elif op.effect in ("write", "random"):
-            self._note_change(inputs[0])
+            self._record_change(inputs[0])
         elif op.effect == "io":
-            self._note_io()
+            self._record_io()
         elif op.higher_order and self._keeps_states:
             for i, x in enumerate(inputs):
-                if isinstance(x, Resource) and not all_fixable(len(inputs), attrs, i):
-                    self._note_change(x)
+                if isinstance(x, Resource) and not all_can_be_values(len(inputs), attrs, i):
+                    self._record_change(x)
 
-    def note_tensors(self, inputs: Sequence[Any]) -> None:
-        """Notes those of `inputs` that are followed, but for what is computed within the block."""
+    def record_tensors(self, inputs: Sequence[Any]) -> None:
+        """Records those of `inputs` that come from outside and are followed by a tape or an accumulator."""
         for x in inputs:
             if isinstance(x, Tensor) and x._uid not in self._made and self._is_followed(x):
                 x._uid = x._uid or new_uid()
                 self.tensors[x._uid] = x
 
     def _is_followed(self, x: Tensor) -> bool:
-        """Whether a tape or an accumulator knows `x`, or what it stands for in a vectorised call."""
+        """Whether a tape or an accumulator follows `x`, or the batch that it is an example of."""
         if x._uid and any(x._uid in uids for uids in self._followed):
             return True
         return isinstance(x, Batched) and self._is_followed(x._value)
 
-    def _note_function(self, function: Any, inputs: tuple[Any, ...]) -> None:
+    def _record_function(self, function: Any, inputs: tuple[Any, ...]) -> None:
         effects = effects_of_graph(function.graph)
         values = function.graph.inputs
         for value, x in zip(values, inputs[len(inputs) - len(values) :], strict=True):
             if value in effects.reads:
-                self._note_read(x)
+                self._record_read(x)
             if value in effects.writes:
-                self._note_change(x)
+                self._record_change(x)
         if "io" in effects.chains:
-            self._note_io()
+            self._record_io()
 
-    def _note_read(self, variable: Resource) -> None:
+    def _record_read(self, variable: Resource) -> None:
         self.read[variable._uid] = variable
         known = any(v._uid == variable._uid for v in self.variables)
         if variable.trainable and variable.dtype in INEXACT and not known:
             self.variables.append(variable)
 
-    def _note_change(self, variable: Resource) -> None:
-        """Keeps what a variable is, before it is changed for the first time."""
+    def _record_change(self, variable: Resource) -> None:
+        """Records the state of a variable or generator before it is changed for the first time."""
         assert self.below is not None
         if self._keeps_states and all(known._uid != variable._uid for known, _ in self.states):
             self.states.append((variable, self.below.process(read, (variable,), ())))
 
-    def _note_io(self) -> None:
+    def _record_io(self) -> None:
         self.io.append(source_line.user_line())

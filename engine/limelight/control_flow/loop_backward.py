@@ -1,4 +1,12 @@
-"""The gradient of a loop that is recorded: a scan over what it has kept, in the other direction."""
+"""The gradient of `while_loop` and `scan`: a scan over the residuals of the steps, in the other direction.
+
+The carry of the backward scan: the gradients of the carried values, and sums of the gradients of captures. Its rows:
+the residuals of a step and the gradients of the rows that the step returned. Its results: the gradients of the scanned
+tensors, row by row. It is a scan like any other, so every order of derivative comes from this one rule.
+
+Why not a `while_loop` backward: one that walked the stacks would make, for second order, gradients as large as a whole
+stack in each step (measured for 100 steps: 2.7 times as long, first order 1.9 times).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +15,17 @@ from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, filled
 from limelight.control_flow.loop_constants import Place
-from limelight.control_flow.loop_dependence import influences, reached
-from limelight.control_flow.loop_residuals import Record
-from limelight.control_flow.ragged_rows import cropped, either, kept_if
-from limelight.control_flow.scan_op import positions, scan_op
-from limelight.control_flow.zeros_spec import alike, kind_of, look_up, zeros_on
-from limelight.core import dispatch, dtypes, shapes
+from limelight.control_flow.loop_dependence import input_dependence, inputs_with_gradients
+from limelight.control_flow.loop_residuals import LoopResiduals
+from limelight.control_flow.ragged_rows import crop, either, kept_if
+from limelight.control_flow.stacked_rows import positions
+from limelight.control_flow.zeros_spec import (
+    ZerosSpec,
+    gradient_spec,
+    read_sizes,
+    zeros_spec_of,
+)
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
@@ -21,103 +34,117 @@ from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
 
 
-class Loop(NamedTuple):
-    """What a loop was: a body that hands on `n` values and gets `m` rows besides, in this direction."""
+class RecordedLoop(NamedTuple):
+    """A loop whose residuals are recorded: `n` carried values, `m` scanned rows, and the direction."""
 
     body: GraphFunction
     n: int
     m: int
     reverse: bool
-    record: Record
+    residuals: LoopResiduals
 
 
-class Saved(NamedTuple):
-    """What the backward pass starts from."""
+class SavedLoop(NamedTuple):
+    """What a tape keeps of a run of the loop."""
 
-    loop: Loop
-    operands: dict[int, Any]  # rows and captures that it reads, by the number of the input
-    stacks: dict[Place, Any]
-    ends: dict[Place, Any]  # the row that a derived stack has and the other one lacks
-    kinds: tuple[Any, ...]  # sizes, dtype and device of rows and captured inputs
-    carries: tuple[Any, ...]  # the same of the carry
-    steps: Any  # of a scan without anything else to tell
-    live: Any  # of a `while_loop`: a true row for each step
-    known_steps: int | None  # how many steps there are, where their number is known
+    loop: RecordedLoop
+    operands: dict[int, Any]  # the scanned tensors and captures that the backward pass reads, by number of the input
+    stacks: dict[Place, Any]  # the stacked residuals
+    ends: dict[Place, Any]  # for a derived residual the one row that the stack it comes from does not have
+    zeros: tuple[ZerosSpec | None, ...]  # of scanned tensors and captures that are connected, by number of the input
+    zeros_of_carry: tuple[ZerosSpec, ...]
+    steps: Any  # the number of steps, of a scan that has no rows to tell it
+    live: Any  # of a `while_loop`: a row for each step, whether it ran; false for examples of a batch that were done
+    known_steps: int | None  # the number of steps, where it is known
+
+    def zeros_of(self, i: int) -> ZerosSpec:
+        """The spec of zeros of scanned tensor or capture number `i`, which is connected."""
+        spec = self.zeros[i]
+        assert spec is not None, "an input with a gradient is connected"
+        return spec
 
 
-def saved_of(loop: Loop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, live: Any = None) -> Saved:
-    """What is kept of a loop that has just run; `out` are the last carry, then stacks. `steps`: how many, if asked."""
-    _, n, m, _, record = loop
-    pair = record.pair
+def save_loop(loop: RecordedLoop, inputs: Sequence[Any], out: Sequence[Any], steps: Any, live: Any = None) -> SavedLoop:
+    """What the backward pass needs of a loop that has just run.
+
+    Args:
+        loop: the loop.
+        inputs: its inputs: first carry, scanned tensors, captures.
+        out: its outputs: last carry, then stacks.
+        steps: a function that returns the number of steps, asked only where no row tells it.
+        live: of a `while_loop`, the flags of its steps.
+    """
+    _, n, m, _, residuals = loop
+    pair = residuals.pair
     needed = {i for where, i in pair.sources if where == "input" and i >= n}
-    if record.unchanging is not None:
-        needed.update(record.unchanging.reads)
-    read = [*pair.sources, *[place for place, _ in record.derived.values()], *record.sizes.values()]
+    if residuals.constants is not None:
+        needed.update(residuals.constants.reads)
+    read = [*pair.sources, *[place for place, _ in residuals.derived.values()], *residuals.sizes.values()]
     stacks = {("output", i): out[i] for where, i in read if where == "output" and n <= i < pair.n_outputs}
-    stacks.update(zip(record.kept, out[pair.n_outputs :], strict=True))
-    known_to = zip(inputs, pair.connected, strict=True)
-    kinds = tuple([kind_of(x) if i >= n and c else None for i, (x, c) in enumerate(known_to)])
-    ends = {place: (inputs if step < 0 else out)[place[1]] for place, (_, step) in record.derived.items() if step}
+    stacks.update(zip(residuals.stacked, out[pair.n_outputs :], strict=True))
+    connected = zip(inputs, pair.connected, strict=True)
+    zeros = tuple([zeros_spec_of(x) if i >= n and c else None for i, (x, c) in enumerate(connected)])
+    ends = {place: (inputs if step < 0 else out)[place[1]] for place, (_, step) in residuals.derived.items() if step}
     operands = {i: inputs[i] for i in needed}
-    count = None if live is not None or record.rows(n + m) else steps()
+    count = None if live is not None or residuals.rows(n + m) else steps()
     known_steps = next((y.shape[0] for y in (*out[n:], *([] if live is None else [live])) if hasattr(y, "ndim")), count)
-    return Saved(loop, operands, stacks, ends, kinds, tuple(map(kind_of, out[:n])), count, live, known_steps)
+    return SavedLoop(loop, operands, stacks, ends, zeros, tuple(map(zeros_spec_of, out[:n])), count, live, known_steps)
 
 
-def pull(g: Sequence[Any], saved: Saved, needed: Sequence[bool]) -> tuple[Any, ...]:
-    """Gradients of the loop's inputs from those of the last carry and the stacks."""
+def pull_loop(g: Sequence[Any], saved: SavedLoop, needed: Sequence[bool]) -> tuple[Any, ...]:
+    """The gradients of the loop's inputs from those of the last carry and of the stacks; None where it has none."""
     loop = saved.loop
-    _, n, _, reverse, record = loop
-    pair = record.pair
+    _, n, _, reverse, residuals = loop
+    pair = residuals.pair
     if any(x is not None for x in g[pair.n_outputs :]):
         raise GradientError("a gradient of what a loop has kept for its own gradient; use a tape inside another")
     wanted = tuple([i < n or (w and c) for i, (w, c) in enumerate(zip(needed, pair.connected, strict=True))])
     shown = tuple([i for i in range(n, pair.n_outputs) if g[i] is not None])
-    back = _backward(loop, wanted, shown, saved.live is not None)
-    fixed = {} if record.unchanging is None else record.unchanging.values(saved.operands)
-    look_up([*saved.carries, *saved.kinds])
-    start = [zeros_on(*saved.carries[i]) if g[i] is None else g[i] for i in back.carried]
-    start += [zeros_on(*saved.kinds[i]) for i in back.captured]
-    rows = [g[i] for i in shown] + [_found(saved, fixed, place) for place in back.rows]
+    back = _backward_scan(loop, wanted, shown, saved.live is not None)
+    constants = {} if residuals.constants is None else residuals.constants.values(saved.operands)
+    read_sizes([*saved.zeros_of_carry, *saved.zeros])
+    start = [saved.zeros_of_carry[i].zeros() if g[i] is None else g[i] for i in back.carried]
+    start += [saved.zeros_of(i).zeros() for i in back.captured]
+    rows = [g[i] for i in shown] + [_residual(saved, constants, place) for place in back.rows]
     if saved.live is not None:
         rows = [saved.live, *rows]
     rows = rows or [positions(saved.steps)]
-    captures = [_found(saved, fixed, place) for place in back.captures]
+    captures = [_residual(saved, constants, place) for place in back.captures]
     params = (back.body, len(start), len(rows), None, not reverse)
-    found = dispatch.apply(scan_op, (*start, *rows, *captures), params)
-    places = [*back.carried, *back.captured, *back.scanned]
-    gradients = dict(zip(places, found, strict=True))
+    results = dispatch.apply(get("scan"), (*start, *rows, *captures), params)
+    gradients = dict(zip([*back.carried, *back.captured, *back.scanned], results, strict=True))
     for i in back.scanned:
         if None in gradients[i].shape[1:]:  # then a stack of no rows may not know their sizes
-            gradients[i] = cropped(gradients[i], saved.kinds[i][0])
+            gradients[i] = crop(gradients[i], saved.zeros_of(i).sizes)
     last = [i for i in range(n) if g[i] is not None]
-    hit = reached(_influences(loop.body), n, last, shown, saved.known_steps)
-    return tuple([gradients.get(i) if w and i in hit else None for i, w in enumerate(needed)])
+    reached = inputs_with_gradients(_cached_dependence(loop.body), n, last, shown, saved.known_steps)
+    return tuple([gradients.get(i) if w and i in reached else None for i, w in enumerate(needed)])
 
 
-def _influences(body: GraphFunction) -> tuple[frozenset[int], ...]:
-    if "influences" not in body.pairs:
-        body.pairs["influences"] = influences(body.graph)
-    found: tuple[frozenset[int], ...] = body.pairs["influences"]
-    return found
+def _cached_dependence(body: GraphFunction) -> tuple[frozenset[int], ...]:
+    if "dependence" not in body.pairs:
+        body.pairs["dependence"] = input_dependence(body.graph)
+    dependence: tuple[frozenset[int], ...] = body.pairs["dependence"]
+    return dependence
 
 
-def _found(saved: Saved, fixed: dict[Place, Any], place: Place) -> Any:
-    if place in fixed:
-        return fixed[place]
+def _residual(saved: SavedLoop, constants: dict[Place, Any], place: Place) -> Any:
+    """The stack of a residual, or its value where it is the same in every step."""
+    if place in constants:
+        return constants[place]
     if place in saved.stacks:
         return saved.stacks[place]
-    record, reverse = saved.loop.record, saved.loop.reverse
-    if place not in record.derived:
+    residuals, reverse = saved.loop.residuals, saved.loop.reverse
+    if place not in residuals.derived:
         return saved.operands[place[1]]
-    other, step = record.derived[place]
+    other, step = residuals.derived[place]
     stack = saved.stacks[other]
     if step == 0:
         return stack
     end = saved.ends[place].expand_dims(0)
-    if place in record.sizes:
+    if place in residuals.sizes:
         stack, end = _filled_up(stack, end)
-    later = (step > 0) != reverse
+    later = (step > 0) != reverse  # whether the row of step k stands behind that of step k in the stack
     return _joined(stack, end)[1:] if later else _joined(end, stack)[:-1]
 
 
@@ -126,94 +153,104 @@ def _joined(a: Any, b: Any) -> Any:
 
 
 def _filled_up(*stacks: Tensor) -> list[Tensor]:
-    """Stacks of rows of different sizes, filled up to the larger ones."""
+    """Two stacks, filled up so that their rows have the same sizes."""
     vectors = [dispatch.apply(get("shape_of"), (x,)) for x in stacks]
     rows = dispatch.apply(get("maximum"), (vectors[0][1:], vectors[1][1:]))
-    return [cropped(x, _joined(vector[:1], rows)) for x, vector in zip(stacks, vectors, strict=True)]
+    return [crop(x, _joined(vector[:1], rows)) for x, vector in zip(stacks, vectors, strict=True)]
 
 
-class Backward(NamedTuple):
+class BackwardScan(NamedTuple):
     """The body of the backward scan, and what its operands and results belong to."""
 
     body: GraphFunction
-    carried: tuple[int, ...]
-    captured: tuple[int, ...]
-    scanned: tuple[int, ...]
-    rows: tuple[Place, ...]
-    captures: tuple[Place, ...]
+    carried: tuple[int, ...]  # the carried values whose gradients it carries
+    captured: tuple[int, ...]  # the captures whose gradients it sums up, as further carried values
+    scanned: tuple[int, ...]  # the scanned tensors whose gradients it returns, row by row
+    rows: tuple[Place, ...]  # the residuals that it reads row by row
+    captures: tuple[Place, ...]  # the residuals that are the same in every step
 
 
-def _backward(loop: Loop, wanted: tuple[bool, ...], shown: tuple[int, ...], may_rest: bool) -> Backward:
-    key = ("unwinding", loop.n, loop.m, wanted, shown, may_rest)
-    found: Backward | None = loop.body.pairs.get(key)
-    if found is None:
-        found = loop.body.pairs[key] = _Step(loop, wanted, shown).trace(may_rest)
-    return found
+def _backward_scan(loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...], masked: bool) -> BackwardScan:
+    """The backward scan for a pattern of gradients, built once.
+
+    Args:
+        loop: the loop.
+        wanted: the inputs whose gradients are wanted.
+        shown: the outputs of the body whose stacks have gradients.
+        masked: whether the first row of the scan says which steps ran.
+    """
+    key = ("backward", loop.n, loop.m, wanted, shown, masked)
+    scan: BackwardScan | None = loop.body.pairs.get(key)
+    if scan is None:
+        scan = loop.body.pairs[key] = _BackwardStep(loop, wanted, shown).trace(masked)
+    return scan
 
 
-class _Step:
-    """One step back: gradients after a step to gradients before it; those of captured inputs are added up."""
+class _BackwardStep:
+    """The body of the backward scan: from the gradients after a step to those before it."""
 
-    def __init__(self, loop: Loop, wanted: tuple[bool, ...], shown: tuple[int, ...]) -> None:
-        n, m, pair, graph = loop.n, loop.m, loop.record.pair, loop.body.graph
-        self._graph, self._record, self._shown = graph, loop.record, shown
+    def __init__(self, loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...]) -> None:
+        n, m, pair, graph = loop.n, loop.m, loop.residuals.pair, loop.body.graph
+        self._graph, self._residuals, self._shown = graph, loop.residuals, shown
         self._carried = tuple([i for i in range(n) if graph.outputs[i].spec.dtype in INEXACT])  # type: ignore[union-attr]
         given = tuple([j in self._carried or j in shown for j in range(pair.n_outputs)])
         needed = tuple([w and c for w, c in zip(wanted, pair.connected, strict=True)])
         self._function, self._targets = pair.backward(needed, given)
         self._captured = tuple([i for i in self._targets if i >= n + m])
         self._scanned = tuple([i for i in self._targets if n <= i < n + m])
-        self._rows = tuple(loop.record.rows(n + m))
-        self._captures = tuple(loop.record.captures(n + m))
+        self._rows = tuple(loop.residuals.rows(n + m))
+        self._captures = tuple(loop.residuals.captures(n + m))
 
-    def trace(self, may_rest: bool) -> Backward:
-        """The body; where steps may rest, since another example goes on, its first row says which do not."""
+    def trace(self, masked: bool) -> BackwardScan:
+        """Traces it. A step of a `masked` loop that did not run hands its gradients on as they are, and adds zeros."""
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(f"backward_{graph.name}") as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{graph.name}") as tracer:
             tracer.scope = "gradient/"
             after = [tracer.add_input(self._spec_of_carry(i), f"gradient{i}") for i in self._carried]
-            totals = [tracer.add_input(alike(graph.inputs[i].spec), f"total{i}") for i in self._captured]
-            live = tracer.add_input(known((), dtypes.bool_), "live") if may_rest else None
+            totals = [tracer.add_input(gradient_spec(graph.inputs[i].spec), f"total{i}") for i in self._captured]
+            live = tracer.add_input(known((), dtypes.bool_), "live") if masked else None
             of_rows = [tracer.add_input(graph.outputs[j].spec, f"gradient{j}") for j in self._shown]
             values = self._values(tracer, live)
-            before, found = self._gradients(values, after, of_rows)
-            sums, rows = [found[i] for i in self._captured], [found[i] for i in self._scanned]
+            before, gradients = self._gradients(values, after, of_rows)
+            sums, rows = [gradients[i] for i in self._captured], [gradients[i] for i in self._scanned]
             if live is not None:
                 before = [dispatch.apply(either, (live, x, y)) for x, y in zip(before, after, strict=True)]
                 sums, rows = [[dispatch.apply(kept_if, (live, x)) for x in part] for part in (sums, rows)]
             sums = [total + x for total, x in zip(totals, sums, strict=True)]
             result = GraphFunction(tracer.finish([*before, *sums, *rows]))
-        return Backward(result, self._carried, self._captured, self._scanned, self._rows, self._captures)
+        return BackwardScan(result, self._carried, self._captured, self._scanned, self._rows, self._captures)
 
     def _spec_of_carry(self, i: int) -> TensorSpec:
-        """Of gradients before and after a step: a step may know more of what it returns than of what it is given."""
-        before, after = alike(self._graph.inputs[i].spec), alike(self._graph.outputs[i].spec)
+        """The spec of a carried gradient before and after a step, of which a trace may know more sizes after it."""
+        before, after = gradient_spec(self._graph.inputs[i].spec), gradient_spec(self._graph.outputs[i].spec)
         return known(shapes.generalise(before.shape, after.shape) or after.shape, after.dtype)
 
     def _values(self, tracer: Tracer, live: Any) -> dict[Place, Any]:
-        """What the step reads, as it was: rows that were filled up are cropped."""
-        record = self._record
-        values = {place: tracer.add_input(record.spec_at(place), f"saved{k}") for k, place in enumerate(self._rows)}
+        """The residuals of the step, cropped where they were filled up."""
+        residuals = self._residuals
+        values = {place: tracer.add_input(residuals.spec_at(place), f"saved{k}") for k, place in enumerate(self._rows)}
         if not self._shown and not self._rows and live is None:
             tracer.add_input(known((), dtypes.int32), "position")
-        values |= {place: tracer.add_input(record.spec_at(place), f"kept{k}") for k, place in enumerate(self._captures)}
-        for place, sizes in record.sizes.items():
+        values |= {
+            place: tracer.add_input(residuals.spec_at(place), f"kept{k}") for k, place in enumerate(self._captures)
+        }
+        for place, sizes in residuals.sizes.items():
             if place in values:
-                values[place] = cropped(values[place], values[sizes])
+                values[place] = crop(values[place], values[sizes])
         return values
 
     def _gradients(
         self, values: dict[Place, Any], after: Sequence[Any], of_rows: Sequence[Any]
     ) -> tuple[list[Any], dict[int, Any]]:
-        """The gradients of the carry before the step, and those of all inputs that have one."""
+        """The gradients of the carried values before the step, and by number those of all inputs that have one."""
         seeds = dict(zip((*self._carried, *self._shown), (*after, *of_rows), strict=True))
-        residuals = [values[place] for place in self._record.pair.sources]
-        gradients = replay(self._function.graph, [*residuals, *[seeds[j] for j in sorted(seeds)]])
-        found = dict(zip(self._targets, gradients, strict=True))
-        before = zip(self._carried, after, strict=True)
-        return [found[i] if i in found else self._zeros(values, i, x) for i, x in before], found
+        residuals = [values[place] for place in self._residuals.pair.sources]
+        results = replay(self._function.graph, [*residuals, *[seeds[j] for j in sorted(seeds)]])
+        gradients = dict(zip(self._targets, results, strict=True))
+        carried = zip(self._carried, after, strict=True)
+        return [gradients[i] if i in gradients else self._zeros(values, i, x) for i, x in carried], gradients
 
     def _zeros(self, values: dict[Place, Any], i: int, after: Any) -> Any:
-        """The gradient of a carry that the step does not read."""
-        sizes = self._record.sizes.get(("input", i))
-        return filled(0, after) if sizes is None else zeros_on(values[sizes], after.dtype, after._device)
+        """The gradient of a carried value that the step does not read."""
+        sizes = self._residuals.sizes.get(("input", i))
+        return filled(0, after) if sizes is None else ZerosSpec(values[sizes], after.dtype, after._device).zeros()

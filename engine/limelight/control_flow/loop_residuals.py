@@ -1,4 +1,16 @@
-"""What a loop that is recorded keeps of each step, and where the rest of what its gradient needs can be had."""
+"""The residuals of a loop: what its backward pass needs of each step, and where it comes from.
+
+The body of a loop has `n` carried values and `m` rows as inputs, then captures. For the gradient it returns residuals
+as further rows, which the loop stacks. Not every residual needs a stack of its own: the carried value that a step
+returns is the one that the next step begins with, so one of the two is stacked, and none where the loop returns it as a
+row already; what does not change from step to step is computed again, once (`loop_constants`).
+
+A loop keeps exactly what a step had. Where the shape of a row may vary (a value that grows, a slice as long as the
+counter, the stack of an inner loop), rows are filled up with zeros to the largest, and cropped in the backward pass. So
+stacks stay tensors: any order of derivative, forward mode, batching and devices need no second way. Lists of arrays
+would take less memory (at most half, where something grows evenly) but would need gradients, tangents and batches of
+lists; flat rows would need all of them in memory as one gradient in each step.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from limelight.autodiff import INEXACT
-from limelight.control_flow.loop_constants import Place, Unchanging, unchanging_of
-from limelight.control_flow.ragged_rows import hollow_op, marked, uneven_op
-from limelight.control_flow.static_shapes import Varying, varying
+from limelight.control_flow.loop_constants import LoopConstants, Place, loop_constants_of
+from limelight.control_flow.ragged_rows import hollow_op, marked_value, uneven_op
+from limelight.control_flow.static_shapes import Varying, varying_shapes
 from limelight.core import dtypes
 from limelight.core.op import get
 from limelight.core.spec import Spec, TensorSpec, known
@@ -17,82 +29,93 @@ from limelight.staging.call_gradient import Pair, pair_of
 from limelight.staging.graph_function import GraphFunction
 
 _SIZES: Final = "sizes of "
-"""What the place of a row of sizes begins with: ("sizes of output", i)."""
+"""Prefix of the place of a row that has the sizes of another row: ("sizes of output", i)."""
 
 
-class Record(NamedTuple):
-    """What a loop that is recorded returns besides its results: stacks of `kept`.
+class LoopResiduals(NamedTuple):
+    """Residuals of a loop for a pattern of watched inputs.
 
-    A row that may have another shape in another step is marked (`uneven`), so that the loop fills it up, and `sizes`
-    says which row has its sizes: what the backward pass reads is cropped to these, and so exactly what there was. One
-    that is empty where nobody reads it has a mark of its own (`hollow`) and needs no sizes.
-
-    `derived`: what can be had from another stack, since what a step hands on is what the next one begins with: that
-    stack, and whether a row of it is of the same step (0), of the one before (-1) or of the next one (1).
+    A row whose shape may vary is marked by the op `uneven`, so that the loop fills it up; `sizes` says which row has
+    its sizes, to which the backward pass crops it. A row that is empty where nobody reads it is marked by `hollow`, and
+    needs no sizes.
     """
 
-    pair: Pair
-    kept: tuple[Place, ...]
+    pair: Pair  # the forward/backward pair of the body
+    stacked: tuple[Place, ...]  # the residuals that the loop returns as further stacks, in order
+    # residuals that are rows of another stack, of the same step (0), the one before (-1) or the next one (1)
     derived: Mapping[Place, tuple[Place, int]]
     sizes: Mapping[Place, Place]
-    specs: Mapping[Place, Spec]  # of rows that are not the values as they are
-    unchanging: Unchanging | None
+    specs: Mapping[Place, Spec]  # of hollow rows and rows of sizes; others have the spec of the value
+    constants: LoopConstants | None
 
     def spec_at(self, place: Place) -> Spec:
         """The spec of one row."""
         return self.specs.get(place) or _value(self.pair.forward.graph, place).spec
 
     def rows(self, first: int) -> list[Place]:
-        """What the backward pass reads row by row; what it reads besides comes from inputs from number `first` on."""
-        found = [place for place in self.pair.sources if not self._is_fixed(place, first)]
-        return list(dict.fromkeys([*found, *self.sizes.values()]))
+        """The residuals that the backward pass reads row by row; captures are the inputs from number `first` on."""
+        changing = [place for place in self.pair.sources if not self._is_constant(place, first)]
+        return list(dict.fromkeys([*changing, *self.sizes.values()]))
 
     def captures(self, first: int) -> list[Place]:
-        """What the backward pass reads that is the same in every step."""
-        return [place for place in dict.fromkeys(self.pair.sources) if self._is_fixed(place, first)]
+        """The residuals that are the same in every step."""
+        return [place for place in dict.fromkeys(self.pair.sources) if self._is_constant(place, first)]
 
-    def _is_fixed(self, place: Place, first: int) -> bool:
-        fixed = self.unchanging.places if self.unchanging else ()
-        return place in fixed or (place[0] == "input" and place[1] >= first)
+    def _is_constant(self, place: Place, first: int) -> bool:
+        constant = self.constants.places if self.constants else ()
+        return place in constant or (place[0] == "input" and place[1] >= first)
 
 
-def recorded(body: GraphFunction, n: int, m: int, watched: tuple[bool, ...]) -> tuple[Record, GraphFunction]:
-    """The record of a loop for a pattern of watched inputs, and the body that returns what is kept; built once.
+def loop_residuals(
+    body: GraphFunction, n: int, m: int, watched: tuple[bool, ...]
+) -> tuple[LoopResiduals, GraphFunction]:
+    """The residuals of a loop, and the body that also returns the stacked ones; built once.
 
-    Inputs of the body: `n` that it hands on, `m` rows, then what is the same in every step.
+    Args:
+        body: the body. Its inputs: `n` carried values, `m` rows, then captures.
+        n: the number of carried values.
+        m: the number of rows.
+        watched: the inputs that a gradient is wanted for.
     """
     key = ("recorded", n, m, watched)
-    found: tuple[Record, GraphFunction] | None = body.pairs.get(key)
-    if found is None:
-        found = body.pairs[key] = _record(pair_of(body, watched), n, m)
-    return found
+    cached: tuple[LoopResiduals, GraphFunction] | None = body.pairs.get(key)
+    if cached is None:
+        cached = body.pairs[key] = _find_residuals(pair_of(body, watched), n, m)
+    return cached
 
 
-def _record(pair: Pair, n: int, m: int) -> tuple[Record, GraphFunction]:
+def _find_residuals(pair: Pair, n: int, m: int) -> tuple[LoopResiduals, GraphFunction]:
     graph = pair.forward.graph
     sources = [place for place in dict.fromkeys(pair.sources) if place[0] == "output" or place[1] < n]
-    still = unchanging_of(graph, n + m, sources)
+    still = loop_constants_of(graph, n + m, sources)
     elsewhere = {("output", i) for i in range(n, pair.n_outputs)} | set(still.places if still else ())
     changing = [place for place in sources if place not in elsewhere]
     derived = _derived(changing, graph, n, pair.n_outputs)
-    vary = varying(graph, n)
+    vary = varying_shapes(graph, n)
     carries = [("input", i) for i, x in enumerate(graph.inputs[:n]) if _is_inexact(x)]  # a gradient may be zeros of it
     sized = [place for place in dict.fromkeys([*changing, *carries]) if _value(graph, place) in vary.uneven]
     sizes = _sizes(sized, graph, range(n, pair.n_outputs))
-    kept = tuple(dict.fromkeys([place for place in changing if place not in derived]))
-    kept += tuple([place for place in sizes.values() if place[0].startswith(_SIZES)])
-    specs = {place: spec for place in (*changing, *kept) if (spec := _other_spec(graph, place, vary)) is not None}
-    return Record(pair, kept, derived, sizes, specs, still), GraphFunction(
-        _returning(graph, kept, pair.n_outputs, vary)
+    stacked = tuple(dict.fromkeys([place for place in changing if place not in derived]))
+    stacked += tuple([place for place in sizes.values() if place[0].startswith(_SIZES)])
+    specs = {place: spec for place in (*changing, *stacked) if (spec := _row_spec(graph, place, vary)) is not None}
+    return LoopResiduals(pair, stacked, derived, sizes, specs, still), GraphFunction(
+        _with_residuals(graph, stacked, pair.n_outputs, vary)
     )
 
 
-def _returning(graph: Graph, kept: Sequence[Place], n_outputs: int, vary: Varying) -> Graph:
-    """A body that returns, behind its results, what is kept of a step."""
+def _with_residuals(graph: Graph, stacked: Sequence[Place], n_outputs: int, vary: Varying) -> Graph:
+    """The body that returns, behind its results, the stacked residuals of a step.
+
+    Args:
+        graph: the forward version of the body.
+        stacked: the residuals.
+        n_outputs: the number of results of the body itself.
+        vary: the values whose shapes vary.
+    """
     nodes, outputs = list(graph.nodes), list(graph.outputs[:n_outputs])
-    for place in kept:
+    for place in stacked:
         value = _value(graph, place)
-        spec = _other_spec(graph, place, vary) or value.spec
+        spec = _row_spec(graph, place, vary) or value.spec
         if place[0].startswith(_SIZES):
             nodes.append(Node(get("shape_of"), (value,), (), [spec]))
         elif value in vary.uneven:
@@ -107,25 +130,32 @@ def _returning(graph: Graph, kept: Sequence[Place], n_outputs: int, vary: Varyin
 
 
 def _derived(places: Sequence[Place], graph: Graph, n: int, n_outputs: int) -> dict[Place, tuple[Place, int]]:
-    """Which values are in a result of the loop already, or in a stack of what steps begin with."""
-    rows = {marked(graph.outputs[j]) or graph.outputs[j]: ("output", j) for j in range(n, n_outputs)}
-    found: dict[Place, tuple[Place, int]] = {}
+    """The residuals that are rows of a result of the loop, or of a stack of carried values, of this or another step.
+
+    Args:
+        places: residuals.
+        graph: the forward version of the body.
+        n: the number of carried values.
+        n_outputs: the number of results of the body itself.
+    """
+    rows = {marked_value(graph.outputs[j]) or graph.outputs[j]: ("output", j) for j in range(n, n_outputs)}
+    derived: dict[Place, tuple[Place, int]] = {}
     for place in places:
         where, i = place
         value = _value(graph, place)
         if value in rows:
-            found[place] = rows[value], 0
+            derived[place] = rows[value], 0
         elif i < n and where == "input" and graph.outputs[i] in rows:
-            found[place] = rows[graph.outputs[i]], -1
+            derived[place] = rows[graph.outputs[i]], -1
         elif i < n and where == "output" and graph.inputs[i] in rows:
-            found[place] = rows[graph.inputs[i]], 1
+            derived[place] = rows[graph.inputs[i]], 1
         elif i < n and where == "output" and ("input", i) in places:
-            found[place] = ("input", i), 1
-    return found
+            derived[place] = ("input", i), 1
+    return derived
 
 
 def _sizes(places: Sequence[Place], graph: Graph, rows: Iterable[int]) -> dict[Place, Place]:
-    """Which row has the sizes of the values at `places`: one that the loop returns already, or one more."""
+    """For each of `places` the row that has its sizes: one that the body returns already, or one more."""
     shown = {
         (v.node.inputs[0]): ("output", j) for j in rows if (v := graph.outputs[j]).node and v.node.op == "shape_of"
     }
@@ -137,7 +167,7 @@ def _value(graph: Graph, place: Place) -> Value:
     return (graph.inputs if where.endswith("input") else graph.outputs)[i]
 
 
-def _other_spec(graph: Graph, place: Place, vary: Varying) -> Spec | None:
+def _row_spec(graph: Graph, place: Place, vary: Varying) -> Spec | None:
     """The spec of a row of sizes, or of one that is filled up; None where it is that of the value."""
     value = _value(graph, place)
     if not isinstance(value.spec, TensorSpec):

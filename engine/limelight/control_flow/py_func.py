@@ -1,4 +1,10 @@
-"""`py_func`: imperative Python inside a graph (paper section 4.7)."""
+"""`py_func`: imperative Python inside a graph (paper section 4.7), and the ops behind it.
+
+The variant that a tape records runs the Python function under a persistent tape and returns that tape as an opaque
+value, which dies with its last reference; the backward pass asks it. For second order the function runs once more. What
+the function computes with NumPy has no gradient. Eagerly that is None; the gradients of a graph are fixed before it
+runs, so its node gives zeros, and warns with the line.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +12,27 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight.autodiff import INEXACT, GradientTape, filled
+from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape, filled
 from limelight.autodiff.gradient_cuts import departure_of
 from limelight.batching import Batched
-from limelight.control_flow.effect_recorder import Watcher
-from limelight.control_flow.replay import Snapshots, replayed, snapshots_of
+from limelight.control_flow.effect_recorder import EffectRecorder
+from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
 from limelight.core import dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.eager import move
-from limelight.core.op import Op, Taped, defop
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
+from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
 from limelight.staging.options import refuse_waiting
 from limelight.staging.trace_body import require_callable, tracing
 from limelight.user_code import source_line
 
 
 class PythonCall:
-    """A Python function as the parameter of a node, with the specs that it promised."""
+    """A Python function as the parameter of a node, with the specs of its results."""
 
     __limelight_leaf__ = True
 
@@ -151,14 +158,15 @@ _warned: dict[Any, Any] = {}  # which warnings were shown, for the `warnings` mo
 
 
 class Recording(NamedTuple):
-    """What one run of a py_func under a tape leaves for its gradient."""
+    """What a run of a py_func under a tape keeps for its gradient."""
 
     tape: GradientTape
     inputs: tuple[Any, ...]
     outputs: tuple[Tensor, ...]
     call: PythonCall
-    snapshots: dict[int, Any]  # what variables and generators were, for running the function once more
-    states: Sequence[tuple[Any, Any]]
+    # for running the function once more (see `replay`)
+    snapshots: dict[int, Any]  # the values of variables that it only read, by uid
+    states: Sequence[tuple[Any, Any]]  # the states of generators and variables that it changed
 
 
 def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
@@ -167,7 +175,7 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
     with dispatch.fresh_stack():
         if not taped:
             return tuple(call.payloads(call(*call.tensors(payloads))))
-        with GradientTape(persistent=True) as tape:  # none of the inputs is watched: only variables can be
+        with GradientTape(persistent=True) as tape:  # no input is watched: only variables can be
             outputs = call(*call.tensors(payloads))
         if tape.watched_variables():
             floats = [x for x in outputs if x.dtype in INEXACT]
@@ -181,9 +189,9 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
         inputs = call.tensors(payloads)
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
-            with Watcher(states=True) as watcher:
+            with EffectRecorder(states=True) as recorder:
                 outputs = call(*inputs)
-        recording = Recording(tape, tuple(inputs), outputs, call, snapshots_of(watcher), watcher.states)
+        recording = Recording(tape, tuple(inputs), outputs, call, snapshots_of(recorder), recorder.states)
         return (*call.payloads(outputs), recording)
 
 
@@ -194,17 +202,17 @@ def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]
         outputs = [recording.outputs[i] for i in seeded]
         wanted = [recording.inputs[i] for i in targets]
         variables = recording.tape.watched_variables()
-        found = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
-        _warn_of_lost(call, variables, found[len(wanted) :])
-        unreached = [x for x, g in zip(wanted, found, strict=False) if g is None]
+        gradients = recording.tape.gradient(outputs, [*wanted, *variables], call.tensors(seeds))
+        _warn_of_lost(call, variables, gradients[len(wanted) :])
+        unreached = [x for x, g in zip(wanted, gradients, strict=False) if g is None]
         if line := next(filter(None, [lost_at(recording, x) for x in unreached]), None):
             warn_of_departed(call, line, "gradient")
-        reached = [filled(0, x) if g is None else as_tensor(g) for x, g in zip(wanted, found, strict=False)]
-        return tuple(call.payloads(reached))
+        results = [filled(0, x) if g is None else as_tensor(g) for x, g in zip(wanted, gradients, strict=False)]
+        return tuple(call.payloads(results))
 
 
 def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """Warns of the variables that have gradients which end here: a graph's py_func hands on those of its inputs."""
+    """Warns of variables whose gradients end here: in a graph only the inputs of a py_func have gradients."""
     lost = [v.name for v, g in zip(variables, gradients, strict=True) if g is not None]
     if not lost:
         return
@@ -216,12 +224,12 @@ def _warn_of_lost(call: PythonCall, variables: Sequence[Any], gradients: Sequenc
 
 
 def lost_at(recording: Recording, x: Any) -> source_line.Source | None:
-    """The line in the function at which what depends on its input `x` left for Python or NumPy, if it did."""
-    return departure_of(x._uid, recording.tape._entries, recording.tape._notes)
+    """The line in the function at which a value that depends on its input `x` left for Python or NumPy, if one did."""
+    return departure_of(x._uid, recording.tape._entries, recording.tape._cuts)
 
 
 def warn_of_departed(call: PythonCall, line: source_line.Source, what: str) -> None:
-    """Warns of values that went to NumPy: eagerly their gradients were None, a graph's node gives zeros."""
+    """Warns of values that left for NumPy; `what` is "gradient" or "tangent". Eagerly it is None, in a graph zeros."""
     message = (
         f"py_func: a value in {call.name} left for Python or NumPy, where nothing is recorded: its {what} is zeros. "
         "Compute with ll functions and operators instead of x.numpy(), x.item(), float(x) and NumPy's functions, or "
@@ -231,7 +239,7 @@ def warn_of_departed(call: PythonCall, line: source_line.Source, what: str) -> N
 
 
 def _warn(message: str, line: source_line.Source | None) -> None:
-    """Once for a message and a line, as Python does it, unless the user's filters say otherwise."""
+    """Warns once for a message and a line, as Python does, unless the user's filters say otherwise."""
     line = line or source_line.Source("<unknown>", 1, "")
     try:
         warnings.warn_explicit(message, RuntimeWarning, line.file, line.line, registry=_warned)
@@ -240,27 +248,29 @@ def _warn(message: str, line: source_line.Source | None) -> None:
         raise
 
 
-def _again(targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall) -> Callable[..., tuple[Any, ...]]:
+def _rerun_gradient(
+    targets: tuple[int, ...], seeded: tuple[int, ...], call: PythonCall
+) -> Callable[..., tuple[Any, ...]]:
     """The gradient as a function of inputs and output gradients, for second order: it runs the function once more."""
 
     def gradient(recording: Any, *tensors: Any) -> tuple[Any, ...]:
         inputs, seeds = tensors[: len(recording.inputs)], tensors[len(recording.inputs) :]
-        with replayed(recording.states), GradientTape() as tape:
+        with with_states(recording.states), GradientTape() as tape:
             tape.watch([inputs[i] for i in targets])
             with Snapshots(recording.snapshots):
                 outputs = call(*inputs)
-        found = tape.gradient(
+        gradients = tape.gradient(
             [outputs[i] for i in seeded], [inputs[i] for i in targets], list(seeds), unconnected_gradients="zero"
         )
-        return tuple(found)
+        return tuple(gradients)
 
     gradient.__name__ = call.name
     return gradient
 
 
-def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
+def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
     n = len(attrs[0].specs)
-    return Taped(py_func_forward, attrs, lambda outputs: outputs[:n])
+    return TapedVariant(py_func_forward, attrs, lambda outputs: outputs[:n])
 
 
 def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -279,15 +289,48 @@ def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
     return tuple(specs[i] for i in targets)
 
 
-def again_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
-    """The gradient, which a py_func_backward node computes from a recording, as a py_func of its own."""
+def _gradient_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> PythonCall:
+    """What a `py_func_backward` node computes from a recording, as a py_func itself, which runs the function again."""
     targets, seeded, call = attrs
-    return PythonCall(_again(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
+    return PythonCall(_rerun_gradient(targets, seeded, call), tuple(inputs[1 + i].spec for i in targets), single=False)
 
 
-def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped:
-    again = again_call(inputs, attrs)
-    return Taped(py_func_forward, (again,), lambda outputs: outputs[: len(again.specs)])
+def _taped_backward(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant:
+    gradient = _gradient_call(inputs, attrs)
+    return TapedVariant(py_func_forward, (gradient,), lambda outputs: outputs[: len(gradient.specs)])
+
+
+def _jvp_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A py_func that runs the function under an accumulator and returns the tangents as further results."""
+    (function,) = attrs
+    flags, specs = tangent_flags(tangents), function.specs
+    moving = tuple(i for i, spec in enumerate(specs) if spec.dtype in INEXACT)
+
+    def with_tangents(*given: Any) -> tuple[Any, ...]:
+        primals = given[: len(flags)]
+        varied = [x for x, m in zip(primals, flags, strict=True) if m]
+        with ForwardAccumulator(varied, list(given[len(flags) :])) as forward:
+            outputs = function(*primals)
+        if forward.departure is not None and None in [forward.jvp(outputs[i]) for i in moving]:
+            warn_of_departed(function, forward.departure, "tangent")
+        return (*outputs, *[forward.jvp(outputs[i], "zero") for i in moving])
+
+    with_tangents.__name__ = function.name
+    wider = PythonCall(with_tangents, (*specs, *[specs[i] for i in moving]), single=False)
+    return split_tangents(
+        dispatch.apply(py_func_op, (*inputs, *present_tangents(tangents)), (wider,)), len(specs), moving
+    )
+
+
+def _jvp_py_func_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The recording for the backward pass comes from one run of the function, the tangents from another."""
+    outputs = dispatch.apply(py_func_forward, inputs, attrs)
+    _, moved = _jvp_py_func(inputs, tangents, attrs)
+    return outputs, [*moved, None]
+
+
+def _jvp_py_func_backward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    return _jvp_py_func(inputs, tangents, (_gradient_call(inputs, attrs),))
 
 
 py_func_op: Op = defop(
@@ -299,8 +342,10 @@ py_func_op: Op = defop(
     multiple=True,
     effect="io",
     taped=_taped,
+    jvp=_jvp_py_func,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_forward: Op = defop(
@@ -312,8 +357,10 @@ py_func_forward: Op = defop(
     multiple=True,
     effect="io",
     save=lambda inputs, out, attrs: (attrs[0], out[-1], tuple(inputs)),
+    jvp=_jvp_py_func_forward,
     vjp={"xs": _pull},
     maths={"xs": "x̄ = gradient of the tape under which the function ran"},
+    batching="loop",
 )
 
 py_func_backward: Op = defop(
@@ -324,6 +371,8 @@ py_func_backward: Op = defop(
     kernel=_run_backward,
     multiple=True,
     taped=_taped_backward,
+    jvp=_jvp_py_func_backward,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records py_func_forward
     maths={"xs": "second order: the function runs once more"},
+    batching="loop",
 )

@@ -1,4 +1,4 @@
-"""Ops for rows of loops: rows whose sizes vary from step to step, and steps that some examples do not take."""
+"""Ops for the rows of a loop: marks of rows whose shapes vary from step to step, and choices by a flag of the step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight.autodiff import filled, zeros
-from limelight.batching import Site, rule
+from limelight.batching import Site
 from limelight.core import dispatch, shapes
 from limelight.core.op import Op, defop, get
 from limelight.core.shapes import Shape
@@ -15,15 +15,20 @@ from limelight.core.tensor import Tensor, constant
 from limelight.graph.ir import Graph, Value
 from limelight.ops._shape_rules import same
 
-# uneven, hollow: mark a result of a loop's body as one of which rows may have other sizes in other steps, or be empty
+# uneven, hollow: mark a row that a body returns as one that may have another shape in another step (and is filled up
+# with zeros, and cropped in the backward pass), or may be empty where nobody reads it (and is not cropped)
 
 
-def cropped(g: Tensor, x_shape: Any) -> Tensor:
-    """The part of a filled-up row `g` that is the row; `x_shape` is a tuple, or a vector known at run time."""
+def crop(g: Tensor, x_shape: Any) -> Tensor:
+    """The part of shape `x_shape`, a tuple or a vector known at run time, of a row that was filled up."""
     if not isinstance(x_shape, Tensor):
-        found: Tensor = dispatch.apply(get("crop_or_fill_to"), (g,), (tuple(x_shape),))
-        return found
+        row: Tensor = dispatch.apply(get("crop_or_fill_to"), (g,), (tuple(x_shape),))
+        return row
     return dispatch.apply(get("crop_or_fill_to_dynamic"), (g, x_shape), (g.ndim,))  # type: ignore[no-any-return]
+
+
+def _batch_marker(site: Site) -> Any:
+    return site.run(site.inputs, *[(site.size if isinstance(site.size, int) else None, *shape) for shape in site.attrs])
 
 
 uneven_op: Op = defop(
@@ -31,14 +36,15 @@ uneven_op: Op = defop(
     inputs="x",
     infer=same,
     kernel=lambda xp, x: x,
-    vjp={"x": cropped},
+    vjp={"x": crop},
     linear="x",
+    batching=_batch_marker,
     maths={"x": "x̄ = ȳ, cropped to the shape of x: the loop may have filled it up with 0"},
 )
 
 
-def _filled(xp: Any, x: Any, shape: Shape) -> Any:
-    """`x`, or zeros where it is empty and its shape is known; else the loop fills it up."""
+def _zeros_if_empty(xp: Any, x: Any, shape: Shape) -> Any:
+    """`x`, or zeros where it is empty and its shape is known. Where it is not known, the loop fills it up."""
     return x if x.size or None in shape else xp.zeros(shape, dtype=x.dtype)
 
 
@@ -47,27 +53,39 @@ hollow_op: Op = defop(
     inputs="x",
     attrs="shape",
     infer=lambda x, shape: known(shape, x.dtype),
-    kernel=_filled,
+    kernel=_zeros_if_empty,
     vjp={"x": lambda g: g},
     linear="x",
+    batching=_batch_marker,
     maths={"x": "x̄ = ȳ: where x is empty, nobody reads it"},
 )
 
 
-def marked(value: Value) -> Value | None:
-    """What a result of a body is a row of, if the loop may fill such rows up; None where they must be alike."""
+def marked_value(value: Value) -> Value | None:
+    """The value behind a marked result of a body; None where it is not marked, so that all rows must have one shape."""
     node = value.node
     while node is not None and node.op == "to_device":
         node = node.inputs[0].node
     return node.inputs[0] if node is not None and node.op in (uneven_op, hollow_op) else None
 
 
-def uneven_results(graph: Graph) -> frozenset[int]:
-    """The numbers of the results of a body that the loop may fill up."""
-    return frozenset([i for i, value in enumerate(graph.outputs) if marked(value) is not None])
+def ragged_results(graph: Graph) -> frozenset[int]:
+    """The numbers of the results of a body that are marked."""
+    return frozenset([i for i, value in enumerate(graph.outputs) if marked_value(value) is not None])
 
 
 # kept_if: a tensor, or zeros
+
+
+def _batch_choice(site: Site) -> Any:
+    """Where examples differ in the condition, `where` chooses."""
+    condition, *given = site.inputs
+    leading = [site.lead(i) for i in range(1, len(given) + 1)]
+    if not site.mask[0]:
+        return site.run((condition, *leading))
+    other: Any = leading[1] if len(leading) > 1 else constant(0, leading[0].dtype)
+    return condition.reshape((-1,) + (1,) * (leading[0].ndim - 1)).where(leading[0], other)
+
 
 kept_if: Op = defop(
     "kept_if",
@@ -76,24 +94,32 @@ kept_if: Op = defop(
     kernel=lambda xp, condition, x: x if condition else xp.zeros_like(x),
     vjp={"x": lambda g, condition: dispatch.apply(kept_if, (condition, g))},
     linear="x",
+    batching=_batch_choice,
     maths={"x": "x̄ = ȳ if the condition holds, else 0"},
 )
 
 # either: one of two tensors, which need not have one shape
 
 
-def _one_of(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+def _infer_either(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
     return known(shapes.generalise(x.shape, y.shape) or x.shape, x.dtype)
 
 
-def _of_chosen(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
-    """The gradient of the operand `x` that the condition chooses."""
+def _pull_either(g: Any, condition: Any, x_shape: Any, y_shape: Any) -> Any:
+    """The gradient of the operand `x` that the condition chooses.
+
+    Args:
+        g: the gradient of the result.
+        condition: whether `x` is the result.
+        x_shape: the shape of `x`, a tuple or a tensor.
+        y_shape: the shape of the other operand.
+    """
     if isinstance(x_shape, tuple) and isinstance(y_shape, tuple) and x_shape == y_shape:
         return dispatch.apply(kept_if, (condition, g))
     return dispatch.apply(either, (condition, g, zeros(x_shape, g.dtype)))
 
 
-def _push(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+def _jvp_either(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
     condition, *values = inputs
     moved = [filled(0, x) if t is None else t for x, t in zip(values, tangents[1:], strict=True)]
     return dispatch.apply(either, inputs), (dispatch.apply(either, (condition, *moved)),)
@@ -102,28 +128,13 @@ def _push(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ..
 either: Op = defop(
     "either",
     inputs="condition:bool x y",
-    infer=_one_of,
+    infer=_infer_either,
     kernel=lambda xp, condition, x, y: x if condition else y,
     vjp={
-        "x": _of_chosen,
-        "y": lambda g, condition, x_shape, y_shape: _of_chosen(g, ~condition, y_shape, x_shape),
+        "x": _pull_either,
+        "y": lambda g, condition, x_shape, y_shape: _pull_either(g, ~condition, y_shape, x_shape),
     },
-    jvp=_push,
+    jvp=_jvp_either,
+    batching=_batch_choice,
     maths={"x": "x̄ = z̄ if the condition holds, else 0", "y": "ȳ = z̄ if it does not, else 0"},
 )
-
-
-@rule("uneven", "hollow")
-def _of_all_examples(site: Site) -> Any:
-    return site.run(site.inputs, *[(site.size if isinstance(site.size, int) else None, *shape) for shape in site.attrs])
-
-
-@rule("either", "kept_if")
-def _for_each_example(site: Site) -> Any:
-    """Where examples differ in the condition, `where` chooses."""
-    condition, *given = site.inputs
-    leading = [site.lead(i) for i in range(1, len(given) + 1)]
-    if not site.mask[0]:
-        return site.run((condition, *leading))
-    other: Any = leading[1] if len(leading) > 1 else constant(0, leading[0].dtype)
-    return condition.reshape((-1,) + (1,) * (leading[0].ndim - 1)).where(leading[0], other)

@@ -1,8 +1,9 @@
 """`recompute_grad`: less memory for more work (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 
-It is a custom gradient whose rule runs the function once more, under a tape, and pulls back through that. What the
-function reads must be what it was: variables are read from snapshots, wherever a staged function, a branch or a loop
-reads them. Generators, and variables that the function changes, are set back for the while.
+It is a custom gradient whose rule runs the function once more, under a tape, and pulls back through that. The second
+run must read what the first one read (`replay`): variables come from snapshots, also in staged functions, branches and
+loops; generators, and variables that the function changes, are set back for the while. So assignments happen once,
+while running averages, for example, advance twice where checkpoints only run a function again.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape, unrecorded
-from limelight.control_flow.custom_gradient import eager
-from limelight.control_flow.custom_gradient_op import staged
+from limelight.control_flow.custom_call import call_staged
+from limelight.control_flow.custom_gradient import call_eagerly
 from limelight.control_flow.custom_gradient_rules import Arguments, MakeRule, Packing, flattened
-from limelight.control_flow.effect_recorder import Watcher
-from limelight.control_flow.replay import Snapshots, replayed, snapshots_of
+from limelight.control_flow.effect_recorder import EffectRecorder
+from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
 from limelight.core import dispatch, nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, mark_user_error
@@ -64,35 +65,40 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     name = str(getattr(fn, "__name__", type(fn).__name__))
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
-        args, kwargs, run = *arguments.given, handed(fn)
-        with Watcher(states=True) as watcher:
+        args, kwargs, run = *arguments.given, maybe_converted(fn)
+        with EffectRecorder(states=True) as recorder:
             result = run(*args, **kwargs)
-        _warn_of_io(name, watcher.io)
-        return result, functools.partial(Recomputation, run, watcher)
+        _warn_of_io(name, recorder.io)
+        return result, functools.partial(Recomputation, run, recorder)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = flattened(args, kwargs)
         if tracing() is not None:
-            return staged(name, body, arguments, closures=True)
+            return call_staged(name, body, arguments, closures=True)
         if len(dispatch.stack()) == 1:
             return fn(*args, **kwargs)
-        return eager(body, arguments, unrecorded(), closures=True)
+        return call_eagerly(body, arguments, unrecorded(), closures=True)
 
     return call
 
 
 class Recomputation:
-    """The rule of one call."""
+    """The rule of one call: runs the function again under a tape, and pulls back through it."""
 
     def __init__(
-        self, fn: Callable[..., Any], seen: Watcher, arguments: Arguments, packing: Packing, variables: Sequence[Any]
+        self,
+        fn: Callable[..., Any],
+        recorder: EffectRecorder,
+        arguments: Arguments,
+        packing: Packing,
+        variables: Sequence[Any],
     ) -> None:
         self.name = "recompute"
         self._fn = fn
-        self._states = tuple(seen.states)
+        self._states = tuple(recorder.states)
         self._arguments = arguments
-        self._snapshots = snapshots_of(seen)
+        self._snapshots = snapshots_of(recorder)
         states = [state for _, state in self._states]
         closed = [x for x in variables if not isinstance(x, Resource)]
         self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
@@ -102,14 +108,14 @@ class Recomputation:
         everything = (*given, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in given])
         sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
-        with replayed(self._states), GradientTape(watch_accessed_variables=False) as tape:
+        with with_states(self._states), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])
             with Snapshots(self._snapshots):
                 result = self._fn(*args, **kwargs)
             outputs = [as_tensor(y) for y in nest.leaves_of(result) if y is not None]
         pairs = [(y, g) for y, g in zip(outputs, gradients, strict=True) if g is not None]
-        found = tape.gradient([y for y, _ in pairs], sources, output_gradients=[g for _, g in pairs])
-        return list(map(_sum, found[: len(given)], found[len(given) :]))
+        results = tape.gradient([y for y, _ in pairs], sources, output_gradients=[g for _, g in pairs])
+        return list(map(_sum, results[: len(given)], results[len(given) :]))
 
 
 def _sum(a: Any, b: Any) -> Any:
@@ -117,7 +123,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _warn_of_io(name: str, lines: Sequence[source_line.Source | None]) -> None:
-    """Says that what `fn` does besides computing its result happens twice."""
+    """Warns that input and output in the function happen twice."""
     message = (
         f"recompute_grad: {name} does input or output, and does so again when its gradient is computed; what it reads "
         "besides its inputs (a variable, say) is read as it is then: pass v.read_value()"

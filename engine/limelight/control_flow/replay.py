@@ -1,4 +1,8 @@
-"""Running a function once more, for a gradient, with variables and generators as they were."""
+"""Running a function again for a gradient, with variables and generators as they were in the first run.
+
+Variables that it only reads are answered with snapshots; those that it changes, and generators, are set back for the
+while and put back after, so that assignments happen once. Other threads can see that.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.control_flow.effect_recorder import Watcher
-from limelight.control_flow.variables_as_values import valued
+from limelight.control_flow.effect_recorder import EffectRecorder
+from limelight.control_flow.variables_as_values import call_with_values
 from limelight.core import dispatch
 from limelight.core.op import Op
 from limelight.core.variable import assign_op, read
 from limelight.errors import GradientError
 
 
-def snapshots_of(seen: Watcher) -> dict[int, Any]:
-    """The values of the variables that a function has just read and not changed, by uid."""
-    changed = {variable._uid for variable, _ in seen.states}
-    return {uid: dispatch.apply(read, (variable,)) for uid, variable in seen.read.items() if uid not in changed}
+def snapshots_of(recorder: EffectRecorder) -> dict[int, Any]:
+    """The values of the variables that the recorded block has just read and not changed, by uid."""
+    changed = {variable._uid for variable, _ in recorder.states}
+    return {uid: dispatch.apply(read, (variable,)) for uid, variable in recorder.read.items() if uid not in changed}
 
 
 class Snapshots(dispatch.BlockInterpreter):
-    """Answers reads of some variables with what they were, in functions that are called, too."""
+    """Answers reads of some variables with given values, also in functions that are called."""
 
     def __init__(self, values: dict[int, Any]) -> None:
         self._values = values
@@ -30,19 +34,19 @@ class Snapshots(dispatch.BlockInterpreter):
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
         if op is read and inputs[0]._uid in self._values:
             return self._values[inputs[0]._uid]
-        found = valued(op, inputs, attrs, self._values) if op.higher_order else (inputs, attrs)
-        if found is None:
+        replaced = call_with_values(op, inputs, attrs, self._values) if op.higher_order else (inputs, attrs)
+        if replaced is None:
             raise GradientError(
                 f"run again for a gradient, a function does something else than before: {op} now changes a variable "
                 "that it only read, or has a custom gradient that reads it; let what it does depend on its arguments "
                 "alone"
             )
-        return self.below.process(op, *found)
+        return self.below.process(op, *replaced)
 
 
 @contextmanager
-def replayed(states: Sequence[tuple[Any, Any]]) -> Iterator[None]:
-    """Runs its block with generators and variables in the given states, and puts them back into those that they had."""
+def with_states(states: Sequence[tuple[Any, Any]]) -> Iterator[None]:
+    """Runs its block with generators and variables in the given states, and restores the present ones after it."""
     before = []
     try:
         for variable, state in states:

@@ -1,4 +1,8 @@
-"""Which values of a loop's body have the same shape in every step, although the trace does not know it."""
+"""Which values of a loop's body have the same shape in every step, although the trace does not know the shape.
+
+Unknown sizes of the body's inputs get numbers in their place, a different one each. What the shape rules then know does
+not vary from step to step, so a batch of unknown size costs a loop nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +17,35 @@ from limelight.core.spec import Spec, TensorSpec, known
 from limelight.errors import LimelightError
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.known_sizes import inferred
-from limelight.staging.call_gradient import sharper
+from limelight.staging.call_gradient import refine_spec
 
-_FIRST: Final = 1_000_003
-"""The first number that stands for an unknown size: larger than those that programs mention, mostly."""
-_APART: Final = 10_007
-"""From one number to the next: they are not to meet by arithmetic on sizes."""
+_FIRST_NUMBER: Final = 1_000_003
+"""The first number that stands for an unknown size: larger than sizes that programs mention."""
+_NUMBER_STEP: Final = 10_007
+"""The distance between two such numbers, so that arithmetic on sizes hardly makes one of the other."""
 
 
 class Varying(NamedTuple):
-    """The tensors of a body whose shapes vary from step to step, or may.
+    """The tensors of a body whose shapes vary from step to step, or may."""
 
-    `hollow` ones have one shape, of which some sizes may be known, or are empty where the branch that they come from is
-    not taken, and then nobody reads them. `uneven` ones may have any.
-    """
-
-    uneven: frozenset[Value]
+    uneven: frozenset[Value]  # these may have any shape in any step
+    # These have one shape, of which some sizes may be known; or they are empty, where they are residuals of a branch
+    # that was not taken, and then nobody reads them.
     hollow: Mapping[Value, Shape]
 
 
-def varying(graph: Graph, n: int) -> Varying:
-    """What varies in a body whose first `n` inputs are handed on.
+def varying_shapes(graph: Graph, n: int) -> Varying:
+    """What varies in a body whose first `n` inputs are carried values.
 
-    Unknown sizes of inputs get numbers in place of them, each another one. Where the shape rules then know a shape, it
-    depends on sizes that do not vary. Sizes that meet in an op that wants them alike get one number. What is in doubt
-    (of loops inside, of branches that do not agree) counts as uneven.
+    Sizes that meet in an elementwise op get one number. What is in doubt (results of inner loops, of branches that
+    disagree) counts as uneven.
     """
     unknown = [v for v in _values(graph) if isinstance(v.spec, TensorSpec) and not is_static(v.spec.shape)]
     if not unknown:
         return Varying(frozenset(), {})
-    found = _Shapes(graph, n).settled()
-    vary = [v for v in unknown if not is_static(found.specs[v].shape)]
-    hollow = {v: found.hollow[v].declared for v in vary if v in found.hollow}
+    inferred_specs = _ShapeInference(graph, n).fixed_point()
+    vary = [v for v in unknown if not is_static(inferred_specs.specs[v].shape)]
+    hollow = {v: inferred_specs.hollow[v].declared for v in vary if v in inferred_specs.hollow}
     return Varying(frozenset(vary) - hollow.keys(), hollow)
 
 
@@ -54,69 +55,71 @@ def _values(graph: Graph) -> Iterator[Value]:
         yield from node.outputs
 
 
-class _Full(NamedTuple):
-    """What a hollow value is where it is not empty: its spec with numbers, and as much of its shape as traces know."""
+class _NonEmpty(NamedTuple):
+    """A hollow value where it is not empty: its spec with numbers, and as much of its shape as the trace knows."""
 
     spec: TensorSpec
     declared: Shape
 
 
 @dataclass(slots=True)
-class _Found:
-    """The specs of values; where these say nothing, since a value may be empty, what it is where it is not."""
+class _Specs:
+    """The specs of values with numbers for unknown sizes; of hollow values, what they are where they are not empty."""
 
     specs: dict[Value, Any]
-    hollow: dict[Value, _Full] = field(default_factory=dict)
+    hollow: dict[Value, _NonEmpty] = field(default_factory=dict)
 
-    def follow(self, node: Node) -> None:
+    def add(self, node: Node) -> None:
         """Adds the results of a node. Raises ShapeError where sizes do not fit."""
         given = [self.specs[v] for v in node.inputs]
         self.specs.update((v, v.spec) for v in node.outputs)
         if node.op in ("call", "call_forward"):
-            self._take(node, [_of_graph(node.functions[0].graph, given)])
+            self._add_agreed(node, [_infer_graph(node.functions[0].graph, given)])
         elif node.op in ("cond_forward", "switch_forward", "cond", "switch"):
-            self._take(node, [_of_graph(f.graph, given[len(given) - len(f.graph.inputs) :]) for f in node.functions])
+            self._add_agreed(
+                node, [_infer_graph(f.graph, given[len(given) - len(f.graph.inputs) :]) for f in node.functions]
+            )
         elif not node.op.higher_order:
             results = inferred(node.op, given, node.params)
-            self.specs.update((v, sharper(spec, v)) for v, spec in zip(node.outputs, results, strict=True))
+            self.specs.update((v, refine_spec(spec, v)) for v, spec in zip(node.outputs, results, strict=True))
 
-    def _take(self, node: Node, sides: Sequence[_Found]) -> None:
-        """Results that all functions agree on, but for empty places."""
+    def _add_agreed(self, node: Node, inner: Sequence[_Specs]) -> None:
+        """Adds those results of a call or a choice on which all functions agree that do not leave them blank."""
         functions = node.functions
         for i, value in enumerate(node.outputs):
             full = [k for k, f in enumerate(functions) if i not in getattr(f, "blanks", ())]
-            given = [x for k in full if (x := sides[k].full(functions[k].graph.outputs[i])) is not None]
+            given = [x for k in full if (x := inner[k].nonempty(functions[k].graph.outputs[i])) is not None]
             if len(given) < max(len(full), 1) or any(x.spec != given[0].spec for x in given):
                 continue
-            found = functools.reduce(_either, given)
-            if len(full) == len(functions) and not any(functions[k].graph.outputs[i] in sides[k].hollow for k in full):
-                self.specs[value] = found.spec
+            agreed = functools.reduce(_either, given)
+            if len(full) == len(functions) and not any(functions[k].graph.outputs[i] in inner[k].hollow for k in full):
+                self.specs[value] = agreed.spec
             else:
-                self.hollow[value] = found
+                self.hollow[value] = agreed
 
-    def full(self, value: Value) -> _Full | None:
-        """What a value is where it is not empty; None where that varies."""
+    def nonempty(self, value: Value) -> _NonEmpty | None:
+        """A value where it is not empty; None where its shape varies."""
         if value in self.hollow:
             return self.hollow[value]
         spec = self.specs[value]
         declared = value.spec
         if not isinstance(spec, TensorSpec) or not isinstance(declared, TensorSpec) or not is_static(spec.shape):
             return None
-        return _Full(spec, declared.shape)
+        return _NonEmpty(spec, declared.shape)
 
 
-def _either(a: _Full, b: _Full) -> _Full:
-    return _Full(a.spec, generalise(a.declared, b.declared) or a.declared)
+def _either(a: _NonEmpty, b: _NonEmpty) -> _NonEmpty:
+    return _NonEmpty(a.spec, generalise(a.declared, b.declared) or a.declared)
 
 
-def _of_graph(graph: Graph, given: Sequence[Any]) -> _Found:
-    found = _Found(dict(zip(graph.inputs, given, strict=True)))
+def _infer_graph(graph: Graph, given: Sequence[Any]) -> _Specs:
+    specs = _Specs(dict(zip(graph.inputs, given, strict=True)))
     for node in graph.nodes:
-        found.follow(node)
-    return found
+        specs.add(node)
+    return specs
 
 
-class _Shapes:
+class _ShapeInference:
     """Specs of the values of a body with numbers for unknown sizes of its inputs."""
 
     def __init__(self, graph: Graph, n: int) -> None:
@@ -127,58 +130,59 @@ class _Shapes:
     def _numbered(self, spec: Spec) -> Spec:
         if not isinstance(spec, TensorSpec) or is_static(spec.shape):
             return spec
-        sizes = tuple([self._another() if m is None else m for m in spec.shape])
+        sizes = tuple([self._new_number() if m is None else m for m in spec.shape])
         return known(sizes, spec.dtype)
 
-    def _another(self) -> int:
-        found = _FIRST + _APART * len(self._numbers)
-        self._numbers.add(found)
-        return found
+    def _new_number(self) -> int:
+        number = _FIRST_NUMBER + _NUMBER_STEP * len(self._numbers)
+        self._numbers.add(number)
+        return number
 
-    def settled(self) -> _Found:
-        """Repeats until every size that is handed on as it came has its number, and the others have none."""
+    def fixed_point(self) -> _Specs:
+        """Infers the body until exactly those sizes of carried values have numbers that a step leaves as they are."""
         while True:
-            found = self._followed()
-            if found is None:
-                continue  # two sizes have become one
+            inferred_specs = self._infer_body()
+            if inferred_specs is None:
+                continue
             before, graph = self._inputs[: self._n], self._graph
-            handed_on = zip(before, graph.inputs, graph.outputs, strict=False)
-            kept = [_agreed(spec, found.specs[y], x.spec) for spec, x, y in handed_on]
+            carried = zip(before, graph.inputs, graph.outputs, strict=False)
+            kept = [_unchanged_sizes(spec, inferred_specs.specs[y], x.spec) for spec, x, y in carried]
             if kept == before:
-                return found
+                return inferred_specs
             self._inputs[: self._n] = kept
 
-    def _followed(self) -> _Found | None:
-        found = _Found(dict(zip(self._graph.inputs, self._inputs, strict=True)))
+    def _infer_body(self) -> _Specs | None:
+        """The specs of all values; None where two numbers have become one, and all has to be inferred again."""
+        inferred_specs = _Specs(dict(zip(self._graph.inputs, self._inputs, strict=True)))
         for node in self._graph.nodes:
             try:
-                found.follow(node)
-            except LimelightError:
-                if node.op.elementwise and self._united([found.specs[v] for v in node.inputs]):
+                inferred_specs.add(node)
+            except LimelightError:  # sizes do not fit: numbers are different that stand for one size
+                if node.op.elementwise and self._unify([inferred_specs.specs[v] for v in node.inputs]):
                     return None
-        return found
+        return inferred_specs
 
-    def _united(self, given: Sequence[Any]) -> bool:
-        """Whether an unknown size meets another size, counted from the last axis; from now on they have one number."""
+    def _unify(self, given: Sequence[Any]) -> bool:
+        """Gives one number to sizes that meet in an elementwise op, axis by axis from the last; whether any met."""
         shapes = [spec.shape[::-1] for spec in given if isinstance(spec, TensorSpec)]
         for sizes in itertools.zip_longest(*shapes):
             ours = self._numbers.intersection(sizes)
             one = next((m for m in sizes if m is not None and m > 1 and m not in ours), min(ours, default=0))
-            replaced = [_replaced(spec, ours - {one}, one) for spec in self._inputs]
+            replaced = [_with_number(spec, ours - {one}, one) for spec in self._inputs]
             if replaced != self._inputs:
                 self._inputs = replaced
                 return True
         return False
 
 
-def _replaced(spec: Spec, numbers: set[int], one: int) -> Spec:
+def _with_number(spec: Spec, numbers: set[int], one: int) -> Spec:
     if not isinstance(spec, TensorSpec) or numbers.isdisjoint(spec.shape):
         return spec
     return known(tuple([one if m in numbers else m for m in spec.shape]), spec.dtype)
 
 
-def _agreed(before: Any, after: Any, declared: Any) -> Any:
-    """What is known of a value that is handed on: sizes that a step leaves as they were."""
+def _unchanged_sizes(before: Any, after: Any, declared: Any) -> Any:
+    """The spec of a carried value with numbers for those sizes that a step leaves as they were."""
     if not isinstance(before, TensorSpec):
         return before
     sizes: Shape = tuple(

@@ -1,4 +1,4 @@
-"""`switch`: one of several functions, chosen by a number (paper section 4.1)."""
+"""`switch`: one of several functions, chosen by a number (paper section 4.1), and the ops behind it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from functools import partial
 from typing import Any
 
 from limelight.batching import Batched
-from limelight.control_flow.user_functions import called
+from limelight.control_flow.branch_batching import batch_branches
+from limelight.control_flow.branch_gradient import jvp_branches, pull_branches, save_branches, taped_branches
+from limelight.control_flow.user_functions import call_user_function
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
 from limelight.core.spec import Spec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ArgumentError, ControlFlowError
-from limelight.staging.trace_body import agreeing, close, merged, require_callable, trace_branch, tracing
-from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.trace_body import (
+    check_branches_agree,
+    close,
+    merged_specs,
+    require_callable,
+    trace_branch,
+    tracing,
+)
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
@@ -53,31 +62,34 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
         raise ControlFlowError(f"switch: index must be one integer, got {index.spec}{hint}")
     if not isinstance(index, Batched) and (tracing() is None or not isinstance(index, SymbolicTensor)):
         chosen = _checked(index, len(branches))
-        return called("switch", f"branches[{chosen}]", "", branches[chosen])
-    named = [(i, partial(called, "switch", f"branches[{i}]", "", branch)) for i, branch in enumerate(branches)]
+        return call_user_function("switch", f"branches[{chosen}]", "", branches[chosen])
+    named = [
+        (i, partial(call_user_function, "switch", f"branches[{i}]", "", branch)) for i, branch in enumerate(branches)
+    ]
     traced = [trace_branch(f"branch{i}", branch) for i, branch in named]
-    agreeing("switch", traced)
+    check_branches_agree("switch", traced)
     functions, captures = close(traced)
     results = dispatch.apply(switch_op, (index, *captures), (tuple(functions),))
     return traced[0].outputs.rebuild(results)
 
 
 def _checked(index: Any, n: int) -> int:
-    found = int(index.item())
-    if not 0 <= found < n:
+    """`index` as a number. Raises ControlFlowError where it is not that of one of `n` branches."""
+    number = int(index.item())
+    if not 0 <= number < n:
         raise ControlFlowError(
-            f"switch: index {found} for {n} branches, which are numbered from 0; for a default write "
+            f"switch: index {number} for {n} branches, which are numbered from 0; for a default write "
             f"ll.clip(index, 0, {n - 1})"
         )
-    return found
+    return number
 
 
-def infer_switch(index: Spec, *given: Any) -> tuple[Spec, ...]:
+def _infer_switch(index: Spec, *given: Any) -> tuple[Spec, ...]:
     *captures, branches = given
-    return merged(branches, captures)
+    return merged_specs(branches, captures)
 
 
-def run_switch(xp: Any, index: Any, *given: Any) -> tuple[Any, ...]:
+def _run_switch(xp: Any, index: Any, *given: Any) -> tuple[Any, ...]:
     *captures, branches = given
     outputs: tuple[Any, ...] = branches[_checked(index, len(branches))].run(*captures)
     return outputs
@@ -94,11 +106,30 @@ switch_op: Op = defop(
     "switch",
     inputs="*xs:any",
     attrs="branches",
-    infer=infer_switch,
-    kernel=run_switch,
+    infer=_infer_switch,
+    kernel=_run_switch,
     multiple=True,
     higher_order=True,
+    taped=partial(taped_branches, "switch_forward"),
+    jvp=partial(jvp_branches, "switch"),
+    batching=partial(batch_branches, "switch"),
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records switch_forward
+    maths={"xs": "x̄ = backward of the branch taken"},
+)
+
+switch_forward: Op = defop(
+    "switch_forward",
+    inputs="*xs:any",
+    attrs="branches pairs",
+    infer=lambda *given: _infer_switch(*given[:-1]),
+    kernel=lambda *given: _run_switch(*given[:-1]),
+    multiple=True,
+    higher_order=True,
+    taped=partial(taped_branches, "switch_forward"),
+    jvp=partial(jvp_branches, "switch"),
+    batching=partial(batch_branches, "switch"),
+    save=save_branches,
+    vjp={"xs": lambda g, saved, needed: pull_branches(switch, g, saved, needed)},
     maths={"xs": "x̄ = backward of the branch taken"},
 )
 

@@ -1,4 +1,4 @@
-"""Calls of the functions given to control flow, and what is wrong with what they get or return."""
+"""Calls of the functions that users give to control flow, and errors and advice about what they get and return."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ from limelight.core.spec import TensorSpec
 from limelight.errors import CallError, DTypeError
 
 
-def called(op: str, parameter: str, gets: str, fn: Callable[..., Any], *given: Any) -> Any:
-    """`fn(*given)`, the function that `op` was given as `parameter`.
+def call_user_function(op: str, parameter: str, gets: str, fn: Callable[..., Any], *given: Any) -> Any:
+    """`fn(*given)`. Raises CallError where the function does not take that many arguments.
 
-    Raises CallError, which says what it `gets`, where it does not take that many arguments.
+    Args:
+        op: the public function that calls it, for the error, as the next two.
+        parameter: the parameter under which the user gave the function.
+        gets: what its arguments are, in words.
+        fn: the function.
+        *given: its arguments.
     """
     try:
         return fn(*given)
     except TypeError as error:
-        if _takes(fn, given):
+        if _accepts(fn, given):
             raise
         number = f"{len(given) or 'no'} argument{'' if len(given) <= 1 else 's'}"
         raise CallError(f"{op}: {parameter} gets {number}{gets and ', '}{gets}, but {error}") from None
 
 
-def _takes(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
-    """Whether it can be called with that many arguments, as far as can be told."""
+def _accepts(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
+    """Whether `fn` can be called with that many arguments; True where its signature is not known."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
@@ -39,26 +44,26 @@ def _takes(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
     return True
 
 
-def blame_beginning(error: DTypeError, names: Sequence[str], carried: Sequence[Any]) -> None:
-    """Adds to `error` that what is `carried`, which did not mix with others, may have begun in the wrong dtype."""
+def suggest_initial_dtype(error: DTypeError, names: Sequence[str], carried: Sequence[Any]) -> None:
+    """Adds to `error`, of operands that do not mix, that one which is `carried` may have begun in the wrong dtype."""
     for name, x in zip(names, carried, strict=True):
         if id(x) in error.operands and error.wanted is not None:
             where = str(error)[len(error.bare) :]
             error.bare += f"; or, if `{name}` itself should be carried as {error.wanted.name}, "
-            error.bare += _beginning(x.spec, error.wanted)
+            error.bare += _initial_conversion(x.spec, error.wanted)
             error.args = (error.bare + where,)
             return
 
 
-def _beginning(before: TensorSpec, wanted: DType) -> str:
+def _initial_conversion(before: TensorSpec, wanted: DType) -> str:
     number = "0.0 instead of 0, or " if before.rank == 0 and wanted == dtypes.float32 else ""
     return f"begin with {number}ll.astype(..., ll.{wanted.name})"
 
 
-def repaired(before: TensorSpec, after: TensorSpec, inside: str) -> str:
-    """What to write where something carried changes its dtype or rank; "" where only sizes change."""
+def conversion_hint(before: TensorSpec, after: TensorSpec, inside: str) -> str:
+    """What to write where a carried value changes its dtype or rank; "" where only sizes change."""
     if before.dtype != after.dtype:
-        start = _beginning(before, after.dtype) if dtypes.holds(after.dtype, before.dtype) else ""
+        start = _initial_conversion(before, after.dtype) if dtypes.holds(after.dtype, before.dtype) else ""
         cast = f"cast in the {inside}: ll.astype(..., ll.{before.dtype.name})"
         return f"{start[:1].upper()}{start[1:]}, or {cast}" if start else f"{cast[:1].upper()}{cast[1:]}"
     if before.rank != after.rank:

@@ -1,8 +1,8 @@
-"""The user's functions on their way back to him: as they are, or as the trace at hand wants them.
+"""Where library code that calls the user's functions lets autograph convert them first.
 
-Library code that calls what it was given (a module, a layer's activation, `grad`) asks `handed` for it. Where a
-function is being traced with `autograph=True`, that is the function with its control flow staged, as if his own code
-called it.
+Autograph lies far above `core`, so it registers itself here. Library code that calls what it was given (a module, a
+layer's activation, `grad`) calls `maybe_converted(function)` instead: where a function is being traced with
+`autograph=True`, that is the function with its control flow staged, as if the user's own code had called it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Final
 from limelight.errors import SymbolicValueError
 
 _converters: Final[list[Callable[[Any], Any]]] = []
-_convert: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar("handing", default=None)
+_convert: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar("conversion", default=None)
 
 
-def handed(function: Any) -> Any:
-    """What to call in the place of `function`."""
+def maybe_converted(function: Any) -> Any:
+    """What to call in the place of `function`: converted where the trace at hand asks for it, else as it is."""
     convert = _convert.get()
     return function if convert is None else convert(function)
 
 
 @contextmanager
-def handing(convert: Callable[[Any], Any] | None) -> Iterator[None]:
-    """Within its block `handed` is `convert`, None for functions as they are."""
+def conversion_scope(convert: Callable[[Any], Any] | None) -> Iterator[None]:
+    """Within its block `maybe_converted` is `convert`; with None, functions stay as they are."""
     token = _convert.set(convert)
     try:
         yield
@@ -35,9 +35,9 @@ def handing(convert: Callable[[Any], Any] | None) -> Iterator[None]:
 
 
 @contextmanager
-def plainly(name: str) -> Iterator[None]:
+def unconverted(name: str) -> Iterator[None]:
     """Around the trace of the function `name`: what it runs is not converted, unless it says so itself."""
-    with handing(None):
+    with conversion_scope(None):
         try:
             yield
         except SymbolicValueError as error:
@@ -45,8 +45,8 @@ def plainly(name: str) -> Iterator[None]:
             raise
 
 
-def convert_by(converter: Callable[[Any], Any]) -> None:
-    """Has `converted` answer `converter(function)`: autograph, which lies above staging, registers itself so."""
+def register_converter(converter: Callable[[Any], Any]) -> None:
+    """Has `converted(function)` answer `converter(function)`; called once, by autograph."""
     _converters[:] = [converter]
 
 

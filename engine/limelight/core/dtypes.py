@@ -1,4 +1,9 @@
-"""Data types: NumPy's dtype objects, the kinds they belong to, and which of them mix."""
+"""Data types: NumPy's dtype objects, the kinds they belong to, and which of them mix.
+
+Within a kind (float32 and float64) operands are brought to one dtype, by casts that are ops themselves; across kinds
+they are not, but for floating beside complex, and Python's numbers must fit the tensor's kind. Hot paths compare dtypes
+by identity, which takes 16 ns; `ml_dtypes` registers bfloat16 with NumPy.
+"""
 
 from __future__ import annotations
 

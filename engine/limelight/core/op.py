@@ -1,4 +1,14 @@
-"""Ops: what each one is, declared in one block. See docs/design.md section 4 for the form."""
+"""Ops: what each one is, declared in one block, and the registry of all of them.
+
+One op, one block: shape rule, kernel, gradient rules, what a tape saves, how it is batched, then (beside it) the public
+function. A kernel is written over an array namespace `xp`, so one serves NumPy, CuPy and `jax.numpy`; `special` names
+the backend that does better. Gradient rules are written with tensor operators and methods, so files of ops need not
+import one another, and gradient code is itself recorded, traced and differentiated. They say by the names of their
+parameters what they need, which is then all that a tape saves, and only for the inputs that are watched.
+
+Kernels see arrays of one dtype, and a kernel's result has exactly the shape and dtype that `infer` says: tests check it
+for the engine's ops, and `op_checks` at each run for the user's.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +39,44 @@ class Operand(NamedTuple):
     accepts: str | None
 
 
-Entry: TypeAlias = tuple[Any, ...]
+class Domain(NamedTuple):
+    """Where a real op is smooth, for explanations of results that are NaN or infinite.
+
+    Code is written with "{x}" for the operand and "{ll}" for the library's name.
+
+    Args:
+        operand: the place of the operand that matters.
+        condition: the code of a condition that holds for operands where the op and its slope are finite.
+        inside: the code of a number for which it holds.
+        why: what goes wrong outside.
+        nearest: the code of an operand that is moved inside, where a result of 0 instead would be wrong.
+    """
+
+    operand: int
+    condition: str
+    inside: str
+    why: str
+    nearest: str = ""
+
+
+TapeEntry: TypeAlias = tuple[Any, ...]
 """What a tape keeps of a recorded op: (recipe, uid, shape and dtype of the output, code, instruction, *what rules need,
-*uids of the inputs). It is flat, since each nested tuple costs as much as a kernel; see `tape.entries`."""
+*uids of the inputs). It is flat, since each nested tuple costs as much as a kernel. `autodiff.tape_entries` names its
+fields."""
 SAVED: Final = 6
 """Where in an entry begins what rules need."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
-    """What a tape does for one pattern of watched inputs.
+class VjpRecipe:
+    """How an op is recorded, and its gradient pulled back, for one pattern of watched inputs.
 
     Recording: `save(inputs, out, attrs)` returns what the rules need, in the order of `names`. Where operands are plain
-    tensors or Python scalars, `enter(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the whole
-    entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have None.
+    tensors or Python scalars, `make_entry(x, y, out, uid, dtype, code, instruction, uid of x, uid of y)` makes the
+    whole entry of an op with two inputs and no parameters, or with one: then `y` are its parameters. Other ops have
+    None.
 
-    Going back: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
+    Backward: `pulls` has a triple for each input with a rule, its place in the entry, its bit in a mask, and a
     function of the output's gradient and the entry. A variadic op has a single `pull_all(g, entry, needed)` instead,
     which returns a tuple, and one recipe for all masks.
     """
@@ -53,9 +85,9 @@ class Recipe:
     mask: int
     names: tuple[str, ...]
     save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]]
-    enter: Any
-    pulls: tuple[tuple[int, int, Callable[[Any, Entry], Any]], ...]
-    pull_all: Callable[[Any, Entry, tuple[bool, ...]], tuple[Any, ...]] | None
+    make_entry: Any
+    pulls: tuple[tuple[int, int, Callable[[Any, TapeEntry], Any]], ...]
+    pull_all: Callable[[Any, TapeEntry, tuple[bool, ...]], tuple[Any, ...]] | None
 
     @property
     def first_input(self) -> int:
@@ -63,20 +95,24 @@ class Recipe:
         return SAVED + len(self.names)
 
 
-class _Recipes(dict[int, "Recipe | None"]):
+class _VjpRecipes(dict[int, "VjpRecipe | None"]):
     """The recipes of an op by mask, each made when it is first asked for; None where the op has no gradient."""
 
     def __init__(self, op: Op) -> None:
         super().__init__()
         self.op = op
 
-    def __missing__(self, mask: int) -> Recipe | None:
+    def __missing__(self, mask: int) -> VjpRecipe | None:
         found = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
         return found
 
 
-class Taped(NamedTuple):
-    """The variant of an op that a tape records instead: it also returns what its gradient needs."""
+class TapedVariant(NamedTuple):
+    """The variant of an op that a tape records instead: it also returns what its gradient needs.
+
+    So do calls of staged functions and control flow, and a tape knows nothing about these. An outer tape sees the
+    variant, which has a variant of its own: every order of derivative comes from the same rule.
+    """
 
     op: Op
     attrs: tuple[Any, ...]
@@ -86,15 +122,40 @@ class Taped(NamedTuple):
 class Op:
     """One primitive operation. It compares equal to its name, so `node.op == "matmul"` reads well.
 
-    `higher_order` says that parameters are staged functions; each takes the last inputs of the op, as many as its
-    graph has. `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
-    nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
-    `placement(*attrs)` is the device of an op that says itself where it runs (to_device).
-    `linear` names inputs in each of which the op is linear while the others stay (of "*xs": in all together).
-    `elementwise` ops compute each element of the result from those at its place; shape rules may say so for their ops.
-    `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
-    `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the inputs (scan).
-    `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved, needed).
+    Args:
+        name: its name.
+        inputs: names of the tensor inputs, "x y", or "*xs" for any number (see `defop`).
+        attrs: names of the static parameters.
+        infer: `infer(*specs, *attrs)`, the only rule for shapes and dtypes.
+        kernel: `kernel(xp, *arrays, *attrs)`, or the name of a function of `xp`.
+        accepts: the kind of dtypes that uniform inputs may have.
+        vjp: gradient rules by input.
+        why_no_gradient: why there are none.
+        maths: the rules as formulas.
+        effect: "read" or "write" (of the variable that is input 0), "random" (a draw from the generator that is input
+            0) or "io": such ops are never folded or shared, and but for reads never pruned.
+        multiple: whether it has several outputs.
+        special: kernels for single backends, by name, where they do better.
+        higher_order: whether parameters are staged functions; each takes the last inputs of the op, as many as its
+            graph has.
+        passes: `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the
+            inputs (scan).
+        placement: `placement(*attrs)` is the device, for an op that says itself where it runs (to_device).
+        save: `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved,
+            needed).
+        taped: `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
+            nothing"; `mask` has a bit for each input that the tape watches, -1 where nobody knows.
+        fresh: whether its NumPy kernel returns new memory, which it neither keeps nor shares with an operand; executors
+            may write over such a result. Of ufuncs, and of some functions of NumPy, that is known without.
+        view: whether its result, as a rule, shares the memory of its first operand.
+        linear: names of inputs in each of which the op is linear while the others stay (of "*xs": in all together).
+        elementwise: whether each element of the result is computed from those at its place; None where the shape rule
+            says it.
+        jvp: `jvp(inputs, tangents, attrs)` returns the result and its tangents, where going through `vjp` would not do.
+        batching: how `vectorize` takes the op: the name of a kind ("matmul"; `batching.rule_table.KINDS` has them),
+            "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction
+            if its parameters begin with "axis keepdims"; else in a loop.
+        domain: where the op is smooth, if that is not everywhere.
     """
 
     def __init__(
@@ -112,14 +173,18 @@ class Op:
         effect: Effect = None,
         multiple: bool = False,
         special: Mapping[str, Kernel] | None = None,
+        fresh: bool = False,
+        view: bool = False,
         higher_order: bool = False,
         passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
-        taped: Callable[..., Taped | None] | None = None,
+        taped: Callable[..., TapedVariant | None] | None = None,
         linear: str = "",
         elementwise: bool | None = None,
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
+        batching: str | Callable[..., Any] | None = None,
+        domain: Domain | None = None,
     ) -> None:
         self.name = name
         self.variadic = inputs.startswith("*")
@@ -136,6 +201,8 @@ class Op:
         self.effect: Effect = effect
         self.multiple = multiple
         self.special = dict(special or {})
+        self.fresh = fresh
+        self.view = view
         self.higher_order = higher_order
         self.passes = passes
         self.placement = placement
@@ -145,8 +212,10 @@ class Op:
         self.linear = frozenset(linear.split())
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
+        self.batching = batching
+        self.domain = domain
         self.foreign = False
-        self.recipes = _Recipes(self)
+        self.recipes = _VjpRecipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}
 
     def kernel_on(self, backend: str) -> Callable[..., Any]:
@@ -161,7 +230,7 @@ class Op:
         """`kernel_on("numpy")`, without the look-up."""
         return self.kernel_on("numpy")
 
-    def recipe(self, mask: int) -> Recipe:
+    def recipe(self, mask: int) -> VjpRecipe:
         """How to record and pull back when the inputs in bit mask `mask` are watched (any non-zero mask if variadic).
 
         Raises GradientError when the op has no rule for a watched input and did not declare why.
@@ -183,10 +252,10 @@ class Op:
             resolved = functools.reduce(getattr, kernel.split("."), xp)
         else:
             resolved = functools.partial(kernel, xp)
-        return op_checks.kept_by_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
+        return op_checks.checked_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Runs the op: see `eager.direct.call`, which takes this place."""
+        """Runs the op: `eager.direct_call.call` takes this place."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -252,17 +321,17 @@ def defop(name: str, *, why_no_gradient: str = "", vjp: Mapping[str, Rule] | Non
     if vjp is None and not why_no_gradient:
         raise ArgumentError(f"op {name}: give `vjp` rules, or say in `why_no_gradient` why there are none")
     if home.partition(".")[0] != "limelight":
-        _hold_to_promises(op)
+        _check_each_run(op)
     _ops[name] = op
     _homes[name] = home
     return op
 
 
-def _hold_to_promises(op: Op) -> None:
-    """Checks each run of an op that is not limelight's own (see `promises`)."""
+def _check_each_run(op: Op) -> None:
+    """Checks each run of an op that is not limelight's own (see `op_checks`)."""
     op.foreign = True
     if op.vjp is not None and op.save is None:
-        op.vjp = {target: op_checks.kept_by_rule(op, target, rule) for target, rule in op.vjp.items()}
+        op.vjp = {target: op_checks.checked_rule(op, target, rule) for target, rule in op.vjp.items()}
 
 
 def _check_fields(name: str, vjp: Any, fields: Mapping[str, Any]) -> None:
@@ -306,7 +375,7 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
     return tuple(inspect.signature(rule).parameters)
 
 
-def _names(op: Op) -> set[str]:
+def _rule_names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
     facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype", "device")}
     return {"g", "needed", "saved", "out"} | operands | facts | set(op.attrs)
@@ -315,37 +384,37 @@ def _names(op: Op) -> set[str]:
 def _check_rule(op: Op, target: str, rule: Rule) -> None:
     if target not in {operand.name for operand in op.operands}:
         raise ArgumentError(f"op {op.name}: a gradient rule for {target!r}, which is not an input")
-    unknown = set(_parameters(rule)) - _names(op)
+    unknown = set(_parameters(rule)) - _rule_names(op)
     if unknown:
         raise ArgumentError(
-            f"op {op.name}: the rule for {target} asks for {sorted(unknown)}; it may ask for {sorted(_names(op))}"
+            f"op {op.name}: the rule for {target} asks for {sorted(unknown)}; it may ask for {sorted(_rule_names(op))}"
         )
 
 
-def _compile_recipe(op: Op, mask: int) -> Recipe:
+def _compile_recipe(op: Op, mask: int) -> VjpRecipe:
     rules = _wanted_rules(op, mask)
     mask = -1 if op.variadic else mask
     if op.save is not None:
         save = op.save
-        pull_all = _compiled(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
-        return Recipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
+        pull_all = _evaluated(f"lambda g, entry, needed: rule(g, entry[{SAVED}], needed)", {"rule": rules[0]})
+        return VjpRecipe(op, mask, ("saved",), lambda *given: (save(*given),), None, (), pull_all)
     names: list[str] = []
     for rule in rules:
         if rule is not None:
             names += [name for name in _parameters(rule) if name not in ("g", "needed", *names)]
-    values = "".join([f"{_getter(op, name)}, " for name in names])
-    save = _compiled(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
+    values = "".join([f"{_saved_expression(op, name)}, " for name in names])
+    save = _evaluated(f"lambda inputs, out, attrs: ({values})", {"sizes": _sizes, "dtype": _dtype, "device": _device})
     if op.variadic:
-        return Recipe(op, mask, tuple(names), save, None, (), _pull(rules[0], names))
+        return VjpRecipe(op, mask, tuple(names), save, None, (), _compiled_pull(rules[0], names))
     first = SAVED + len(names)
-    pulls = [(first + i, 1 << i, _pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
+    pulls = [(first + i, 1 << i, _compiled_pull(rule, names)) for i, rule in enumerate(rules) if rule is not None]
     scope: dict[str, Any] = {}
-    recipe = Recipe(op, mask, tuple(names), save, _enter(op, values, scope), tuple(pulls), None)
+    recipe = VjpRecipe(op, mask, tuple(names), save, _entry_maker(op, values, scope), tuple(pulls), None)
     scope["recipe"] = recipe
     return recipe
 
 
-def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
+def _entry_maker(op: Op, values: str, scope: dict[str, Any]) -> Any:
     """A function that makes an entry from plain tensors; `values` are the expressions for what the rules need."""
     n = len(op.operands)
     if n > 2 or (n == 2 and op.attrs):
@@ -353,17 +422,17 @@ def _enter(op: Op, values: str, scope: dict[str, Any]) -> Any:
     for long, short in ((".sizes()", "._data.shape"), ("inputs[0]", "x"), ("inputs[1]", "y"), ("attrs[", "y[")):
         values = values.replace(long, short)
     entry = f"(recipe, uid, out._data.shape, dtype, code, at, {values}{('first', 'first, second')[n - 1]})"
-    return _compiled(f"lambda x, y, out, uid, dtype, code, at, first, second: {entry}", scope)
+    return _evaluated(f"lambda x, y, out, uid, dtype, code, at, first, second: {entry}", scope)
 
 
-def _pull(rule: Rule | None, saved: Sequence[str]) -> Any:
+def _compiled_pull(rule: Rule | None, saved: Sequence[str]) -> Any:
     """The rule as a function of the output's gradient and an entry."""
     given = {"g": "g", "needed": "needed"} | {name: f"entry[{SAVED + i}]" for i, name in enumerate(saved)}
     arguments = ", ".join([given[name] for name in _parameters(rule)]) if rule is not None else ""
-    return _compiled(f"lambda g, entry, needed=None: rule({arguments})", {"rule": rule})
+    return _evaluated(f"lambda g, entry, needed=None: rule({arguments})", {"rule": rule})
 
 
-def _compiled(expression: str, scope: dict[str, Any]) -> Any:
+def _evaluated(expression: str, scope: dict[str, Any]) -> Any:
     """The value of an expression made of names that `defop` has checked."""
     return eval(compile(expression, f"{GENERATED_PREFIX}gradient recipe>", "eval"), scope)
 
@@ -380,7 +449,7 @@ def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
     return wanted
 
 
-def _getter(op: Op, name: str) -> str:
+def _saved_expression(op: Op, name: str) -> str:
     if name == "out":
         return "out"
     if name in op.attrs:

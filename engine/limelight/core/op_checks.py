@@ -1,4 +1,4 @@
-"""What users declare of their own ops, checked as these run: kernels against `infer`, gradient rules against inputs.
+"""Checks of the ops that users define, as these run: kernels against `infer`, gradient rules against the inputs.
 
 The ops of limelight itself are checked by its tests instead, and pay nothing here.
 """
@@ -15,7 +15,7 @@ from limelight.core.spec import Spec, TensorSpec, known
 from limelight.errors import DTypeError, GradientError, ShapeError
 
 
-def kept_by_kernel(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def checked_kernel(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel`, whose results must be what `op.infer` says; raises ShapeError or DTypeError where they are not."""
 
     @functools.wraps(kernel)
@@ -24,10 +24,10 @@ def kept_by_kernel(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
         n = len(given) - len(op.attrs)
         specs = _specs(given[:n])
         if specs is not None:
-            promised = op.infer(*specs, *given[n:])
-            found = zip(promised, result, strict=True) if op.multiple else [(promised, result)]
-            for promise, part in found:
-                _check_result(op, promise, part)
+            inferred = op.infer(*specs, *given[n:])
+            pairs = zip(inferred, result, strict=True) if op.multiple else [(inferred, result)]
+            for spec, part in pairs:
+                _check_result(op, spec, part)
         return result
 
     return checked
@@ -47,29 +47,29 @@ def _specs(payloads: tuple[Any, ...]) -> list[Spec] | None:
     return specs
 
 
-def _check_result(op: Any, promise: Spec, result: Any) -> None:
-    if not isinstance(promise, TensorSpec):
+def _check_result(op: Any, spec: Spec, result: Any) -> None:
+    if not isinstance(spec, TensorSpec):
         return
     if not hasattr(result, "dtype") or not hasattr(result, "shape"):
         raise DTypeError(
-            f"op {op.name}: its kernel returned a {type(result).__name__}, and `infer` says {promise}; "
-            f"return an array: xp.asarray(result, dtype=xp.{promise.dtype.name})"
+            f"op {op.name}: its kernel returned a {type(result).__name__}, and `infer` says {spec}; "
+            f"return an array: xp.asarray(result, dtype=xp.{spec.dtype.name})"
         )
     shape, dtype = tuple(result.shape), dtypes.dtype(result.dtype)
-    if not shapes.compatible(shape, promise.shape):
+    if not shapes.compatible(shape, spec.shape):
         raise ShapeError(
-            f"op {op.name}: its kernel returned {known(shape, dtype)}, and `infer` says {promise}; "
+            f"op {op.name}: its kernel returned {known(shape, dtype)}, and `infer` says {spec}; "
             f"return ll.TensorSpec({shapes.show(shape)}, ...) from `infer`, computed from the operands' shapes, or "
             "another shape from the kernel"
         )
-    if dtype != promise.dtype:
+    if dtype != spec.dtype:
         raise DTypeError(
-            f"op {op.name}: its kernel returned {known(shape, dtype)}, and `infer` says {promise}; write "
-            f"result.astype(xp.{promise.dtype.name}) in the kernel, or say {dtype.name} in `infer`"
+            f"op {op.name}: its kernel returned {known(shape, dtype)}, and `infer` says {spec}; write "
+            f"result.astype(xp.{spec.dtype.name}) in the kernel, or say {dtype.name} in `infer`"
         )
 
 
-def kept_by_rule(op: Any, target: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+def checked_rule(op: Any, target: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     """A gradient rule, whose result must have the shape and dtype of the input; raises GradientError where not."""
     names = list(inspect.signature(rule).parameters)
     facts = [] if target in names else [name for name in (f"{target}_shape", f"{target}_dtype") if name not in names]

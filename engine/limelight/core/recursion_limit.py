@@ -1,6 +1,6 @@
-"""Room on Python's stack for functions within functions: hundreds of levels take more than the usual thousand frames.
+"""The recursion limit, raised for traces and calls nested hundreds of levels deep.
 
-Each level of nested traces, and of nested calls at run time, costs Python a few frames. Where they are many the
+Each level of nested traces, and of nested calls at run time, costs Python a few frames. Where there are many levels the
 recursion limit is raised for as long as they last, by what they need and up to a bound, so that an endless recursion
 still ends with RecursionError instead of a crash.
 """
@@ -16,11 +16,11 @@ from typing import Any, Final, TypeVar, cast
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
-SHALLOW: Final = 20
-"""Levels that fit into the usual limit."""
-FRAMES: Final = 12
+USUAL_LEVELS: Final = 20
+"""Levels that fit into Python's usual limit of 1,000 frames."""
+FRAMES_PER_LEVEL: Final = 12
 """Frames of a level; the most that was measured are 11, for gradients of branches."""
-MOST: Final = 6000
+MAX_RAISE: Final = 6000
 """Frames that the limit is raised by at most."""
 
 
@@ -39,7 +39,7 @@ class _Limit:
             self._wanted += frames
             if sys.getrecursionlimit() != self._raised:
                 return  # somebody else has set it meanwhile
-            limit = self._usual + min(self._wanted, MOST)
+            limit = self._usual + min(self._wanted, MAX_RAISE)
             with suppress(RecursionError):  # it would be lower than this thread is deep
                 sys.setrecursionlimit(limit)
                 self._raised = limit
@@ -50,13 +50,13 @@ _thread: Final = threading.local()
 
 
 class Level:
-    """One of several traces inside one another: it has room until `close`, which may be called again."""
+    """One of several nested traces: it has room on the stack until `close`, which may be called again."""
 
     __slots__ = ("_frames", "_open")
 
     def __init__(self) -> None:
         _thread.levels = getattr(_thread, "levels", 0) + 1
-        self._frames = FRAMES if _thread.levels > SHALLOW else 0
+        self._frames = FRAMES_PER_LEVEL if _thread.levels > USUAL_LEVELS else 0
         self._open = True
         if self._frames:
             _limit.add(self._frames)
@@ -69,17 +69,17 @@ class Level:
                 _limit.add(-self._frames)
 
 
-def roomy(run: Run, levels: int) -> Run:
-    """`run`, with room for calls `levels` deep where these are many."""
-    if levels <= SHALLOW:
+def with_recursion_room(run: Run, levels: int) -> Run:
+    """`run`, with room on the stack for calls nested `levels` deep, where these are many."""
+    if levels <= USUAL_LEVELS:
         return run
 
     @functools.wraps(run)
     def with_room(*operands: Any) -> Any:
-        _limit.add(levels * FRAMES)
+        _limit.add(levels * FRAMES_PER_LEVEL)
         try:
             return run(*operands)
         finally:
-            _limit.add(-levels * FRAMES)
+            _limit.add(-levels * FRAMES_PER_LEVEL)
 
     return cast(Run, with_room)

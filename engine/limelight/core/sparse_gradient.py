@@ -1,7 +1,9 @@
 """Sparse gradients: the rows of a table that a look-up touched, instead of a table full of zeros.
 
-`ll.nn.embedding` has them. They stay sparse on the way from the look-up to its source, also through the read of a
-variable; any op, NumPy, and the boundary of a staged function take the dense tensor that they stand for.
+They come from one op, `embedding`, whatever its table; `take` and indexing stay dense, since their results are used
+like any array. They stay sparse in sums and through the read of a variable; any other rule, NumPy, and the boundary of
+a staged function take the dense tensor that they stand for. A sparse gradient holds handles, so it means the same
+eagerly and in a trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Tensors: immutable handles to an array on a device."""
+"""Tensors: immutable handles to an array on a device.
+
+A handle has three slots: `_data`, the array of its device's library; `_device`; and `_uid`, 0 until a tape looks at the
+tensor, then a number that is never used again. Tapes and traces know tensors by it, never by `id()`, which Python hands
+out again, and so they hold no tensor that no rule needs.
+
+`_data` of a tensor without axes may be a NumPy scalar: NumPy's ufuncs return scalars, they are immutable, and wrapping
+them in arrays again would cost as much as the op.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight.core import backends, devices, dispatch, dtypes, shapes
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, shapes
 from limelight.core.array_conversion import as_array
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import active, local, scopes
@@ -97,7 +105,7 @@ class Tensor:
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
         if dispatch.active:
-            dispatch.current().left(self)
+            dispatch.current().value_left(self)
         return backends.read_only(backends.load(self._device.backend).to_numpy(self._data))
 
     def item(self) -> Any:
@@ -381,7 +389,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
-    made: Tensor = dispatch.current().constant(array, dispatch.requested_device())
+    made: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
     return made
 
 

@@ -1,4 +1,8 @@
-"""Variables: mutable state that owns its storage (paper section 4.3)."""
+"""Variables: mutable state that owns its storage (paper section 4.3).
+
+A variable is a handle as a tensor is; its `_data` is a `Storage`. The kernel of an op sees what a handle's `_data` is,
+so reading a variable is an ordinary op, whose kernel returns `storage.array`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from limelight import events
-from limelight.core import backends, devices, dispatch, dtypes, shapes
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, name_scopes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import move, numpy_interop, prepare
@@ -190,7 +194,7 @@ class Variable(Resource):
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
         spec = VariableSpec(sizes, value.dtype, trainable)
-        self.name = dispatch.name_scope_now() + (name or "variable")
+        self.name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
         self._device = value._device
@@ -374,7 +378,7 @@ def stand_in(variable: Variable) -> Variable:
 
 
 def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:
-    with dispatch.device(device):
+    with device_scopes.device(device):
         return Variable(value, name=name, trainable=trainable, shape=shape)
 
 
@@ -385,7 +389,7 @@ def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
         given = lifter(given)
     with dispatch.fresh_stack():
         value = _converted(given() if callable(given) else given, dtype)
-        requested = dispatch.requested_device()
+        requested = device_scopes.requested_device()
         if requested is None or requested is value._device:
             return value
         devices.mark_in_use()

@@ -1,4 +1,8 @@
-"""Turns what a kernel raised into an error that names the graph, the op, its operands and the user's line."""
+"""Turns what a kernel raised into an error that names the graph, the op, its operands and the user's line.
+
+Errors are explained where the innermost graph runs; each graph that called it adds its own line to the message on the
+way out. What a py_func raised passes unchanged, with a note of the way to it.
+"""
 
 from __future__ import annotations
 
@@ -12,40 +16,51 @@ from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.user_code import source_line
 
-_TOLD = "_limelight_told"
+_EXPLAINED = "_limelight_told"
 """Marks an error whose message says where it happened, so that callers further out add only their own line."""
 
 
 def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> Exception:
-    """The error to raise instead of `error`, which running `node` on `payloads` raised; `error` itself if it is ours.
+    """The error to raise for one that a kernel raised.
 
     Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
     and staged. A call whose function has explained the error adds its own line to the message. What the user's own code
     raised (in a py_func) stays as it is, with a note of the way to it.
+
+    Args:
+        graph: the graph that was running.
+        node: the node at which it was.
+        payloads: the node's operands.
+        error: what its kernel raised.
+
+    Returns:
+        Another error, to be raised from this one; or `error` itself, to be raised again.
     """
     line = source_line.at(node.stack[0] if node.stack else None)
-    kept = _kept(graph, node)
+    assigned = _assigned_before(graph, node)
     if is_user_error(error):
-        note = f"in {_call(node, payloads)} of {graph.name}{line}{kept}"
+        note = f"in {_call(node, payloads)} of {graph.name}{line}{assigned}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
     if isinstance(error, LimelightError):
-        if getattr(error, _TOLD, False):
-            error.args = (f"{error}\n  called by {graph.name}{line}{kept}",)
+        if getattr(error, _EXPLAINED, False):
+            error.args = (f"{error}\n  called by {graph.name}{line}{assigned}",)
             return error
-        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}",)
-        return _told(error)
+        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{assigned}",)
+        return _mark_explained(error)
     try:
         node.op.infer(*_specs(node, payloads), *node.params)
-    except LimelightError as better:
-        return _told(type(better)(f"{better.bare}; in {_call(node, payloads)} of {graph.name}{line}{kept}"))
+    except LimelightError as from_rule:
+        return _mark_explained(
+            type(from_rule)(f"{from_rule.bare}; in {_call(node, payloads)} of {graph.name}{line}{assigned}")
+        )
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
-    return _told(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{kept}"))
+    return _mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{assigned}"))
 
 
-def _kept(graph: Graph, failed_node: Node) -> str:
+def _assigned_before(graph: Graph, failed_node: Node) -> str:
     """The variables that nodes before this one have assigned: a run that fails takes nothing back."""
     written: set[Value] = set()
     for node in graph.nodes:
@@ -56,8 +71,8 @@ def _kept(graph: Graph, failed_node: Node) -> str:
     return f"; assigned before that, which stands: {', '.join(names)}" if names else ""
 
 
-def _told(error: LimelightError) -> LimelightError:
-    setattr(error, _TOLD, True)
+def _mark_explained(error: LimelightError) -> LimelightError:
+    setattr(error, _EXPLAINED, True)
     return error
 
 
@@ -70,7 +85,7 @@ def _specs(node: Node, payloads: Sequence[Any]) -> list[Spec]:
     return [_spec(value.spec, payload) for value, payload in zip(node.inputs, payloads, strict=True)]
 
 
-def _spec(promised: Spec, payload: Any) -> Spec:
-    if not isinstance(promised, TensorSpec) or not hasattr(payload, "shape"):
-        return promised
+def _spec(traced: Spec, payload: Any) -> Spec:
+    if not isinstance(traced, TensorSpec) or not hasattr(payload, "shape"):
+        return traced
     return known(tuple(payload.shape), dtypes.dtype(payload.dtype))

@@ -1,4 +1,8 @@
-"""Where each node of a graph runs, with every copy between devices made a node of its own."""
+"""Where each node of a graph runs, with every copy between devices made a node of its own.
+
+The rule is that of eager execution, so a function computes in the same places staged and not. A graph whose inputs are
+on CPU:0, and which names no device, is taken as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,15 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.errors import DeviceError
+from limelight.executors.base import Runnable
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 from limelight.graph.printer import nested
 from limelight.ops.create.literal import constant_op
 from limelight.user_code.source_line import Source
 
-Build = Callable[..., Callable[..., tuple[Any, ...]]]
+Build = Callable[..., Runnable]
+"""`Executor.build`, called for a function that a node calls: build(graph, devices, deliver=device)."""
 
 
 class Placed(NamedTuple):
@@ -32,19 +38,27 @@ def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build:
     """Decides for each node where it runs, and inserts copies of operands that are elsewhere.
 
     As in eager execution that is where the node's parameters say, with its variable, where it was asked to run, or
-    where its first tensor operand is.
+    where its first tensor operand is. The outputs of a call stay where they are made; those of branches and loop
+    bodies, of which one or another may run, come to the node's device.
 
-    `inputs` are the devices of the graph's inputs, none at all for CPU:0; all outputs are brought to `deliver` if that
-    is given. Called functions are built anew by `build` where their inputs are not on CPU:0 or their nodes ask for
-    devices. The outputs of a call stay where they are made; those of branches and loop bodies, of which one or another
-    may run, come to the node's device. Raises DeviceError when variables on different devices meet in one op.
+    Args:
+        graph: the graph, which stays as it is.
+        inputs: the devices of its inputs, none at all for CPU:0.
+        deliver: the device to which all outputs are brought, if they are to be in one place.
+        build: builds called functions anew whose inputs are not on CPU:0 or whose nodes ask for devices.
+
+    Returns:
+        The graph with its copies, and where its outputs are.
+
+    Raises:
+        DeviceError: variables on different devices meet in one op.
     """
-    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _asks(graph):
+    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _names_devices(graph):
         return Placed(graph, (CPU0,) * len(graph.outputs))
     return _Placement(graph, inputs, build).run(deliver)
 
 
-def _asks(graph: Graph) -> bool:
+def _names_devices(graph: Graph) -> bool:
     """Whether a node of the graph, or of a function that it calls, wants to be anywhere but on CPU:0."""
     graphs = [graph, *(function.graph for function in nested(graph))]
     return any(
@@ -55,11 +69,15 @@ def _asks(graph: Graph) -> bool:
 
 
 class _Placement:
+    """Places the nodes of one graph, in order; `_device_of` says where each value of the new graph is."""
+
     def __init__(self, graph: Graph, inputs: Sequence[Device], build: Build) -> None:
         self._graph = graph
         self._build = build
         self._rewriter = Rewriter(graph)
-        self._homes: dict[Value, Device] = dict(zip(graph.inputs, inputs or [CPU0] * len(graph.inputs), strict=True))
+        self._device_of: dict[Value, Device] = dict(
+            zip(graph.inputs, inputs or [CPU0] * len(graph.inputs), strict=True)
+        )
         self._copies: dict[tuple[Value, Device], Value] = {}
         self._literals: dict[Value, Node] = {}  # of the new graph; they can be wherever they are wanted
 
@@ -68,7 +86,7 @@ class _Placement:
             self._place(node)
         outputs = [self._rewriter.value(value) for value in self._graph.outputs]
         if deliver is not None:
-            outputs = [self._bring(value, deliver, None, "result of a call") for value in outputs]
+            outputs = [self._on_device(value, deliver, None, "result of a call") for value in outputs]
         placed = self._rewriter.finish()
         graph = Graph(
             placed.name,
@@ -78,37 +96,39 @@ class _Placement:
             input_names=placed.input_names,
             n_captures=placed.n_captures,
         )
-        return Placed(graph, tuple([self._homes.get(value, CPU0) for value in outputs]))
+        return Placed(graph, tuple([self._device_of.get(value, CPU0) for value in outputs]))
 
     def _place(self, node: Node) -> None:
         if node.op is constant_op and node.device is None:
             self._literals[node.outputs[0]] = self._rewriter.keep(node)
             return
         inputs = self._rewriter.inputs(node)
-        home = self._home(node, inputs)
+        device = self._device_for(node, inputs)
         cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
-        alone = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
-        if not (alone and node.device is None):  # a called op brings its own
-            inputs = tuple([self._bring(value, home, node, cause) for value in inputs])
+        is_call = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
+        if not (is_call and node.device is None):  # a called op brings its own
+            inputs = tuple([self._on_device(value, device, node, cause) for value in inputs])
         placed = self._rewriter.rebuild(node, inputs)
-        placed.device = home
-        self._homes.update(dict.fromkeys(placed.outputs, home))
-        elsewhere = any(self._homes.get(value, CPU0) is not CPU0 for value in inputs)
-        if node.op.higher_order and (home is not CPU0 or elsewhere or any(_asks(f.graph) for f in node.functions)):
-            deliver = None if alone else home
-            placed.params = with_functions(lambda f: self._relocate(f, inputs, home, deliver), node.params)
+        placed.device = device
+        self._device_of.update(dict.fromkeys(placed.outputs, device))
+        elsewhere = any(self._device_of.get(value, CPU0) is not CPU0 for value in inputs)
+        if node.op.higher_order and (
+            device is not CPU0 or elsewhere or any(_names_devices(f.graph) for f in node.functions)
+        ):
+            deliver = None if is_call else device
+            placed.params = with_functions(lambda f: self._relocate(f, inputs, device, deliver), node.params)
             if deliver is None:
                 (called,) = (p for p in placed.params if isinstance(p, Relocated))
-                self._homes.update(zip(placed.outputs, called.run.output_devices, strict=True))
-        elif home is not CPU0:
-            placed.params = tuple([p.placed_on(home) if hasattr(p, "placed_on") else p for p in node.params])
+                self._device_of.update(zip(placed.outputs, called.run.output_devices, strict=True))
+        elif device is not CPU0:
+            placed.params = tuple([p.placed_on(device) if hasattr(p, "placed_on") else p for p in node.params])
 
-    def _home(self, node: Node, inputs: tuple[Value, ...]) -> Device:
+    def _device_for(self, node: Node, inputs: tuple[Value, ...]) -> Device:
         if node.op.placement is not None:
             return node.op.placement(*node.params)
         if not node.op.higher_order:
             variables = [v for v in inputs if isinstance(v.spec, VariableSpec) and not v.spec.anywhere]
-            with_variables = {self._homes[value] for value in variables}
+            with_variables = {self._device_of[value] for value in variables}
             if len(with_variables) > 1:
                 names = ", ".join(sorted(device.short for device in with_variables))
                 raise DeviceError(f"{node.op}: its variables live on different devices: {names}")
@@ -116,35 +136,35 @@ class _Placement:
                 return with_variables.pop()
         if node.device is not None:
             return node.device
-        tensors = (value for value in inputs if isinstance(value.spec, TensorSpec) and value in self._homes)
-        return next((self._homes[value] for value in tensors), CPU0)
+        tensors = (value for value in inputs if isinstance(value.spec, TensorSpec) and value in self._device_of)
+        return next((self._device_of[value] for value in tensors), CPU0)
 
-    def _bring(self, value: Value, to: Device, node: Node | None, cause: str) -> Value:
+    def _on_device(self, value: Value, to: Device, node: Node | None, cause: str) -> Value:
         """`value`, or a copy of it, on the device `to`."""
         if value in self._literals and to is not CPU0:
-            return self._copied(value, to, lambda: self._literal_on(self._literals[value], to))
-        home = self._homes.get(value, to)
-        if home is to or not isinstance(value.spec, TensorSpec):
+            return self._copy_once(value, to, lambda: self._literal_on(self._literals[value], to))
+        device = self._device_of.get(value, to)
+        if device is to or not isinstance(value.spec, TensorSpec):
             return value
-        return self._copied(value, to, lambda: self._copy(value, home, to, node, cause))
+        return self._copy_once(value, to, lambda: self._copy(value, device, to, node, cause))
 
-    def _copied(self, value: Value, to: Device, make: Callable[[], Node]) -> Value:
+    def _copy_once(self, value: Value, to: Device, make: Callable[[], Node]) -> Value:
         if (value, to) not in self._copies:
             made = make()
             made.device = to
-            self._homes[made.outputs[0]] = to
+            self._device_of[made.outputs[0]] = to
             self._copies[value, to] = made.outputs[0]
         return self._copies[value, to]
 
     def _literal_on(self, literal: Node, to: Device) -> Node:
         return self._rewriter.add(literal, constant_op, (), literal.params, [literal.outputs[0].spec])
 
-    def _copy(self, value: Value, home: Device, to: Device, node: Node | None, cause: str) -> Node:
+    def _copy(self, value: Value, device: Device, to: Device, node: Node | None, cause: str) -> Node:
         line = node.stack[0] if node is not None and node.stack else None
         copy = Node(
             copy_op,
             (value,),
-            (home, to, cause, line),
+            (device, to, cause, line),
             (value.spec,),
             device=to,
             stack=node.stack if node is not None else (),
@@ -154,14 +174,21 @@ class _Placement:
         return copy
 
     def _relocate(
-        self, function: FunctionLike, inputs: tuple[Value, ...], home: Device, deliver: Device | None
+        self, function: FunctionLike, inputs: tuple[Value, ...], device: Device, deliver: Device | None
     ) -> Relocated:
         last = inputs[len(inputs) - len(function.graph.inputs) :]
-        return Relocated(function, [self._homes.get(value, home) for value in last], deliver, self._build)
+        return Relocated(function, [self._device_of.get(value, device) for value in last], deliver, self._build)
 
 
 class Relocated:
-    """A called function, built for inputs that are not all on CPU:0."""
+    """A called function, built for inputs that are not all on CPU:0.
+
+    Args:
+        function: the function as its node has it.
+        inputs: the devices of its inputs.
+        deliver: where all its outputs go; None: they stay where they are made.
+        build: how it is made runnable.
+    """
 
     def __init__(self, function: FunctionLike, inputs: list[Device], deliver: Device | None, build: Build) -> None:
         self.name = function.name
@@ -177,8 +204,8 @@ class Relocated:
         return self._inputs, self._deliver
 
     @cached_property
-    def run(self) -> Any:
-        """A plan."""
+    def run(self) -> Runnable:
+        """What `build` makes of its graph, optimised no further."""
         return self._build(self.graph, self._inputs, deliver=self._deliver)
 
     def __getattr__(self, name: str) -> Any:

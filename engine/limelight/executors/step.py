@@ -1,15 +1,18 @@
-"""Runs a graph one node at a time and keeps every value: for steppers and for hunting the first bad number."""
+"""The executor `step`: one node at a time, with every value kept, for steppers and for hunting the first bad number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any, Protocol
 
 from limelight.core.devices import CPU0, Device
+from limelight.core.spec import TensorSpec
 from limelight.errors import ArgumentError
+from limelight.executors import base
+from limelight.executors.base import Peak
 from limelight.executors.error_lines import explain
-from limelight.executors.placement import Relocated, place
-from limelight.executors.plan import plan
+from limelight.executors.placement import Placed, Relocated, place
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
 
 
@@ -30,19 +33,18 @@ class Steps(Iterator[tuple[Node, tuple[Any, ...]]]):
     """A run of a graph that goes on by one node at each `next`, which returns the node and its output payloads.
 
     `values` holds all payloads so far; `outputs` are the graph's, once all nodes have run.
+
+    Args:
+        placed: the graph, in which copies between devices are nodes.
+        payloads: those of its inputs.
+        observer: is told of all nodes; called functions, branches and loop bodies are then run node by node as well,
+            else they run on the executor that they asked for.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        payloads: Sequence[Any],
-        devices: Sequence[Device] = (),
-        observer: Observer | None = None,
-        deliver: Device | None = None,
-    ) -> None:
-        if len(payloads) != len(graph.inputs):
-            raise ArgumentError(f"graph {graph.name} takes {len(graph.inputs)} inputs, got {len(payloads)}")
-        self.graph, self.output_devices = place(graph, devices, deliver, plan.build)
+    def __init__(self, placed: Placed, payloads: Sequence[Any], observer: Observer | None = None) -> None:
+        self.graph, self.output_devices = placed
+        if len(payloads) != len(self.graph.inputs):
+            raise ArgumentError(f"graph {self.graph.name} takes {len(self.graph.inputs)} inputs, got {len(payloads)}")
         self.values: dict[Value, Any] = dict(zip(self.graph.inputs, payloads, strict=True))
         self._waiting = iter(self.graph.nodes)
         self._observer = observer
@@ -89,7 +91,7 @@ class _Stepped:
         devices, deliver = self._function.where if isinstance(self._function, Relocated) else ((), None)
         self._observer.enter(self._node, self._function)
         try:
-            return Steps(self.graph, payloads, devices, self._observer, deliver).outputs
+            return Steps(place(self.graph, devices, deliver, build), payloads, self._observer).outputs
         finally:
             self._observer.leave()
 
@@ -100,9 +102,63 @@ class _Stepped:
 def run(
     graph: Graph, payloads: Sequence[Any], devices: Sequence[Device] = (), observer: Observer | None = None
 ) -> Steps:
-    """Starts running `graph` on `payloads` (arrays, storages, opaque values), which are on `devices` (default: CPU:0).
+    """Starts running a graph; errors are those of the executor `plan`.
 
-    With an `observer`, called functions, branches and loop bodies are run node by node as well, and it is told of all
-    nodes. Errors are those of `limelight.executors.plan.plan`.
+    Args:
+        graph: the graph.
+        payloads: arrays, storages and opaque values, one for each input.
+        devices: where these are, none at all for CPU:0.
+        observer: see `Steps`.
+
+    Returns:
+        The run, of which nothing has run yet.
+
+    Raises:
+        ArgumentError: there are more payloads than inputs, or fewer.
     """
-    return Steps(graph, payloads, devices, observer)
+    return Steps(place(graph, devices, None, build), payloads, observer)
+
+
+class Stepped:
+    """A graph that is run from its first node to its last at each call: see `base.Runnable`."""
+
+    source: str | None = None
+
+    def __init__(self, placed: Placed) -> None:
+        self._placed = placed
+        self.output_devices = placed.outputs
+
+    def __call__(self, *payloads: Any) -> tuple[Any, ...]:
+        return Steps(self._placed, payloads).outputs
+
+    def memory(self) -> Peak:
+        """All that nodes make, since every value is kept until the end; views count as if they were copies."""
+        specs = [value.spec for node in self._placed.graph.nodes for value in node.outputs]
+        sizes = [spec.nbytes for spec in specs if isinstance(spec, TensorSpec)]
+        last = self._placed.graph.nodes[-1] if self._placed.graph.nodes else None
+        return Peak(sum(size or 0 for size in sizes), last, None not in sizes)
+
+
+def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Stepped:
+    """See `Executor.build`."""
+    return Stepped(place(graph, devices, deliver, build))
+
+
+class _Step:
+    """The functions of this module as an executor."""
+
+    name = "step"
+    build = staticmethod(build)
+
+    def code(self, graph: Graph) -> list[tuple[Node, str]]:
+        """Each node with its op, whose kernel runs it as it is."""
+        return [(node, node.op.name) for node in place(graph, (), None, build).graph.nodes]
+
+    def node_at(self, tb: TracebackType) -> Node | None:
+        """The node that a step was at."""
+        here = tb.tb_frame.f_code is Steps.__next__.__code__
+        node: Node | None = tb.tb_frame.f_locals.get("node") if here else None
+        return node
+
+
+base.register(_Step())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from limelight.explain.retracing.diagnosis import diagnose
 from limelight.explain.retracing.prediction import predict
 from limelight.explain.retracing.warning import warn_if_retracing
-from limelight.explain.tracing.snapshot import renamed, take
+from limelight.explain.tracing.snapshot import renamed as rebound_name
+from limelight.explain.tracing.snapshot import take as take_snapshot
 
-__all__ = ["diagnose", "predict", "renamed", "take", "warn_if_retracing"]
+__all__ = ["diagnose", "predict", "rebound_name", "take_snapshot", "warn_if_retracing"]

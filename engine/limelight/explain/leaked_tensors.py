@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from limelight.explain.subject import staged_functions
-from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 from limelight.user_code.holders import Holder
 from limelight.user_code.named_holder import first_holder

@@ -39,7 +39,7 @@ class Rewriter:
         self.nodes: list[Node] = []
         self.rewired: dict[Node, Node] = {}
         self._values: dict[Value, Value] = dict(given or {})
-        self._order: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
+        self._stand_ins: dict[Node, tuple[Node, ...]] = {}  # what stands in the effect order for a node that changed
 
     def value(self, old: Value) -> Value:
         """What stands for `old` in the new graph."""
@@ -53,7 +53,7 @@ class Rewriter:
     def keep(self, node: Node) -> Node:
         """Takes `node` over, rebuilt if an operand or a node it must follow has changed."""
         if (self._values and not self._values.keys().isdisjoint(node.inputs)) or (
-            node.after and not self._order.keys().isdisjoint(node.after)
+            node.after and not self._stand_ins.keys().isdisjoint(node.after)
         ):
             return self.rebuild(node, self.inputs(node))
         self.nodes.append(node)
@@ -69,10 +69,10 @@ class Rewriter:
             device=node.device,
             stack=node.stack,
             scope=node.scope,
-            after=self._followed(node),
+            after=self._predecessors(node),
         )
         self._values.update(zip(node.outputs, copy.outputs, strict=True))
-        self._order[node] = (copy,)
+        self._stand_ins[node] = (copy,)
         self.rewired[node] = copy
         self.nodes.append(copy)
         return copy
@@ -84,12 +84,20 @@ class Rewriter:
 
     def drop(self, node: Node, by: Node | None = None) -> None:
         """Leaves `node` out; nothing may use its outputs. What followed it follows `by`, or what `node` followed."""
-        self._order[node] = (by,) if by is not None else self._followed(node)
+        self._stand_ins[node] = (by,) if by is not None else self._predecessors(node)
 
     def add(
         self, like: Node, op: Op, inputs: tuple[Value, ...], params: tuple[Any, ...], specs: Sequence[Spec] = ()
     ) -> Node:
-        """A new node at the position, scope and device of `like`; its specs are inferred if they are not given."""
+        """Adds a node.
+
+        Args:
+            like: a node of either graph: the new one is at its position, and has its scope and device.
+            op: its op.
+            inputs: its operands, values of the new graph.
+            params: its static parameters.
+            specs: those of its outputs; they are inferred if they are not given.
+        """
         if not specs:
             specs = inferred(op, [x.spec for x in inputs], params)
         node = Node(op, inputs, params, specs, device=like.device, stack=like.stack, scope=like.scope)
@@ -99,7 +107,7 @@ class Rewriter:
     def finish(self) -> Graph:
         """The new graph; the old one itself if nothing has changed."""
         graph = self.graph
-        if not self._values and not self._order and len(self.nodes) == len(graph.nodes):
+        if not self._values and not self._stand_ins and len(self.nodes) == len(graph.nodes):
             return graph
         return Graph(
             graph.name,
@@ -110,10 +118,10 @@ class Rewriter:
             n_captures=graph.n_captures,
         )
 
-    def _followed(self, node: Node) -> tuple[Node, ...]:
+    def _predecessors(self, node: Node) -> tuple[Node, ...]:
         if not node.after:
             return ()
-        found: dict[Node, None] = {}
+        nodes: dict[Node, None] = {}
         for earlier in node.after:
-            found.update(dict.fromkeys(self._order.get(earlier, (earlier,))))
-        return tuple(found)
+            nodes.update(dict.fromkeys(self._stand_ins.get(earlier, (earlier,))))
+        return tuple(nodes)

@@ -68,11 +68,11 @@ def effects_of_graph(graph: Graph) -> Effects:
 
 
 def _summarise(graph: Graph) -> Effects:
-    found = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
-    reads = frozenset(value for effects in found for value in effects.reads)
-    writes = frozenset(value for effects in found for value in effects.writes)
+    effects_of_nodes = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
+    reads = frozenset(value for effects in effects_of_nodes for value in effects.reads)
+    writes = frozenset(value for effects in effects_of_nodes for value in effects.writes)
     depth = max((1 + effects_of_graph(function.graph).depth for function in graph.functions()), default=0)
-    return Effects(reads, writes, frozenset(chain for effects in found for chain in effects.chains), depth)
+    return Effects(reads, writes, frozenset(chain for effects in effects_of_nodes for chain in effects.chains), depth)
 
 
 def _of_functions(node: Node) -> Effects:
@@ -93,7 +93,11 @@ def _of_functions(node: Node) -> Effects:
 
 
 class EffectOrder:
-    """Gives each node with an effect the nodes that must run before it (docs/design.md section 6)."""
+    """Gives each node with an effect the nodes that must run before it: its effect edges, `Node.after`.
+
+    A read follows the last write of its variable; a write follows that write and the reads since. A draw writes to its
+    generator. What belongs to no variable, such as input and output, forms one chain of each kind.
+    """
 
     def __init__(self) -> None:
         self._writes: dict[Value, Node] = {}

@@ -4,7 +4,13 @@
     node   ::= op, input values, params, output values, device, stack, scope, after
     value  ::= spec, producer (a node, or None for a graph input), index among its outputs
 
-A graph is data: it holds no tensors but literals, and no references to variables (those are inputs like any other).
+A graph is data: it holds no tensors but literals, and no references to variables. These are inputs like any other, with
+a `VariableSpec`, so one graph serves any variable of that type; an `ObjectSpec` is that of a Python value which is only
+handed on (the tape of a py_func, the residuals of a loop). Literals are nodes of the op `constant`.
+
+Some parameters are functions themselves (those of call, cond, while_loop; a switch has a tuple of them). A function
+takes the last inputs of its node, as many as its graph has, and kernels just call its `run`, so executors have no
+special cases for control flow.
 """
 
 from __future__ import annotations
@@ -45,13 +51,13 @@ def is_function(param: object) -> TypeGuard[FunctionLike]:
 
 def functions_in(params: Iterable[object]) -> tuple[FunctionLike, ...]:
     """The staged functions among static parameters; a switch has all its branches in one of them, a tuple."""
-    found: list[FunctionLike] = []
+    functions: list[FunctionLike] = []
     for param in params:
         if type(param) is tuple:
-            found += [part for part in param if is_function(part)]
+            functions += [part for part in param if is_function(part)]
         elif is_function(param):
-            found.append(param)
-    return tuple(found)
+            functions.append(param)
+    return tuple(functions)
 
 
 def with_functions(change: Callable[[Any], Any], params: Sequence[Any]) -> tuple[Any, ...]:
@@ -91,9 +97,15 @@ class Value:
 class Node:
     """One op in a graph.
 
-    `params` are the op's static parameters in order (`attrs` shows them by name); `device` is where it was asked to
-    run, None for "where its inputs are"; `stack` is the user's code that made it, innermost first; `scope` a path of
-    name scopes such as "dense/"; `after` the nodes that must have run before it although no value says so.
+    Args:
+        op: the op.
+        inputs: its operands.
+        params: the op's static parameters in order; `attrs` shows them by name.
+        specs: the specs of its outputs, which it makes.
+        device: where it was asked to run; None for "where its inputs are".
+        stack: the user's code that made it, innermost first.
+        scope: a path of name scopes such as "dense/".
+        after: the nodes that must have run before it although no value says so (see `effects.EffectOrder`).
     """
 
     __slots__ = ("__weakref__", "after", "device", "inputs", "op", "outputs", "params", "scope", "stack")
@@ -152,11 +164,16 @@ class Group(NamedTuple):
 
 
 class Graph:
-    """A dataflow graph with named inputs and outputs.
+    """A dataflow graph with named inputs. Passes never change a graph: they build another.
 
-    `inputs` are the arguments followed by `n_captures` captured values; `input_names` names them all. `nodes` are in
-    an order in which they may run; `groups` are nodes that belong together, for executors and views. Passes never
-    change a graph: they build another.
+    Args:
+        name: its name.
+        inputs: the arguments, followed by the captured values.
+        nodes: in an order in which they may run.
+        outputs: what it returns.
+        input_names: the names of all inputs; "arg0", "arg1", ... if there are none.
+        n_captures: how many of the inputs are captured values.
+        groups: nodes that belong together, for executors and views; they change nothing that is computed.
     """
 
     __slots__ = (

@@ -1,7 +1,9 @@
 """What is known, while tracing, of the elements of small integer vectors: sizes on their way to an op that needs them.
 
 `shape_of` a tensor f32[?,3] gives the vector [?, 3]. Followed through the few ops that take shapes apart and put them
-together, it lets `reshape`, `broadcast_to` or `sum_to` a vector of sizes know all but the first size of the result.
+together, it lets `reshape`, `broadcast_to` or `sum_to` a vector of sizes know all but the first size of the result. Ops
+that take such a vector read it from its spec (`TensorSpec.content`). One unknown size then leaves the others known, in
+gradients too.
 """
 
 from __future__ import annotations
@@ -22,33 +24,40 @@ LONGEST: Final = 32
 
 def content_of(spec: Spec) -> Content | None:
     """The elements of a small integer vector or scalar, None for those that are not known; None for anything else."""
-    if not _may_hold(spec):
+    if not _may_be_sizes(spec):
         return None
     assert isinstance(spec, TensorSpec)
     return spec.content if spec.content is not None else (None,) * (spec.size or 0)
 
 
 def with_content(op: Op, given: Sequence[Spec], params: Sequence[Any], result: Spec) -> Spec:
-    """`result`, the spec of what `op` makes of `given`, with what is known of its elements."""
+    """The spec of a result with what is known of its elements.
+
+    Args:
+        op: the op that makes it.
+        given: the specs of the op's operands.
+        params: the op's static parameters.
+        result: the spec that the op's shape rule gives.
+    """
     rule = RULES.get(op.name)
-    if rule is None or not _may_hold(result):
+    if rule is None or not _may_be_sizes(result):
         return result
-    found = rule(given, params)
+    content = rule(given, params)
     assert isinstance(result, TensorSpec)
-    if found is None or len(found) != result.size or all(n is None for n in found):
+    if content is None or len(content) != result.size or all(n is None for n in content):
         return result
-    return Sizes(result.shape, result.dtype, found)
+    return Sizes(result.shape, result.dtype, content)
 
 
 def inferred(op: Op, given: Sequence[Spec], params: Sequence[Any]) -> tuple[Spec, ...]:
     """The specs of what `op` makes of `given`, with what is known of small vectors of sizes."""
-    found = op.infer(*given, *params)
-    if isinstance(found, tuple):
-        return found
-    return (with_content(op, given, params, found) if op.name in RULES else found,)
+    result = op.infer(*given, *params)
+    if isinstance(result, tuple):
+        return result
+    return (with_content(op, given, params, result) if op.name in RULES else result,)
 
 
-def _may_hold(spec: Spec) -> bool:
+def _may_be_sizes(spec: Spec) -> bool:
     return (
         isinstance(spec, TensorSpec)
         and len(spec.shape) <= 1
@@ -58,16 +67,16 @@ def _may_hold(spec: Spec) -> bool:
     )
 
 
-def _same(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+def _unchanged(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     return content_of(given[0])
 
 
-def _joined(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+def _concatenated(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     parts = [content_of(spec) for spec in given]
     return None if None in parts else tuple([n for part in parts if part is not None for n in part])
 
 
-def _literal(given: Sequence[Any], params: Sequence[Any]) -> Content:
+def _of_literal(given: Sequence[Any], params: Sequence[Any]) -> Content:
     return tuple([int(n) for n in params[0].array.reshape(-1)])
 
 
@@ -80,7 +89,7 @@ def _sliced(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     return content[slice(*key[0])] if isinstance(key[0], tuple) else None
 
 
-def _picked(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+def _gathered(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     content, at = content_of(given[0]), content_of(given[1])
     if content is None or at is None or params[0] != ("i",) or len(given[0].shape) != 1:
         return None
@@ -88,17 +97,17 @@ def _picked(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     return tuple([content[i] if i is not None and i in known else None for i in at])
 
 
-def _scaled(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+def _multiplied(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
     """A product, which is 0 if one factor is, whatever the other one may be."""
     x, y = map(content_of, given)
-    found = _elementwise(operator.mul)(given, params)
-    if found is None or x is None or y is None:
+    products = _elementwise(operator.mul)(given, params)
+    if products is None or x is None or y is None:
         return None
-    zero = [0 in pair for pair in zip(*_lined_up(x, y), strict=True)]
-    return tuple([0 if z else n for z, n in zip(zero, found, strict=True)])
+    zero = [0 in pair for pair in zip(*_broadcast_together(x, y), strict=True)]
+    return tuple([0 if z else n for z, n in zip(zero, products, strict=True)])
 
 
-def _lined_up(x: Content, y: Content) -> tuple[Content, Content]:
+def _broadcast_together(x: Content, y: Content) -> tuple[Content, Content]:
     n = len(y) if len(x) == 1 else len(x)  # 0 where one of them is empty
     return (x * n if len(x) == 1 else x), (y * n if len(y) == 1 else y)
 
@@ -116,27 +125,31 @@ def _elementwise(f: Callable[[int, int], int]) -> Callable[[Sequence[Any], Seque
         x, y = map(content_of, given)
         if x is None or y is None:
             return None
-        pairs = zip(*_lined_up(x, y), strict=True)
+        pairs = zip(*_broadcast_together(x, y), strict=True)
         return tuple([None if a is None or b is None else f(a, b) for a, b in pairs])
 
     return rule
 
 
+# Not fields of the ops: what these rules compute with (elements that a trace may not know) is this module's, above the
+# ops; most serve several of them, and an op without one loses nothing but a size that is known while tracing.
 RULES: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], Content | None]]] = {
     "shape_of": lambda given, params: given[0].shape,
-    "constant": _literal,
-    "astype": _same,
-    "identity": _same,
-    "reshape": _same,
-    "expand_dims": _same,
-    "squeeze": _same,
-    "concat": _joined,
-    "stack": _joined,
+    "constant": _of_literal,
+    "astype": _unchanged,
+    "identity": _unchanged,
+    "reshape": _unchanged,
+    "expand_dims": _unchanged,
+    "squeeze": _unchanged,
+    "concat": _concatenated,
+    "stack": _concatenated,
     "slice": _sliced,
     "prod": _product,
     "add": _elementwise(operator.add),
     "subtract": _elementwise(operator.sub),
-    "multiply": _scaled,
-    "index": _picked,
-    "pack_indices": _joined,
+    "multiply": _multiplied,
+    "index": _gathered,
+    "pack_indices": _concatenated,
 }
+"""By op. They are no fields of the ops, since they compute with what specs know while a graph is traced, not with
+tensors, and since only these few ops take vectors of sizes apart and put them together."""

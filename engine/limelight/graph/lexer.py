@@ -22,7 +22,7 @@ _ELEMENT: Final = re.compile(r"\([^)]*\)|[^\s,\[\](){}]+")
 _CONSTANTS: Final = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf")}
 
 
-class Scanner:
+class Lexer:
     """A place in one line of text. `function` finds the staged function of a name."""
 
     def __init__(self, line: str, function: Callable[[str], Any]) -> None:
@@ -68,13 +68,13 @@ class Scanner:
 
     def listed(self, item: Callable[[], Any], end: str) -> list[Any]:
         """Items separated by commas up to `end`, which is consumed."""
-        found: list[Any] = []
+        items: list[Any] = []
         while not self.take(end):
-            found.append(item())
+            items.append(item())
             if not self.take(","):
                 self.expect(end)
                 break
-        return found
+        return items
 
     # Words
 
@@ -119,9 +119,9 @@ class Scanner:
         if word in _CALLS:
             return _CALLS[word](self)
         self.at = start
-        return self._typed()
+        return self._typed_value()
 
-    def _typed(self) -> Any:
+    def _typed_value(self) -> Any:
         """A dtype, a NumPy scalar, a spec or a literal: all begin with a type."""
         start = self.at
         word = self.match(_WORD)
@@ -201,14 +201,14 @@ def _dtype(word: str) -> dtypes.DType:
         raise GraphError(str(error)) from None
 
 
-def _arguments(scanner: Scanner) -> list[Any]:
-    scanner.expect("(")
-    return scanner.listed(scanner.value, ")")
+def _arguments(lexer: Lexer) -> list[Any]:
+    lexer.expect("(")
+    return lexer.listed(lexer.value, ")")
 
 
-_CALLS: Final[dict[str, Callable[[Scanner], Any]]] = {
-    "complex": lambda scanner: complex(*_arguments(scanner)),
-    "slice": lambda scanner: slice(*_arguments(scanner)),
-    "bytes": lambda scanner: bytes.fromhex(*_arguments(scanner)),
-    "device": lambda scanner: devices.find(*_arguments(scanner)),
+_CALLS: Final[dict[str, Callable[[Lexer], Any]]] = {
+    "complex": lambda lexer: complex(*_arguments(lexer)),
+    "slice": lambda lexer: slice(*_arguments(lexer)),
+    "bytes": lambda lexer: bytes.fromhex(*_arguments(lexer)),
+    "device": lambda lexer: devices.find(*_arguments(lexer)),
 }

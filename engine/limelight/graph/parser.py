@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from limelight.core import devices
-from limelight.core import op as registry
+from limelight.core.op import Op, get
 from limelight.errors import GraphError, LimelightError
 from limelight.graph.ir import Graph, Node, Value
-from limelight.graph.lexer import Scanner
+from limelight.graph.lexer import Lexer
 from limelight.user_code.source_line import Source
 
 Runner = Callable[[Graph], Callable[..., tuple[Any, ...]]]
@@ -19,11 +19,11 @@ Runner = Callable[[Graph], Callable[..., tuple[Any, ...]]]
 _VALUE: Final = re.compile(r"%\d+")
 _LABEL: Final = re.compile(r"!\d+")
 _DEVICE: Final = re.compile(r"@[\w:/]+")
-_WHERE: Final = re.compile(r"#(?: (?!in )(?P<file>.+?):(?P<line>\d+))?(?: +in (?P<scope>.*))?$")
+_POSITION: Final = re.compile(r"#(?: (?!in )(?P<file>.+?):(?P<line>\d+))?(?: +in (?P<scope>.*))?$")
 
 
 class ParsedFunction:
-    """A function that a parsed graph calls; `run` needs a runner, such as `limelight.executors.plan.plan.build`."""
+    """A function that a parsed graph calls; `run` needs a runner, such as `build` of an executor."""
 
     def __init__(self, name: str, runner: Runner | None) -> None:
         self.name = name
@@ -47,21 +47,21 @@ def parse(text: str, *, runner: Runner | None = None) -> Graph:
     `runner` makes a called function's graph runnable. Raises GraphError that names the line for text that does not
     follow the grammar, that left out a literal, or that stands for a Python object.
     """
-    blocks = _blocks(text)
+    blocks = _split_graphs(text)
     functions = {name: ParsedFunction(name, runner) for name, _ in blocks}
     if len(functions) < len(blocks):
         raise GraphError(f"two graphs have the same name; names: {', '.join(name for name, _ in blocks)}")
     for name, lines in blocks:
-        functions[name].graph = _Reader(name, functions).read(lines)
+        functions[name].graph = _GraphParser(name, functions).read(lines)
     return functions[blocks[0][0]].graph
 
 
-def _blocks(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
+def _split_graphs(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
     """The graphs in the text: name and numbered lines of each."""
     blocks: list[tuple[str, list[tuple[int, str]]]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("graph "):
-            blocks.append((Scanner(line.removeprefix("graph "), _nowhere).name(), []))
+            blocks.append((Lexer(line.removeprefix("graph "), _no_function).name(), []))
         elif line.strip():
             if not blocks:
                 raise GraphError(f"line {number}: text of a graph begins with 'graph NAME', got {line.strip()!r}")
@@ -71,11 +71,11 @@ def _blocks(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
     return blocks
 
 
-def _nowhere(name: str) -> Any:
+def _no_function(name: str) -> Any:
     raise GraphError(f"no function @{name} here")
 
 
-class _Reader:
+class _GraphParser:
     """Reads one graph."""
 
     def __init__(self, name: str, functions: dict[str, ParsedFunction]) -> None:
@@ -85,14 +85,14 @@ class _Reader:
         self._labels: dict[str, Node] = {}
         self._inputs: list[Value] = []
         self._names: list[str] = []
-        self._captures = 0
+        self._n_captures = 0
         self._nodes: list[Node] = []
         self._outputs: list[Value] | None = None
 
     def read(self, lines: list[tuple[int, str]]) -> Graph:
         for number, line in lines:
             try:
-                self._line(Scanner(line, self._function))
+                self._line(Lexer(line, self._function))
             except (LimelightError, ValueError, TypeError) as error:
                 what = error.bare if isinstance(error, LimelightError) else error
                 raise GraphError(f"line {number}: {what}\n  {line.strip()}") from error
@@ -104,43 +104,43 @@ class _Reader:
             self._nodes,
             self._outputs,
             input_names=self._names,
-            n_captures=self._captures,
+            n_captures=self._n_captures,
         )
 
-    def _line(self, scanner: Scanner) -> None:
+    def _line(self, lexer: Lexer) -> None:
         if self._outputs is not None:
             raise GraphError("nothing may follow 'return'")
-        if scanner.take("input "):
-            self._input(scanner)
-        elif scanner.take("capture "):
-            self._input(scanner)
-            self._captures += 1
-        elif scanner.take("return"):
-            self._outputs = list(self._operands(scanner))
+        if lexer.take("input "):
+            self._input(lexer)
+        elif lexer.take("capture "):
+            self._input(lexer)
+            self._n_captures += 1
+        elif lexer.take("return"):
+            self._outputs = list(self._operands(lexer))
         else:
-            self._node(scanner)
+            self._node(lexer)
 
-    def _input(self, scanner: Scanner) -> None:
+    def _input(self, lexer: Lexer) -> None:
         if self._nodes:
             raise GraphError("inputs stand before the nodes")
-        [(name, spec)] = self._targets(scanner, 1)
+        [(name, spec)] = self._targets(lexer, 1)
         value = Value(spec)
         self._inputs.append(value)
         self._define(name, value)
-        self._names.append(scanner.name())
+        self._names.append(lexer.name())
 
-    def _node(self, scanner: Scanner) -> None:
-        label = scanner.match(_LABEL)
-        targets = self._targets(scanner) if scanner.peek("%") else []
+    def _node(self, lexer: Lexer) -> None:
+        label = lexer.match(_LABEL)
+        targets = self._targets(lexer) if lexer.peek("%") else []
         if targets:
-            scanner.expect("=")
-        op = registry.get(scanner.name())
-        scanner.expect("(")
-        inputs = tuple(scanner.listed(lambda: self._operand(scanner), ")"))
-        params = self._params(scanner, op)
-        device = scanner.match(_DEVICE)
-        after = tuple(self._after(scanner))
-        stack, scope = self._where(scanner)
+            lexer.expect("=")
+        op = get(lexer.name())
+        lexer.expect("(")
+        inputs = tuple(lexer.listed(lambda: self._operand(lexer), ")"))
+        params = self._params(lexer, op)
+        device = lexer.match(_DEVICE)
+        after = tuple(self._after(lexer))
+        stack, scope = self._position(lexer)
         node = Node(
             op,
             inputs,
@@ -157,69 +157,69 @@ class _Reader:
             self._labels[label] = node
         self._nodes.append(node)
 
-    def _targets(self, scanner: Scanner, limit: int | None = None) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
+    def _targets(self, lexer: Lexer, limit: int | None = None) -> list[tuple[str, Any]]:
+        targets: list[tuple[str, Any]] = []
         while True:
-            name = scanner.match(_VALUE)
+            name = lexer.match(_VALUE)
             if name is None:
-                raise GraphError(f"expected a value such as %3 at {scanner.rest()!r}")
-            scanner.expect(":")
-            found.append((name, scanner.spec()))
-            if len(found) == limit or not scanner.take(","):
-                return found
+                raise GraphError(f"expected a value such as %3 at {lexer.rest()!r}")
+            lexer.expect(":")
+            targets.append((name, lexer.spec()))
+            if len(targets) == limit or not lexer.take(","):
+                return targets
 
     def _define(self, name: str, value: Value) -> None:
         if name in self._values:
             raise GraphError(f"{name} is defined twice")
         self._values[name] = value
 
-    def _operand(self, scanner: Scanner) -> Value:
-        name = scanner.match(_VALUE)
+    def _operand(self, lexer: Lexer) -> Value:
+        name = lexer.match(_VALUE)
         if name not in self._values:
-            raise GraphError(f"{name or scanner.rest()!r} is used before it is defined")
+            raise GraphError(f"{name or lexer.rest()!r} is used before it is defined")
         return self._values[name]
 
-    def _operands(self, scanner: Scanner) -> Iterator[Value]:
-        while not scanner.done():
-            yield self._operand(scanner)
-            if not scanner.take(","):
+    def _operands(self, lexer: Lexer) -> Iterator[Value]:
+        while not lexer.done():
+            yield self._operand(lexer)
+            if not lexer.take(","):
                 break
-        if not scanner.done():
-            raise GraphError(f"unexpected {scanner.rest()!r}")
+        if not lexer.done():
+            raise GraphError(f"unexpected {lexer.rest()!r}")
 
-    def _params(self, scanner: Scanner, op: registry.Op) -> tuple[Any, ...]:
+    def _params(self, lexer: Lexer, op: Op) -> tuple[Any, ...]:
         given: dict[str, Any] = {}
-        if scanner.take("{"):
-            while not scanner.take("}"):
-                name = scanner.name()
-                scanner.expect("=")
-                given[name] = scanner.value()
-                if not scanner.take(",") and not scanner.peek("}"):
-                    raise GraphError(f"expected ',' or '}}' at {scanner.rest()!r}")
+        if lexer.take("{"):
+            while not lexer.take("}"):
+                name = lexer.name()
+                lexer.expect("=")
+                given[name] = lexer.value()
+                if not lexer.take(",") and not lexer.peek("}"):
+                    raise GraphError(f"expected ',' or '}}' at {lexer.rest()!r}")
         if set(given) != set(op.attrs):
             raise GraphError(f"op {op.name} has the parameters {list(op.attrs)}, the text gives {list(given)}")
         return tuple(given[name] for name in op.attrs)
 
-    def _after(self, scanner: Scanner) -> Iterator[Node]:
-        if not scanner.take("after "):
+    def _after(self, lexer: Lexer) -> Iterator[Node]:
+        if not lexer.take("after "):
             return
         while True:
-            label = scanner.match(_LABEL)
+            label = lexer.match(_LABEL)
             if label not in self._labels:
                 raise GraphError(f"no earlier node has the label {label}")
             yield self._labels[label]
-            if not scanner.take(","):
+            if not lexer.take(","):
                 return
 
-    def _where(self, scanner: Scanner) -> tuple[tuple[Source, ...], str]:
-        scanner.skip()
-        if scanner.done():
+    def _position(self, lexer: Lexer) -> tuple[tuple[Source, ...], str]:
+        lexer.skip()
+        if lexer.done():
             return (), ""
-        found = _WHERE.match(scanner.rest())
-        if found is None:
-            raise GraphError(f"unexpected {scanner.rest()!r}")
-        stack = (Source(found["file"], int(found["line"]), ""),) if found["file"] else ()
-        return stack, found["scope"] or ""
+        match = _POSITION.match(lexer.rest())
+        if match is None:
+            raise GraphError(f"unexpected {lexer.rest()!r}")
+        stack = (Source(match["file"], int(match["line"]), ""),) if match["file"] else ()
+        return stack, match["scope"] or ""
 
     def _function(self, name: str) -> ParsedFunction:
         if name not in self._functions:

@@ -40,14 +40,14 @@ def show(graph: Graph, *, literals: OneOf["short", "full"] = "short") -> str:
 
 def nested(graph: Graph) -> list[FunctionLike]:
     """All functions that `graph` calls, directly or through others, each once, in the order of first mention."""
-    found: dict[int, FunctionLike] = {}
+    functions: dict[int, FunctionLike] = {}
     waiting = [graph]
     for current in waiting:  # grows while it is walked: no recursion, however deep the nesting
         for function in current.functions():
-            if id(function) not in found:
-                found[id(function)] = function
+            if id(function) not in functions:
+                functions[id(function)] = function
                 waiting.append(function.graph)
-    return list(found.values())
+    return list(functions.values())
 
 
 def describe(graph: Graph, node: Node) -> str:

@@ -10,7 +10,15 @@ from limelight.graph.ir import Graph, Node, Value
 def extract(
     name: str, inputs: Sequence[Value], nodes: Iterable[Node], outputs: Sequence[Value], names: Sequence[str] = ()
 ) -> Graph:
-    """A graph of copies of `nodes` in which `inputs`, values that the nodes use, are the arguments."""
+    """A graph of copies of some nodes of a graph.
+
+    Args:
+        name: its name.
+        inputs: values that the nodes use, which become its arguments.
+        nodes: the nodes in order; no other value may be among their operands.
+        outputs: its outputs, values among the inputs or made by the nodes.
+        names: those of its arguments.
+    """
     values = {value: Value(value.spec) for value in inputs}
     copies: dict[Node, Node] = {}
     for node in nodes:

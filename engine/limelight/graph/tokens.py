@@ -28,13 +28,13 @@ BARE: Final = re.compile(r"[A-Za-z_<][\w.<>]*\Z")
 ELIDE_ABOVE: Final = 16
 """Literals of more elements than this are shortened, unless asked for in full."""
 
-_PLAIN: Final = {type(None), bool, int, float}
+_WRITTEN_BY_REPR: Final = {type(None), bool, int, float}
 
 
 def write(value: Any, functions: Mapping[int, str], full: bool = False) -> str:
     """The word for a static parameter; `functions` maps ids of staged functions to their names in the text."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _WRITTEN_BY_REPR:
         return repr(value)
     if kind is tuple or kind is list:
         inside = ", ".join([write(item, functions, full) for item in value])
@@ -43,10 +43,10 @@ def write(value: Any, functions: Mapping[int, str], full: bool = False) -> str:
         return write_literal(value, full)
     if id(value) in functions:
         return f"@{quote(functions[id(value)])}"
-    return _write_rarely(value, functions, full)
+    return _write_other(value, functions, full)
 
 
-def _write_rarely(value: Any, functions: Mapping[int, str], full: bool) -> str:
+def _write_other(value: Any, functions: Mapping[int, str], full: bool) -> str:
     match value:
         case str() if type(value) is str:
             return json.dumps(value, ensure_ascii=False)

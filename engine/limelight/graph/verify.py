@@ -33,7 +33,7 @@ def verify(graph: Graph) -> Graph:
 
 def _all_graphs(graph: Graph) -> list[Graph]:
     """The graph and those that it calls, each once. Raises GraphError if one of them calls itself."""
-    found = {id(graph): graph}
+    graphs = {id(graph): graph}
     path: list[tuple[Graph, Iterator[Graph]]] = [(graph, _callees(graph))]
     while path:  # depth first, without recursion, so that a call back into the path is seen
         current, callees = path[-1]
@@ -44,10 +44,10 @@ def _all_graphs(graph: Graph) -> list[Graph]:
             raise GraphError(
                 f"graph {current.name}: functions: it calls {callee.name}, which is calling it: recursion has no graph"
             )
-        elif id(callee) not in found:
-            found[id(callee)] = callee
+        elif id(callee) not in graphs:
+            graphs[id(callee)] = callee
             path.append((callee, _callees(callee)))
-    return list(found.values())
+    return list(graphs.values())
 
 
 def _callees(graph: Graph) -> Iterator[Graph]:
@@ -121,21 +121,21 @@ def _defined(graph: Graph, node: Node, defined: set[Value]) -> str:
 
 def _types(node: Node) -> str:
     try:
-        found = node.op.infer(*[value.spec for value in node.inputs], *node.params)
+        result = node.op.infer(*[value.spec for value in node.inputs], *node.params)
     except LimelightError as error:
         return f"types: {error.bare}"
     except (AttributeError, IndexError, TypeError, ValueError) as error:  # a rule meets what it was not made for
         return f"types: the rule of {node.op} fails: {type(error).__name__}: {error}"
-    inferred = found if isinstance(found, tuple) else (found,)
+    inferred = result if isinstance(result, tuple) else (result,)
     if len(inferred) != len(node.outputs):
         return f"types: {node.op} has {len(inferred)} outputs, this node {len(node.outputs)}"
     for i, (spec, value) in enumerate(zip(inferred, node.outputs, strict=True)):
-        if not _agree(spec, value.spec):
+        if not _specs_agree(spec, value.spec):
             return f"types: output {i} is {value.spec}, the rule of {node.op} says {spec}"
     return ""
 
 
-def _agree(a: Spec, b: Spec) -> bool:
+def _specs_agree(a: Spec, b: Spec) -> bool:
     if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
         return (
             a.dtype == b.dtype
@@ -168,15 +168,15 @@ def _functions(node: Node) -> str:
         if node.op.passes is not None:
             given = node.op.passes(given, node.params)
         for name, inner, outer in zip(function.graph.input_names, wanted, given, strict=True):
-            if not _fits(outer, inner.spec):
+            if not _may_be_passed(outer, inner.spec):
                 return f"functions: {function.name} takes {inner.spec} as {name}, it is given {outer}"
     return ""
 
 
-def _fits(given: Spec, wanted: Spec) -> bool:
+def _may_be_passed(given: Spec, wanted: Spec) -> bool:
     if isinstance(given, VariableSpec) and isinstance(wanted, VariableSpec) and given.anywhere == wanted.anywhere:
         return given.dtype == wanted.dtype and shapes.compatible(given.shape, wanted.shape)
-    return _agree(given, wanted)
+    return _specs_agree(given, wanted)
 
 
 def _after(node: Node, places: dict[Node, int]) -> str:

@@ -10,7 +10,7 @@ from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import *  # noqa: F403  # the same
-from limelight.ops.index.embedding import embedding
+from limelight.ops.nn.embedding import embedding
 from limelight.random import dropout_mask
 from limelight.user_code import hints
 

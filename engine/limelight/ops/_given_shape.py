@@ -1,7 +1,8 @@
 """Ops whose result has a shape that is given: as static sizes, or in a trace as a vector known only at run time.
 
-Each is a pair of ops with one kernel and one set of rules: `name`, with the parameter `shape`, and `name_dynamic`, with
-an integer input `shape` and the parameter `rank`.
+Each is a pair of ops with one kernel and one set of rules: `name`, with the static parameter `shape`, and
+`name_dynamic`, with an integer vector `shape` as an input and the static parameter `rank`. Callers do not see which of
+the two they got. (`slice` and `dynamic_slice` in `index.indexing` are such a pair for positions.)
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, shapes
 from limelight.core.devices import Device
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop, get
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -22,21 +23,35 @@ from limelight.errors import CallError, LimelightError, ShapeError
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
 
-def shaped(
+def defop_with_shape(
     name: str,
     *,
     inputs: str = "",
     attrs: str = "",
     infer: Callable[..., TensorSpec],
     kernel: Callable[..., Any],
+    batching: str | None = None,
+    dynamic_batching: str = "loop",
     **fields: Any,
 ) -> Callable[..., Tensor]:
-    """Registers the pair and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
+    """Defines a pair of ops and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
 
-    `infer(*specs, *attrs, shape)` and `kernel(xp, *arrays, *attrs, shape)` take the shape last. The other fields are
-    those of `defop`; a gradient rule that names `shape` gets whichever form was given.
+    Args:
+        name: the op's; that of its form with a shape known only at run time is `<name>_dynamic`.
+        inputs: the names of its tensor inputs, without the shape.
+        attrs: the names of its static parameters, without the shape.
+        infer: the shape rule, `infer(*specs, *attrs, shape)`.
+        kernel: `kernel(xp, *arrays, *attrs, shape)`.
+        batching: the `batching` field of the op with a static shape.
+        dynamic_batching: that of the other one.
+        **fields: the others of `defop`. A gradient rule that names `shape` gets whichever form was given.
+
+    Returns:
+        What runs one op or the other.
     """
-    static = entry(defop(name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, **fields))
+    static = entry_point(defop(
+        name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, **fields
+    ))  # fmt: skip
     n_inputs = len(inputs.split())
 
     def infer_dynamic(*given: Any) -> TensorSpec:
@@ -49,20 +64,21 @@ def shaped(
         arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]
         return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
 
-    dynamic = entry(defop(
+    dynamic = entry_point(defop(
         f"{name}_dynamic",
         inputs=f"{inputs} shape:integer",
         attrs=f"{attrs} rank",
         infer=infer_dynamic,
         kernel=kernel_dynamic,
+        batching=dynamic_batching,
         **fields,
     ))  # fmt: skip
-    bare = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
+    single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 
     def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
         if isinstance(shape, Tensor):
             return dynamic((*given, shape), *parameters, rank_of(shape))
-        return static(given[0] if bare else given, *parameters, shape)
+        return static(given[0] if single_operand else given, *parameters, shape)
 
     return run
 
@@ -79,22 +95,22 @@ def as_shape(like: Any) -> Shape | Tensor:
     if isinstance(like, Tensor):
         return like if like.ndim else as_tensor(like).reshape((1,))  # a scalar is a vector's length, as an int is
     try:
-        found = shapes.as_shape(like)
+        sizes = shapes.as_shape(like)
     except ShapeError:
-        vector = joined(like)
+        vector = sizes_as_vector(like)
         if vector is None:
             raise
         return vector
-    if None in found:
-        given = "None" if like is None else shapes.show(found)
+    if None in sizes:
+        given = "None" if like is None else shapes.show(sizes)
         raise ShapeError(
             f"a shape needs all its sizes, got {given}; where x.shape has None, a size unknown while tracing, write "
             "x.sizes(), or ll.shape_of(x)"
         )
-    return found
+    return sizes
 
 
-def joined(sizes: Any) -> Tensor | None:
+def sizes_as_vector(sizes: Any) -> Tensor | None:
     """The vector of `sizes` among which are some of a trace, such as ll.shape_of(x)[0]; None for any others."""
     if type(sizes) not in (tuple, list) or all(type(n) is Tensor or not isinstance(n, Tensor) for n in sizes):
         return None
@@ -104,13 +120,13 @@ def joined(sizes: Any) -> Tensor | None:
     return cast(Tensor, dispatch.apply(get("stack"), parts, (0,)))
 
 
-def placed(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
+def run_on_device(device: str | Device, make: Callable[..., Tensor], *given: Any, **options: Any) -> Tensor:
     """`make(*given, **options)` on `device`."""
-    with dispatch.device(device):
+    with device_scopes.device(device):
         return make(*given, **options)
 
 
-def without_rest(function: _Fn) -> _Fn:
+def hide_rest_parameter(function: _Fn) -> _Fn:
     """`function`, which takes `*rest` only to say what is wrong with it, without that in its signature."""
     full = inspect.signature(function)
     shown = [x for x in full.parameters.values() if x.kind is not x.VAR_POSITIONAL]
@@ -118,7 +134,7 @@ def without_rest(function: _Fn) -> _Fn:
     return function
 
 
-def by_keyword(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
+def keyword_error(op: str, given: tuple[Any, ...], rest: tuple[Any, ...]) -> CallError:
     """What to raise where `rest` followed `given`: a dtype, which is a keyword, or the other sizes of a shape."""
     if len(given) == 1 and all(isinstance(n, int) for n in (*given, *rest)):
         return CallError(f"{op}: the sizes are one argument; write ll.{op}({(*given, *rest)})")

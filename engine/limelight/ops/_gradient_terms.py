@@ -1,4 +1,4 @@
-"""What gradient rules share: pieces of formulas, over tensors, Python scalars and shapes known or unknown."""
+"""What gradient rules share: pieces of formulas over tensors, Python numbers, and shapes known or unknown."""
 
 from __future__ import annotations
 

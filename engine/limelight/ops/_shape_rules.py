@@ -1,4 +1,8 @@
-"""Shape and dtype rules that many ops share: functions from specs (and attributes) to the output's spec."""
+"""Rules for the shape and dtype of results that many ops share: functions from specs (and parameters) to a spec.
+
+Integers are summed and multiplied in at least 32 bits and else keep their dtype. Booleans are no numbers: they must be
+cast before they are added.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ _WIDER: Final = {
 }
 TOTAL: Final[dict[DType, DType]] = {dtype: _WIDER.get(dtype, dtype) for dtype in dtypes.ALL}
 """The dtype of a sum or product: the input's own, but at least 32 bits for integers, as the Array API has it."""
+
+COMPLEX: Final = frozenset(_REAL)
 
 SHORT: Final = frozenset([dtypes.float16, dtypes.bfloat16])
 """The floats in which partial sums lose too much: kernels add them up in float32."""
@@ -75,6 +81,11 @@ def compare(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     return infer
 
 
+def own_dtype(dtype: DType) -> DType:
+    """For `reduction`: the result has the dtype of the input."""
+    return dtype
+
+
 def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) -> Callable[..., TensorSpec]:
     """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
 
@@ -92,11 +103,11 @@ def axis_attr(axis: int | Sequence[int] | None) -> Axis:
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, (tuple, list)):
-        return tuple([_plain(a) for a in axis])
-    return _plain(axis)
+        return tuple([_as_int(a) for a in axis])
+    return _as_int(axis)
 
 
-def _plain(axis: Any) -> int:
+def _as_int(axis: Any) -> int:
     """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
     found: int = axis.__index__() if hasattr(axis, "__index__") else axis
     return found

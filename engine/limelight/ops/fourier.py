@@ -1,4 +1,9 @@
-"""Discrete Fourier transforms, their transposes, and what comes with them. `ll.fft` has the public names."""
+"""Discrete Fourier transforms, their transposes, and what comes with them. `limelight.fft` has the public names.
+
+`fft` (complex, both ways, over several axes) is its own kind under transposition; `rfft` and `irfft` each have a
+transpose, which weighs the frequencies that stand for two. Cropping and filling (`n` and `s`) is an op before them.
+16-bit floats are made float32 first.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,13 @@ import numpy as np
 
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
 
 __all__: list[str] = []
@@ -29,7 +34,7 @@ _COMPLEX: Final[dict[DType, DType]] = dict.fromkeys((*SHORT, dtypes.float32), dt
 _REAL: Final[dict[DType, DType]] = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 
 
-def _along(shape: Shape, axis: int, size: int | None) -> Shape:
+def _with_size(shape: Shape, axis: int, size: int | None) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
@@ -54,7 +59,7 @@ def _fft_kernel(xp: Any, x: Any, axes: tuple[int, ...], inverse: bool, norm: str
         return (xp.fft.ifftn if inverse else xp.fft.fftn)(x, axes=axes, norm=norm)
 
 
-_fft: Entry = entry(defop(
+_fft: EntryPoint = entry_point(defop(
     "fft",
     inputs="x",
     attrs="axes inverse norm",
@@ -64,6 +69,7 @@ _fft: Entry = entry(defop(
     vjp={"x": lambda g, axes, inverse, norm: _fft(g, axes, not inverse, TRANSPOSED[norm])},
     linear="x",
     maths={"x": "x̄ = Fᴴ ȳ"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -79,7 +85,7 @@ def _rfft_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int, norm: str) -> TensorSpec:
         _check_points(name, x, (axis,))
         n = x.shape[axis]
-        return known(_along(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
+        return known(_with_size(x.shape, axis, None if n is None else n // 2 + 1), _COMPLEX[x.dtype])
 
     return infer
 
@@ -106,7 +112,7 @@ def _rfft_transpose_kernel(xp: Any, y: Any, axis: int, norm: str, shape: tuple[i
         return xp.fft.irfft(half, n, axis=axis, norm=TRANSPOSED[norm])
 
 
-_rfft = entry(defop(
+_rfft = entry_point(defop(
     "rfft",
     inputs="x",
     attrs="axis norm",
@@ -116,9 +122,10 @@ _rfft = entry(defop(
     vjp={"x": lambda g, x_shape, x_dtype, axis, norm: _rfft_transpose((g,), x_shape, axis, norm).astype(x_dtype)},
     linear="x",
     maths={"x": "x̄ = Re(Fᴴ ȳ)"},
+    batching="along_axis",
 ))  # fmt: skip
 
-_rfft_transpose: Entry = shaped(
+_rfft_transpose: EntryPoint = defop_with_shape(
     "rfft_transpose",
     inputs="y",
     attrs="axis norm",
@@ -128,6 +135,8 @@ _rfft_transpose: Entry = shaped(
     vjp={"y": lambda g, axis, norm: _rfft(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 
@@ -145,7 +154,7 @@ def _irfft_infer(y: TensorSpec, axis: int, odd: bool, norm: str) -> TensorSpec:
     n = None if m is None else 2 * (m - 1) + odd
     if n == 0:
         raise ShapeError(f"irfft: axis {axis} of {y} stands for no points; give n=1, or two frequencies at least")
-    return known(_along(y.shape, axis, n), _REAL[y.dtype])
+    return known(_with_size(y.shape, axis, n), _REAL[y.dtype])
 
 
 def _irfft_kernel(xp: Any, y: Any, axis: int, n: int, norm: str) -> Any:
@@ -159,7 +168,7 @@ def _irfft_transpose_kernel(xp: Any, x: Any, axis: int, norm: str) -> Any:
         return y * _twice(xp, x.ndim, axis, x.shape[axis], 1.0, 2.0, x.dtype)
 
 
-_irfft = entry(defop(
+_irfft = entry_point(defop(
     "irfft",
     inputs="y",
     attrs="axis odd norm",
@@ -169,9 +178,10 @@ _irfft = entry(defop(
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
+    batching="along_axis",
 ))  # fmt: skip
 
-_irfft_transpose: Entry = entry(defop(
+_irfft_transpose: EntryPoint = entry_point(defop(
     "irfft_transpose",
     inputs="x",
     attrs="axis norm",
@@ -181,9 +191,10 @@ _irfft_transpose: Entry = entry(defop(
     vjp={"x": lambda g, x_shape, axis, norm: _irfft_to((g,), x_shape, axis, norm)},
     linear="x",
     maths={"x": "x̄ = irfft(ȳ)"},
+    batching="along_axis",
 ))  # fmt: skip
 
-_irfft_to: Entry = shaped(
+_irfft_to: EntryPoint = defop_with_shape(
     "irfft_to",
     inputs="y",
     attrs="axis norm",
@@ -193,6 +204,8 @@ _irfft_to: Entry = shaped(
     vjp={"y": lambda g, axis, norm: _irfft_transpose(g, axis, norm)},
     linear="y",
     maths={"y": "ȳ = F x̄ / n, doubled where a frequency stands for two"},
+    batching="along_axis_to_shape",
+    dynamic_batching="along_axis_to_shape_dynamic",
 )
 
 
@@ -217,24 +230,25 @@ def _crop_or_fill(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _resized(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
+def _with_sizes(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
     wanted = dict(zip(axes, sizes, strict=True))
     return tuple([wanted.get(i, n) for i, n in enumerate(shape)])
 
 
-_fitted = entry(defop(
+_fitted = entry_point(defop(
     "crop_or_fill",
     inputs="x",
     attrs="axes sizes",
-    infer=lambda x, axes, sizes: known(_resized(x.shape, axes, sizes), x.dtype),
-    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _resized(x.shape, axes, sizes)),
+    infer=lambda x, axes, sizes: known(_with_sizes(x.shape, axes, sizes), x.dtype),
+    kernel=lambda xp, x, axes, sizes: _crop_or_fill(xp, x, _with_sizes(x.shape, axes, sizes)),
     accepts="numeric",
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
+    batching="along_axis",
 ))  # fmt: skip
 
-_fitted_to: Entry = shaped(
+_fitted_to: EntryPoint = defop_with_shape(
     "crop_or_fill_to",
     inputs="x",
     infer=lambda x, shape: known(shape, x.dtype),
@@ -242,6 +256,8 @@ _fitted_to: Entry = shaped(
     vjp={"x": lambda g, x_shape: _fitted_to((g,), x_shape)},
     linear="x",
     maths={"x": "x̄ = ȳ cropped, or filled with 0, to the shape of x"},
+    batching="last_axes_to_shape",
+    dynamic_batching="last_axes_to_shape_dynamic",
 )
 
 
@@ -252,7 +268,7 @@ def fitted(x: Tensor, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
 
 # fftshift
 
-_fftshift: Entry = entry(defop(
+_fftshift: EntryPoint = entry_point(defop(
     "fftshift",
     inputs="x",
     attrs="axes inverse",
@@ -261,6 +277,7 @@ _fftshift: Entry = entry(defop(
     vjp={"x": lambda g, axes, inverse: _fftshift(g, axes, not inverse)},
     linear="x",
     maths={"x": "x̄ = ȳ shifted back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.optim.argument_checks import fraction, not_negative
 from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
-from limelight.optim.settings import fraction, not_negative
 
 
-def averaged(slot: Target, x: Tensor, keep: float) -> Tensor:
+def update_average(slot: Target, x: Tensor, keep: float) -> Tensor:
     """The moving average kept in `slot`, brought up to date: keep x slot + (1 - keep) x `x`."""
     return slot.assign(keep * slot.read_value() + (1.0 - keep) * x)
 
@@ -50,8 +50,8 @@ class Adam(Optimizer):
         self.epsilon = not_negative(name, "epsilon", epsilon)
 
     def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        mean = averaged(slots["mean"], gradient, self.beta1)
-        square = averaged(slots["square"], gradient.square(), self.beta2)
+        mean = update_average(slots["mean"], gradient, self.beta1)
+        square = update_average(slots["square"], gradient.square(), self.beta2)
         mean = mean / (1.0 - self.beta1**t).astype(gradient.dtype)
         square = square / (1.0 - self.beta2**t).astype(gradient.dtype)
         return rate * mean / (square.sqrt() + self.epsilon)
@@ -123,7 +123,7 @@ class RMSProp(Optimizer):
         self.epsilon = not_negative("RMSProp", "epsilon", epsilon)
 
     def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
-        square = averaged(slots["square"], gradient.square(), self.decay)
+        square = update_average(slots["square"], gradient.square(), self.decay)
         return rate * gradient / (square.sqrt() + self.epsilon)
 
 

@@ -9,9 +9,9 @@ from limelight.core import dtypes
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops.elementwise.limits import clip, maximum
-from limelight.optim.pairs import Gradient
-from limelight.optim.settings import positive
+from limelight.ops.elementwise.extremes import clip, maximum
+from limelight.optim.argument_checks import positive
+from limelight.optim.gradient_checks import Gradient
 
 Gradients: TypeAlias = Sequence[Gradient | None]
 

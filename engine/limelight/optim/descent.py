@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.optim.argument_checks import fraction
 from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
-from limelight.optim.settings import fraction
 
 
 class SGD(Optimizer):

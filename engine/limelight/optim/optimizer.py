@@ -1,4 +1,15 @@
-"""What all optimisers share: the step counter, the learning rate, and a few slots for each variable."""
+"""`Optimizer`, the base class: the step counter, the learning rate, and a few slots for each variable.
+
+Optimisers are modules: slots, the counter and the rate are variables, which checkpoints find. The rate is float64, so
+that `Adam(0.1).learning_rate` is 0.1; schedules are functions of the counter, in float64 too. Slots belong to one
+variable; a variable that is an argument of the staged function has none, since the next call may bring another.
+
+One update rule serves dense and sparse gradients: `change` reads and writes whole variables, or `Rows` of them, and
+treats all elements alike. So sparse updates are lazy: rows without a gradient do not decay.
+
+Variables of 16 bits have float32 slots; their update is computed in float32 and rounded once (in float16 Adam's epsilon
+of 1e-8 is zero).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-from limelight.core import dispatch, dtypes
+from limelight.core import device_scopes, dtypes
 from limelight.core.dtypes import DType
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
@@ -14,9 +25,9 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
-from limelight.optim.pairs import Gradient, check_lists, checked
+from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown
+from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
 from limelight.optim.rows import Rows
-from limelight.optim.settings import check_names, not_negative, refuse_unknown
 from limelight.user_code import hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
@@ -77,7 +88,7 @@ class Optimizer(Module):
         self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
         self._skipped: set[TensorRef] = set()
         # Under the property's own name, so that the variable's path is "learning_rate".
-        vars(self)["learning_rate"] = _as_rate(learning_rate)
+        vars(self)["learning_rate"] = _rate_variable(learning_rate)
 
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
@@ -155,7 +166,7 @@ class Optimizer(Module):
         name = type(self).__name__
         check_lists(name, gradients, variables)
         self._note_missing([v for g, v in zip(gradients, variables, strict=True) if g is None], len(variables))
-        pairs = [(checked(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+        pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
         done = self.step.read_value().astype(dtypes.float64)
         rate = self._rate(done)
         self.step.assign_add(1)
@@ -218,7 +229,7 @@ class Optimizer(Module):
                 f"{type(self).__name__} keeps slots for variable {variable.name!r}, which is an argument of the staged "
                 "function: the next call may bring another one. Let the function close over it, or over the model"
             )
-        with dispatch.device(variable.device):
+        with device_scopes.device(variable.device):
             return Variable(
                 lambda: zeros_like(variable.read_value(), dtype=_wide(variable.dtype)),
                 name=f"{variable.name}/{name}",
@@ -243,7 +254,7 @@ def _wide(dtype: DType) -> DType:
     return dtypes.float32 if dtype in _SHORT else dtype
 
 
-def _as_rate(given: Any) -> Variable | Schedule:
+def _rate_variable(given: Any) -> Variable | Schedule:
     if isinstance(given, Variable):
         return given
     if callable(given):

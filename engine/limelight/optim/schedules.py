@@ -18,10 +18,11 @@ from math import pi
 from limelight.core import dtypes
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops.elementwise.comparison import where
-from limelight.ops.elementwise.limits import clip, floor
+from limelight.ops.elementwise.extremes import clip
+from limelight.ops.elementwise.rounding import floor
 from limelight.ops.elementwise.trigonometry import cos
-from limelight.optim.settings import not_negative, positive
+from limelight.ops.elementwise.where import where
+from limelight.optim.argument_checks import not_negative, positive
 
 __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
 

@@ -14,187 +14,193 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.spec import TensorSpec
 from limelight.graph.ir import Node, Value
-from limelight.optimise.rewriter import Found, Rule, Scene, all_equal, tensor
+from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, tensor
 
 _NEVER_MINUS_ZERO: Final = ("exp", "abs", "square", "cosh", "sigmoid", "softmax")
 """Ops of which no result is -0.0, so that 0.0 may be added to it for nothing."""
 
 
-def _same(node: Node, value: Value) -> bool:
+def _same_spec(node: Node, value: Value) -> bool:
     return value.spec == node.outputs[0].spec
 
 
-def _neutral(scene: Scene, value: Value, number: Any, zero_is_neutral: Callable[[Any], bool]) -> bool:
+def _is_neutral(context: RewriteContext, value: Value, number: Any, zero_is_neutral: Callable[[Any], bool]) -> bool:
     """Whether `number`, added to or taken from `value`, leaves it as it is."""
     if number != 0:
         return False
     exact = not dtypes.is_inexact(number.dtype)
-    return bool(exact or zero_is_neutral(number)) or scene.maker(value, *_NEVER_MINUS_ZERO) is not None
+    return bool(exact or zero_is_neutral(number)) or context.producer(value, *_NEVER_MINUS_ZERO) is not None
 
 
-def _minus_zero(number: Any) -> bool:
+def _is_minus_zero(number: Any) -> bool:
     return number.dtype.kind not in "c" and bool(np.signbit(number))
 
 
-def _plus_zero(number: Any) -> bool:
+def _is_plus_zero(number: Any) -> bool:
     return number.dtype.kind not in "c" and not np.signbit(number)
 
 
-def _add_nothing(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _add_zero(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     for value, other in (inputs, inputs[::-1]):
         number = all_equal(other)
-        if number is not None and _same(node, value) and _neutral(scene, value, number, _minus_zero):
-            return Found("x + 0", "adding zero changes nothing", value)
+        if number is not None and _same_spec(node, value) and _is_neutral(context, value, number, _is_minus_zero):
+            return Replacement("x + 0", "adding zero changes nothing", value)
     return None
 
 
-def _subtract_nothing(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _subtract_zero(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     number = all_equal(inputs[1])
-    if number is None or not _same(node, inputs[0]) or not _neutral(scene, inputs[0], number, _plus_zero):
+    if number is None or not _same_spec(node, inputs[0]) or not _is_neutral(context, inputs[0], number, _is_plus_zero):
         return None
-    return Found("x - 0", "taking zero away changes nothing", inputs[0])
+    return Replacement("x - 0", "taking zero away changes nothing", inputs[0])
 
 
-def _times_one(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _multiply_by_one(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     for value, other in (inputs, inputs[::-1]):
         number = all_equal(other)
         if number is None or number.dtype.kind == "c":
             continue
-        if number == 1 and _same(node, value):
-            return Found("x * 1", "multiplying by one changes nothing", value)
-        if number == -1 and number.dtype.kind in "if" and _same(node, value):
-            return Found("x * -1", "a change of sign is no product", scene.add("negative", value))
+        if number == 1 and _same_spec(node, value):
+            return Replacement("x * 1", "multiplying by one changes nothing", value)
+        if number == -1 and number.dtype.kind in "if" and _same_spec(node, value):
+            return Replacement("x * -1", "a change of sign is no product", context.add("negative", value))
     return None
 
 
-def _over_one(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _divide_by_one(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     number = all_equal(inputs[1])
-    if number is None or number != 1 or number.dtype.kind != "f" or not _same(node, inputs[0]):
+    if number is None or number != 1 or number.dtype.kind != "f" or not _same_spec(node, inputs[0]):
         return None
-    return Found("x / 1", "dividing by one changes nothing", inputs[0])
+    return Replacement("x / 1", "dividing by one changes nothing", inputs[0])
 
 
-def _over_power_of_two(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _divide_by_power_of_two(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     number = all_equal(inputs[1])
     if number is None or number.dtype not in (dtypes.float32, dtypes.float64) or number == 1:
         return None
     mantissa, exponent = np.frexp(number)
     if abs(mantissa) != 0.5 or abs(exponent) > 60:
         return None
-    inverse = scene.literal(np.full(tensor(inputs[1]).shape, 1 / number), number.dtype)
-    return Found("x / 2**n", "the inverse of a power of two is exact", scene.add("multiply", inputs[0], inverse))
+    inverse = context.literal(np.full(tensor(inputs[1]).shape, 1 / number), number.dtype)
+    return Replacement(
+        "x / 2**n", "the inverse of a power of two is exact", context.add("multiply", inputs[0], inverse)
+    )
 
 
-def _twice_negative(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
-    inner = scene.maker(inputs[0], "negative")
-    return None if inner is None else Found("-(-x)", "two changes of sign undo each other", inner.inputs[0])
+def _double_negation(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
+    inner = context.producer(inputs[0], "negative")
+    return None if inner is None else Replacement("-(-x)", "two changes of sign undo each other", inner.inputs[0])
 
 
-def _plus_negative(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
-    inner = scene.maker(inputs[1], "negative")
+def _add_negation(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
+    inner = context.producer(inputs[1], "negative")
     if inner is None:
         return None
-    return Found("x + -y", "adding a negative is a subtraction", scene.add("subtract", inputs[0], inner.inputs[0]))
+    return Replacement(
+        "x + -y", "adding a negative is a subtraction", context.add("subtract", inputs[0], inner.inputs[0])
+    )
 
 
-def _minus_negative(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
-    inner = scene.maker(inputs[1], "negative")
+def _subtract_negation(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
+    inner = context.producer(inputs[1], "negative")
     if inner is None:
         return None
-    return Found("x - -y", "taking a negative away is an addition", scene.add("add", inputs[0], inner.inputs[0]))
+    return Replacement(
+        "x - -y", "taking a negative away is an addition", context.add("add", inputs[0], inner.inputs[0])
+    )
 
 
-def _two_negatives(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _multiply_negations(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     """-x * -y; -x * c."""
-    left, right = (scene.maker(value, "negative") for value in inputs)
+    left, right = (context.producer(value, "negative") for value in inputs)
     if left is not None and right is not None:
-        value = scene.add(node.op, left.inputs[0], right.inputs[0])
-        return Found("-x * -y", "signs cancel", value)
+        value = context.add(node.op, left.inputs[0], right.inputs[0])
+        return Replacement("-x * -y", "signs cancel", value)
     for inner, other, swap in ((left, inputs[1], False), (right, inputs[0], True)):
         number = all_equal(other)
-        if inner is None or number is None or number.dtype.kind != "f" or not scene.alone(inner.outputs[0]):
+        if inner is None or number is None or number.dtype.kind != "f" or not context.used_once(inner.outputs[0]):
             continue
-        negated = scene.literal(np.full(tensor(other).shape, -number), number.dtype)
+        negated = context.literal(np.full(tensor(other).shape, -number), number.dtype)
         operands = (negated, inner.inputs[0]) if swap else (inner.inputs[0], negated)
-        return Found("-x * c", "the sign goes into the constant", scene.add(node.op, *operands))
+        return Replacement("-x * c", "the sign goes into the constant", context.add(node.op, *operands))
     return None
 
 
-def _negative_product(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
-    inner = scene.maker(inputs[0], "multiply")
-    if inner is None or not scene.alone(inputs[0]):
+def _negate_product(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
+    inner = context.producer(inputs[0], "multiply")
+    if inner is None or not context.used_once(inputs[0]):
         return None
     for i, other in enumerate(inner.inputs):
         number = all_equal(other)
         if number is not None and number.dtype.kind == "f":
             operands = list(inner.inputs)
-            operands[i] = scene.literal(np.full(tensor(other).shape, -number), number.dtype)
-            return Found("-(x * c)", "the sign goes into the constant", scene.add("multiply", *operands))
+            operands[i] = context.literal(np.full(tensor(other).shape, -number), number.dtype)
+            return Replacement("-(x * c)", "the sign goes into the constant", context.add("multiply", *operands))
     return None
 
 
-def _idempotent(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _idempotent(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     """abs(abs(x)), relu(relu(x)), floor(floor(x)), ..."""
-    inner = scene.maker(inputs[0], node.op.name)
-    return None if inner is None else Found(f"{node.op} twice", "once is enough", inputs[0])
+    inner = context.producer(inputs[0], node.op.name)
+    return None if inner is None else Replacement(f"{node.op} twice", "once is enough", inputs[0])
 
 
-def _even(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _even_function(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     """abs(-x), square(-x)."""
-    inner = scene.maker(inputs[0], "negative")
+    inner = context.producer(inputs[0], "negative")
     if inner is None or tensor(inputs[0]).dtype.kind not in "f":
         return None
-    return Found(f"{node.op} of -x", "the sign does not matter", scene.add(node.op, inner.inputs[0]))
+    return Replacement(f"{node.op} of -x", "the sign does not matter", context.add(node.op, inner.inputs[0]))
 
 
-def _another_name(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _alias(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     if inputs[0].spec != node.outputs[0].spec:
         return None
-    return Found(str(node.op), "the same tensor under another name", inputs[0])
+    return Replacement(str(node.op), "the same tensor under another name", inputs[0])
 
 
-def _cast(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
+def _cast(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     given, made = tensor(inputs[0]), tensor(node.outputs[0])
     if given == made:
-        return Found("cast to its own dtype", "a cast that does nothing", inputs[0])
-    inner = scene.maker(inputs[0], "astype")
+        return Replacement("cast to its own dtype", "a cast that does nothing", inputs[0])
+    inner = context.producer(inputs[0], "astype")
     if inner is None:
         return None
     start = tensor(inner.inputs[0])
-    if not _lossless(start, given) or (dtypes.is_inexact(start.dtype) and made.dtype.kind in "iub"):
+    if not _is_lossless(start, given) or (dtypes.is_inexact(start.dtype) and made.dtype.kind in "iub"):
         return None
     if start == made:
-        return Found("cast there and back", "the wider dtype holds every value", inner.inputs[0])
-    value = scene.add("astype", inner.inputs[0], params=node.params)
-    return Found("cast of a cast", "the first cast loses nothing, so the second one does for both", value)
+        return Replacement("cast there and back", "the wider dtype holds every value", inner.inputs[0])
+    value = context.add("astype", inner.inputs[0], params=node.params)
+    return Replacement("cast of a cast", "the first cast loses nothing, so the second one does for both", value)
 
 
-def _lossless(start: TensorSpec, between: TensorSpec) -> bool:
+def _is_lossless(start: TensorSpec, between: TensorSpec) -> bool:
     plain = all(spec.dtype.kind in "biuf" for spec in (start, between))
     return plain and bool(np.can_cast(start.dtype, between.dtype, "safe"))
 
 
-def _same_choice(scene: Scene, node: Node, inputs: tuple[Value, ...]) -> Found | None:
-    if inputs[1] is not inputs[2] or not _same(node, inputs[1]):
+def _choose_between_equals(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
+    if inputs[1] is not inputs[2] or not _same_spec(node, inputs[1]):
         return None
-    return Found("where(c, x, x)", "both choices are the same", inputs[1])
+    return Replacement("where(c, x, x)", "both choices are the same", inputs[1])
 
 
 EXACT: Final[Mapping[str, Sequence[Rule]]] = {
-    "abs": (_idempotent, _even),
-    "add": (_add_nothing, _plus_negative),
+    "abs": (_idempotent, _even_function),
+    "add": (_add_zero, _add_negation),
     "astype": (_cast,),
     "ceil": (_idempotent,),
-    "divide": (_over_one, _over_power_of_two),
+    "divide": (_divide_by_one, _divide_by_power_of_two),
     "floor": (_idempotent,),
-    "identity": (_another_name,),
-    "multiply": (_times_one, _two_negatives),
-    "negative": (_twice_negative, _negative_product),
-    "positive": (_another_name,),
+    "identity": (_alias,),
+    "multiply": (_multiply_by_one, _multiply_negations),
+    "negative": (_double_negation, _negate_product),
+    "positive": (_alias,),
     "relu": (_idempotent,),
-    "square": (_even,),
-    "stop_gradient": (_another_name,),
-    "subtract": (_subtract_nothing, _minus_negative),
+    "square": (_even_function,),
+    "stop_gradient": (_alias,),
+    "subtract": (_subtract_zero, _subtract_negation),
     "trunc": (_idempotent,),
-    "where": (_same_choice,),
+    "where": (_choose_between_equals,),
 }

@@ -33,22 +33,22 @@ def spread(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with operands broadcast once for all the nodes that want them in the same shape."""
     recorder = Recorder("spread", graph)
     rewriter = Rewriter(graph)
-    by_node = {node: keys for node in graph.nodes if node.op.name in _OPS and (keys := _broadcast_by(node))}
-    wanted = Counter([key for keys in by_node.values() for key in keys])
-    worth = {key for key, n in wanted.items() if n >= FEWEST}
-    if not worth:
-        return recorder.same(graph)
+    keys_by_node = {node: keys for node in graph.nodes if node.op.name in _OPS and (keys := _broadcast_by(node))}
+    n_uses = Counter([key for keys in keys_by_node.values() for key in keys])
+    worthwhile = {key for key, n in n_uses.items() if n >= FEWEST}
+    if not worthwhile:
+        return recorder.unchanged(graph)
     made: dict[tuple[Value, Shape], Value] = {}
     for node in graph.nodes:
-        keys = [key for key in by_node.get(node, ()) if key in worth]
+        keys = [key for key in keys_by_node.get(node, ()) if key in worthwhile]
         if not keys:
             rewriter.keep(node)
             continue
         for key in keys:
             if key not in made:
-                new = _spread(rewriter, node, *key)
+                new = _broadcast_node(rewriter, node, *key)
                 made[key] = new.outputs[0]
-                reason = f"{wanted[key]} nodes want it in this shape"
+                reason = f"{n_uses[key]} nodes want it in this shape"
                 recorder.note("broadcast once", reason, (), (new,), added=1)
         shape = keys[0][1]
         rewriter.rebuild(node, tuple([made.get((x, shape), rewriter.value(x)) for x in node.inputs]))
@@ -72,7 +72,7 @@ def _broadcast_by(node: Node) -> list[tuple[Value, Shape]]:
     return [(value, shape) for value in smaller] if len(smaller) == 1 else []
 
 
-def _spread(rewriter: Rewriter, like: Node, value: Value, shape: Shape) -> Node:
+def _broadcast_node(rewriter: Rewriter, like: Node, value: Value, shape: Shape) -> Node:
     array = constant_of(value)
     if array is None:
         return rewriter.add(like, get("broadcast_to"), (rewriter.value(value),), (shape,))

@@ -72,11 +72,11 @@ def _run(op: Op, operands: list[Any], node: Node) -> list[np.ndarray[Any, Any]] 
     except Exception:  # noqa: BLE001  # whatever is wrong with it, it is reported when and if the node runs
         return None
     arrays = [np.array(r, order="C") for r in (result if op.multiple else (result,))]
-    fits = all(map(_is, arrays, [value.spec for value in node.outputs]))
+    fits = all(map(_has_spec, arrays, [value.spec for value in node.outputs]))
     return arrays if fits else None
 
 
-def _is(array: np.ndarray[Any, Any], spec: Spec) -> bool:
+def _has_spec(array: np.ndarray[Any, Any], spec: Spec) -> bool:
     return isinstance(spec, TensorSpec) and array.dtype == spec.dtype and shapes.compatible(array.shape, spec.shape)
 
 

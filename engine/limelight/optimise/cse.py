@@ -26,11 +26,11 @@ def share(graph: Graph) -> tuple[Graph, PassRecord]:
     recorder = Recorder("share", graph)
     rewriter = Rewriter(graph)
     first: dict[tuple[Any, ...], Node] = {}
-    written: dict[Value, int] = {}
+    n_writes: dict[Value, int] = {}
     for node in graph.nodes:
-        key = _key(node, rewriter, written)
+        key = _key(node, rewriter, n_writes)
         earlier = first.get(key) if key is not None else None
-        if earlier is None or not _says_as_much(earlier, node):
+        if earlier is None or not _same_specs(earlier, node):
             kept = rewriter.keep(node)
             if key is not None:
                 first[key] = kept
@@ -40,25 +40,25 @@ def share(graph: Graph) -> tuple[Graph, PassRecord]:
     return recorder.finish(rewriter)
 
 
-def _says_as_much(earlier: Node, node: Node) -> bool:
+def _same_specs(earlier: Node, node: Node) -> bool:
     """Whether the same sizes are known of what both compute: they may have been declared for one of them only."""
     return all(map(operator.eq, [x.spec for x in earlier.outputs], [x.spec for x in node.outputs]))
 
 
-def _key(node: Node, rewriter: Rewriter, written: dict[Value, int]) -> tuple[Any, ...] | None:
+def _key(node: Node, rewriter: Rewriter, n_writes: dict[Value, int]) -> tuple[Any, ...] | None:
     """What makes two nodes the same computation; None for one that is like no other."""
     op = node.op
     effects: Effects = NONE
     if op.effect is not None or op.higher_order:
         effects = effects_of(node)
         for variable in effects.writes:
-            written[variable] = written.get(variable, 0) + 1
+            n_writes[variable] = n_writes.get(variable, 0) + 1
         if effects.changes:
             return None
     inputs = rewriter.inputs(node)
     if not node.params and not effects.reads:
         return (id(op), inputs, node.device)
-    versions = tuple([written.get(value, 0) for value in node.inputs]) if effects.reads else None
+    versions = tuple([n_writes.get(value, 0) for value in node.inputs]) if effects.reads else None
     try:
         return (id(op), inputs, node.device, versions, *[_canonical(param) for param in node.params])
     except TypeError:  # a parameter that cannot be compared
@@ -73,7 +73,7 @@ def _canonical(param: Any) -> Any:
     if kind is tuple:
         return tuple([_canonical(item) for item in param])
     if kind is Literal:
-        return _content(param.array) if param.array.nbytes <= COMPARED else id(param)
+        return _content_key(param.array) if param.array.nbytes <= COMPARED else id(param)
     if kind is float:
         return kind, param.hex()
     if kind is slice:
@@ -84,6 +84,6 @@ def _canonical(param: Any) -> Any:
     return kind, param
 
 
-def _content(array: Any) -> tuple[Any, ...]:
+def _content_key(array: Any) -> tuple[Any, ...]:
     plain = np.asarray(array)
     return plain.dtype, plain.shape, plain.tobytes()

@@ -26,12 +26,12 @@ def _needed(graph: Graph) -> set[Node]:
     wanted = set(graph.outputs)
     needed: set[Node] = set()
     for node in reversed(graph.nodes):
-        if not wanted.isdisjoint(node.outputs) or _noticed(node):
+        if not wanted.isdisjoint(node.outputs) or _has_effect(node):
             needed.add(node)
             wanted.update(node.inputs)
     return needed
 
 
-def _noticed(node: Node) -> bool:
+def _has_effect(node: Node) -> bool:
     op = node.op
     return (op.effect is not None or op.higher_order) and effects_of(node).changes

@@ -7,36 +7,20 @@ from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Self
 
 from limelight.errors import ArgumentError
+from limelight.optimise import passes
+from limelight.optimise.passes import HIGHEST, Pass
 from limelight.settings import Scoped
-
-HIGHEST: Final = 3
-"""The level that is in force unless somebody asks for less."""
-PASSES: Final[tuple[tuple[str, int], ...]] = (
-    ("prune", 1),
-    ("fold", 2),
-    ("share", 2),
-    ("simplify", 2),
-    ("hoist", 2),
-    ("stack", 3),
-    ("spread", 2),
-    ("fuse", 2),
-)
-"""The passes in the order in which they run, each with the lowest level that has it."""
 
 
 class Setting(NamedTuple):
-    """A level, and passes that do not run all the same. `inexact`: rules that round otherwise may be used."""
+    """A level of the optimiser, and the names of passes that do not run all the same."""
 
     level: int = HIGHEST
     without: frozenset[str] = frozenset()
 
-    @property
-    def inexact(self) -> bool:
-        return self.level >= HIGHEST
-
-    def names(self) -> tuple[str, ...]:
-        """The passes that run."""
-        return tuple([name for name, least in PASSES if self.level >= least and name not in self.without])
+    def has(self, one: Pass) -> bool:
+        """Whether a pass runs."""
+        return self.level >= one.level and one.name not in self.without
 
 
 setting: Final = Scoped("optimiser", Setting())
@@ -63,17 +47,17 @@ class optimiser:  # noqa: N801  # used as a function
     """
 
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
-        self._mine = checked(level, without)
-        self._everywhere = setting.set_globally(self._mine)
+        self._setting = checked(level, without)
+        self._global_override = setting.set_globally(self._setting)
         self._blocks: list[AbstractContextManager[Setting]] = []
 
     def __repr__(self) -> str:
-        left_out = f", without={sorted(self._mine.without)}" if self._mine.without else ""
-        return f"<optimiser: level {self._mine.level}{left_out}>"
+        left_out = f", without={sorted(self._setting.without)}" if self._setting.without else ""
+        return f"<optimiser: level {self._setting.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.take_back(self._everywhere)
-        block = setting.override(self._mine)
+        setting.withdraw(self._global_override)
+        block = setting.override(self._setting)
         block.__enter__()
         self._blocks.append(block)
         return self
@@ -86,7 +70,7 @@ def checked(level: int, without: Sequence[str] = ()) -> Setting:
     """The setting for a level and a list of passes; raises ArgumentError where there is no such thing."""
     if isinstance(level, bool) or level not in range(HIGHEST + 1):
         raise ArgumentError(f"optimisation levels are 0 to {HIGHEST}, got {level!r}")
-    known = [name for name, _ in PASSES]
+    known = passes.names()
     given = (without,) if isinstance(without, str) else tuple(without)
     for name in given:
         if name not in known:

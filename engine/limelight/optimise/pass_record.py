@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Node
@@ -48,9 +48,6 @@ class PassRecord(NamedTuple):
         return f"{self.name}: {self.before} - {self.removed} + {self.added} = {self.after} nodes"
 
 
-Pass: TypeAlias = Callable[[Graph], tuple[Graph, PassRecord]]
-
-
 class Recorder:
     """Takes the notes for a PassRecord while a pass is running."""
 
@@ -63,12 +60,20 @@ class Recorder:
         self.changes: list[Change] = []
 
     def note(self, rule: str, reason: str, old: tuple[Node, ...], new: tuple[Node, ...] = (), added: int = 0) -> None:
-        """`old` nodes went, `new` ones stand for them, of which `added` were not there before."""
+        """Notes a change.
+
+        Args:
+            rule: what was done, in a word.
+            reason: why it may be done, or what it is good for, in a sentence.
+            old: the nodes that went.
+            new: those that stand for them.
+            added: how many of these were not there before.
+        """
         self._removed += len(old)
         self._added += added
         self.changes.append(Change(rule, reason, old, new))
 
-    def same(self, graph: Graph) -> tuple[Graph, PassRecord]:
+    def unchanged(self, graph: Graph) -> tuple[Graph, PassRecord]:
         """The result of a pass that changed no node: the graph, or one of the same nodes."""
         seconds, n = time.perf_counter() - self._started, len(graph.nodes)
         return graph, PassRecord(self._name, n, 0, 0, n, seconds, self.changes, {})

@@ -1,42 +1,27 @@
-"""The passes in order, until nothing changes."""
+"""Runs the passes of `passes.PASSES` over a graph.
+
+The repeated ones take turns until they find little, so that each may use what the others have found. Then each of the
+others runs once. If one of these has changed the graph, the passes that tidy run once more before the last pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from limelight import events
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
 from limelight.graph.verify import verify
-from limelight.optimise.broadcasts import spread
-from limelight.optimise.constant_folding import fold
-from limelight.optimise.cse import share
-from limelight.optimise.dead_code import prune
-from limelight.optimise.fusion import fuse
+from limelight.optimise import passes
 from limelight.optimise.levels import Setting, checked, setting
-from limelight.optimise.loop_invariants import hoist
-from limelight.optimise.pass_record import Pass, PassRecord
-from limelight.optimise.simplify import simplify, simplify_exactly
-from limelight.optimise.stacked_sums import stack
+from limelight.optimise.pass_record import PassRecord
+from limelight.optimise.passes import Pass, When
 
 ROUNDS: Final = 4
 """Passes that find work for one another are repeated at most so often."""
 NOT_WORTH_IT: Final = 1000
 """Fewer changes than one in so many nodes are not followed by another round, which would look at all of them again."""
-_REPEATED: Final = ("prune", "fold", "simplify", "share")
-_ONCE: Final = ("hoist", "stack", "spread")
-_AFTERWARDS: Final = ("fold", "share", "prune")
-_BY_NAME: Final[Mapping[str, Pass]] = {
-    "prune": prune,
-    "fold": fold,
-    "share": share,
-    "simplify": simplify,
-    "hoist": hoist,
-    "stack": stack,
-    "spread": spread,
-    "fuse": fuse,
-}
 
 
 class Optimised(NamedTuple):
@@ -47,11 +32,21 @@ class Optimised(NamedTuple):
 
 
 def optimise(graph: Graph, level: int | None = None, *, check: bool = False) -> Optimised:
-    """Runs the passes of `level` over `graph`, some of them again while they find something to do.
+    """Runs the passes of a level over a graph, some of them again while they find something to do.
 
-    0 is none, 1 only what is unused, 2 what keeps every bit of every result, 3 what may round otherwise too; without a
-    level, what `ll.config.optimiser` says. The result computes the same outputs with the same effects in the same
-    order. With `check` the graph is verified after each pass. Raises ArgumentError for a level that does not exist.
+    The result computes the same outputs with the same effects in the same order.
+
+    Args:
+        graph: the graph as traced; it is left as it is.
+        level: 0 is none, 1 only what is unused, 2 what keeps every bit of every result, 3 what may round otherwise too;
+            without a level, what `ll.config.optimiser` says.
+        check: whether to verify the graph after each pass.
+
+    Returns:
+        The graph after all passes, and a record of each run of a pass.
+
+    Raises:
+        ArgumentError: there is no such level.
     """
     chosen = setting.get() if level is None else checked(level)
     with collector_paused():
@@ -59,34 +54,44 @@ def optimise(graph: Graph, level: int | None = None, *, check: bool = False) -> 
 
 
 class _Run:
+    """One run of the passes that a setting asks for, over one graph."""
+
     def __init__(self, chosen: Setting, check: bool) -> None:
         self._chosen = chosen
-        self._names = frozenset(chosen.names())
         self._check = check
         self._records: list[PassRecord] = []
-        self._results: dict[str, Graph] = {}  # passes find nothing in what they have just made
+        self._results: dict[str, Graph] = {}  # of each pass: in what it has just made it would find nothing
 
     def all(self, graph: Graph) -> Optimised:
+        graph = self._rounds(graph)
+        changed = self._some(self._at(When.ONCE), graph)
+        if changed is not graph:
+            changed = self._some(passes.tidying(), changed)
+        return Optimised(self._some(self._at(When.LAST), changed), tuple(self._records))
+
+    @staticmethod
+    def _at(when: When) -> list[Pass]:
+        return [one for one in passes.PASSES if one.when is when]
+
+    def _rounds(self, graph: Graph) -> Graph:
+        repeated = self._at(When.REPEATED)
+        leading = {one.name for one in repeated if one.leads_on}
         for _ in range(ROUNDS):
             before, n = graph, len(self._records)
-            graph = self._some(_REPEATED, graph)
-            found = sum(len(record.changes) for record in self._records[n:] if record.name != "prune")
-            if graph is before or found <= len(graph.nodes) // NOT_WORTH_IT:
+            graph = self._some(repeated, graph)
+            n_changes = sum(len(record.changes) for record in self._records[n:] if record.name in leading)
+            if graph is before or n_changes <= len(graph.nodes) // NOT_WORTH_IT:
                 break
-        again = self._some(_ONCE, graph)
-        if again is not graph:
-            graph = self._some(_AFTERWARDS, again)
-        return Optimised(self._some(("fuse",), graph), tuple(self._records))
-
-    def _some(self, names: Iterable[str], graph: Graph) -> Graph:
-        for name in names:
-            if name in self._names and self._results.get(name) is not graph:
-                graph = self._results[name] = self._one(name, graph)
         return graph
 
-    def _one(self, name: str, graph: Graph) -> Graph:
-        step = simplify_exactly if name == "simplify" and not self._chosen.inexact else _BY_NAME[name]
-        graph, record = step(graph)
+    def _some(self, some: Iterable[Pass], graph: Graph) -> Graph:
+        for one in some:
+            if self._chosen.has(one) and self._results.get(one.name) is not graph:
+                graph = self._results[one.name] = self._one(one, graph)
+        return graph
+
+    def _one(self, one: Pass, graph: Graph) -> Graph:
+        graph, record = one.at(self._chosen.level)(graph)
         self._records.append(record)
         _announce(graph, record)
         return verify(graph) if self._check else graph

@@ -1,4 +1,8 @@
-"""Passes that look at one node after another, and at what makes its operands: a table of rules and one walk."""
+"""Peephole rewriting: a table of rules by op, and one walk over a graph that applies them.
+
+A rule sees one node and what produces its operands. Declared sizes stay: what stands for a value knows as much of its
+shape. A new node is given the sizes that were declared, and an existing one that knows less is not taken.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from limelight.ops.create.literal import constant_op, literal_value
 from limelight.optimise.pass_record import PassRecord, Recorder
 
 
-class Found(NamedTuple):
+class Replacement(NamedTuple):
     """What a rule puts in the place of a node's (only) output, and why."""
 
     rule: str
@@ -24,51 +28,51 @@ class Found(NamedTuple):
     value: Value
 
 
-Rule: TypeAlias = "Callable[[Scene, Node, tuple[Value, ...]], Found | None]"
+Rule: TypeAlias = "Callable[[RewriteContext, Node, tuple[Value, ...]], Replacement | None]"
 """Looks at a node of the old graph and its operands in the new one; None where it has nothing better."""
 
 
 _ANY: Final[Mapping[str, frozenset[str]]] = {}
 
 
-class Scene:
-    """The new graph as far as it goes, with what rules ask about it."""
+class RewriteContext:
+    """The new graph as far as it has been written, with what rules ask about it."""
 
     def __init__(self, graph: Graph) -> None:
         self.rewriter = Rewriter(graph)
         self.uses = uses_of(graph)
-        self._made: list[Node] = []
-        self._like: Node | None = None
+        self._new_nodes: list[Node] = []
+        self._node: Node | None = None
 
-    def at(self, node: Node) -> None:
+    def start_node(self, node: Node) -> None:
         """Rules look at `node` from now on."""
-        self._like, self._made = node, []
+        self._node, self._new_nodes = node, []
 
-    def forget(self) -> None:
-        """Takes back the nodes that were added."""
-        if self._made:
-            del self.rewriter.nodes[-len(self._made) :]
-            self._made = []
+    def discard_nodes(self) -> None:
+        """Removes the nodes that were added for the node that rules look at."""
+        if self._new_nodes:
+            del self.rewriter.nodes[-len(self._new_nodes) :]
+            self._new_nodes = []
 
     @property
-    def made(self) -> tuple[Node, ...]:
+    def added(self) -> tuple[Node, ...]:
         """The nodes that were added for the node that rules look at."""
-        return tuple(self._made)
+        return tuple(self._new_nodes)
 
     def add(self, op: str | Op, *inputs: Value, params: tuple[Any, ...] = (), spec: Spec | None = None) -> Value:
         """The output of a new node; its spec is inferred if it is not given."""
-        assert self._like is not None
+        assert self._node is not None
         op = get(op) if isinstance(op, str) else op
-        node = self.rewriter.add(self._like, op, inputs, params, () if spec is None else (spec,))
-        self._made.append(node)
+        node = self.rewriter.add(self._node, op, inputs, params, () if spec is None else (spec,))
+        self._new_nodes.append(node)
         return node.outputs[0]
 
-    def promise(self, value: Value, spec: Spec) -> bool:
-        """Whether as much is known of `value` as `spec` says; a value made just now is given what was declared."""
+    def declare(self, value: Value, spec: Spec) -> bool:
+        """Whether as much is known of `value` as `spec` says; the spec of a value made just now is refined to it."""
         if value.spec == spec:
             return True
-        mine, made = value.spec, self._made and self._made[-1].outputs[0] is value
-        if not made or not isinstance(mine, TensorSpec) or not isinstance(spec, TensorSpec) or not _sharper(spec, mine):
+        mine, made = value.spec, self._new_nodes and self._new_nodes[-1].outputs[0] is value
+        if not made or not isinstance(mine, TensorSpec) or not isinstance(spec, TensorSpec) or not _refines(spec, mine):
             return False
         value.spec = spec
         return True
@@ -78,17 +82,17 @@ class Scene:
         made = np.array(array, dtype=dtype)
         return self.add(constant_op, params=(Literal(made),), spec=known(made.shape, made.dtype))
 
-    def maker(self, value: Value, *ops: str) -> Node | None:
+    def producer(self, value: Value, *ops: str) -> Node | None:
         """The node that makes `value`, if it is one of these ops and runs wherever its operands are."""
         node = value.node
         return node if node is not None and node.device is None and node.op.name in ops else None
 
-    def alone(self, value: Value) -> bool:
+    def used_once(self, value: Value) -> bool:
         """Whether nothing else uses `value`, as far as is known."""
         return self.uses.get(value, 1) <= 1
 
 
-def _sharper(spec: TensorSpec, other: TensorSpec) -> bool:
+def _refines(spec: TensorSpec, other: TensorSpec) -> bool:
     """Whether `spec` knows all that `other` knows, and contradicts nothing."""
     if (spec.dtype, spec.rank) != (other.dtype, other.rank):
         return False
@@ -107,46 +111,56 @@ def uses_of(graph: Graph) -> dict[Value, int]:
 
 
 def rewrite(
-    name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]], makers: Mapping[str, frozenset[str]] = _ANY
+    name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]], producers: Mapping[str, frozenset[str]] = _ANY
 ) -> tuple[Graph, PassRecord]:
-    """`graph` with each node replaced by what the first of its op's rules finds, operands before users.
+    """Rewrites a graph node by node, operands before users, by the first rule of its op that finds something.
 
-    The rules of an op in `makers` find something only where one of those ops makes an operand; they are not asked where
-    none does.
+    Args:
+        name: that of the pass, for its record.
+        graph: the graph, which stays as it is.
+        rules: the rules of each op, by the op's name.
+        producers: of some ops, the ops of which one must produce an operand for their rules to find anything: where
+            none does, no rule is asked. It decides nothing but how long the walk takes.
+
+    Returns:
+        The new graph and the record of the pass.
     """
     recorder = Recorder(name, graph)
-    scene = Scene(graph)
-    rewriter = scene.rewriter
+    context = RewriteContext(graph)
+    rewriter = context.rewriter
     for node in graph.nodes:
-        given = rules.get(node.op.name)
-        found = None
-        if given is not None and node.device is None:
-            found = _first(scene, node, given, makers.get(node.op.name))
-        if found is None:
+        op_rules = rules.get(node.op.name)
+        replacement = None
+        if op_rules is not None and node.device is None:
+            replacement = _first_replacement(context, node, op_rules, producers.get(node.op.name))
+        if replacement is None:
             kept = rewriter.keep(node)
             if kept is not node:
                 for old, copy in zip(node.outputs, kept.outputs, strict=True):
-                    scene.uses[copy] = scene.uses.get(old, 1)
+                    context.uses[copy] = context.uses.get(old, 1)
             continue
-        rewriter.replace(node, [found.value])
-        maker = found.value.node
-        new = scene.made or ((maker,) if maker is not None else ())
-        recorder.note(found.rule, found.reason, (node,), new, added=len(scene.made))
-        known_uses, more = scene.uses.get(found.value, 0), scene.uses.get(node.outputs[0], 1)
-        scene.uses[found.value] = known_uses + more - (0 if scene.made else 1)
+        value, added = replacement.value, context.added
+        rewriter.replace(node, [value])
+        producer = value.node
+        new = added or ((producer,) if producer is not None else ())
+        recorder.note(replacement.rule, replacement.reason, (node,), new, added=len(added))
+        known_uses, more = context.uses.get(value, 0), context.uses.get(node.outputs[0], 1)
+        context.uses[value] = known_uses + more - (0 if added else 1)
     return recorder.finish(rewriter)
 
 
-def _first(scene: Scene, node: Node, rules: Sequence[Rule], makers: frozenset[str] | None) -> Found | None:
-    inputs = scene.rewriter.inputs(node)
-    if makers is not None and not any((made := value.node) is not None and made.op.name in makers for value in inputs):
+def _first_replacement(
+    context: RewriteContext, node: Node, rules: Sequence[Rule], producers: frozenset[str] | None
+) -> Replacement | None:
+    inputs = context.rewriter.inputs(node)
+    if producers is not None and not any((p := value.node) is not None and p.op.name in producers for value in inputs):
         return None
-    scene.at(node)
+    context.start_node(node)
     for rule in rules:
-        found = rule(scene, node, inputs)
-        if found is not None and scene.promise(found.value, node.outputs[0].spec):
-            return found
-        scene.forget()  # more or less may be known of its shape than of what it would replace
+        replacement = rule(context, node, inputs)
+        if replacement is not None and context.declare(replacement.value, node.outputs[0].spec):
+            return replacement
+        context.discard_nodes()  # more or less may be known of its shape than of what it would replace
     return None
 
 

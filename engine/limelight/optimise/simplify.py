@@ -1,4 +1,4 @@
-"""Cheaper nodes for the same result: the rules of `algebra`, `views` and `rounding` in one pass."""
+"""Cheaper nodes for the same result: the rules of `algebra`, `view_algebra` and `inexact_algebra` in one pass."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from limelight.graph.ir import Graph
 from limelight.optimise import algebra, inexact_algebra, view_algebra
 from limelight.optimise.pass_record import PassRecord
 from limelight.optimise.rewriter import Rule, rewrite
+from limelight.optimise.view_algebra import VIEWS
 
 
-def _together(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]]:
+def _merged(*tables: Mapping[str, Sequence[Rule]]) -> dict[str, Sequence[Rule]]:
     ops = dict.fromkeys(op for table in tables for op in table)
     return {op: tuple([rule for table in tables for rule in table.get(op, ())]) for op in ops}
 
 
-_VIEWS: Final = frozenset(["reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose"])
-_ARITHMETIC: Final = _VIEWS | {"constant", "negative"}
-_MAKERS: Final[Mapping[str, frozenset[str]]] = {
+_ARITHMETIC: Final = VIEWS | {"constant", "negative"}
+_PRODUCERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("add", "subtract", "multiply", "divide", "maximum", "minimum"), _ARITHMETIC),
-    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), _VIEWS),
-    "negative": _VIEWS | {"negative", "multiply"},
-    "matmul": _VIEWS,
+    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), VIEWS),
+    "negative": VIEWS | {"negative", "multiply"},
+    "matmul": VIEWS,
     "pow": frozenset(["constant"]),
 }
 """What must make an operand for a rule to find something: most nodes need not be looked at more closely."""
-_EXACT: Final = _together(algebra.EXACT, view_algebra.EXACT)
-_ALL: Final = _together(algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT, view_algebra.INEXACT)
+_EXACT: Final = _merged(algebra.EXACT, view_algebra.EXACT)
+_INEXACT: Final = _merged(algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT, view_algebra.INEXACT)
 
 
 def simplify(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with whatever the rules find, those included that round otherwise."""
-    return rewrite("simplify", graph, _ALL, _MAKERS)
+    return rewrite("simplify", graph, _INEXACT, _PRODUCERS)
 
 
 def simplify_exactly(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with what gives the same results bit for bit."""
-    return rewrite("simplify", graph, _EXACT, _MAKERS)
+    return rewrite("simplify", graph, _EXACT, _PRODUCERS)

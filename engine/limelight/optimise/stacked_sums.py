@@ -22,17 +22,17 @@ from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Node, Value
 from limelight.optimise.pass_record import PassRecord, Recorder
 from limelight.optimise.rewriter import tensor
-from limelight.optimise.sum_terms import Finder, Part, Sum, Term, rows_of
+from limelight.optimise.sum_terms import LikeTerms, Sum, SumFinder, Term, rows_of
 
 
 def stack(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with long sums of like terms computed from stacked operands."""
     recorder = Recorder("stack", graph)
     rewriter = Rewriter(graph)
-    sums = Finder(graph).found()
+    sums = SumFinder(graph).sums()
     if not sums:
-        return recorder.same(graph)
-    absorbed = {node for found in sums.values() for node in found.absorbed}
+        return recorder.unchanged(graph)
+    absorbed = {node for total in sums.values() for node in total.absorbed}
     for node in graph.nodes:
         if node in sums:
             total = sums[node]
@@ -60,7 +60,7 @@ class _Builder:
         return self._made
 
     def _sum(self, total: Sum) -> Value:
-        terms = [Term(part.sign, self._part(part)) for part in total.parts]
+        terms = [Term(part.sign, self._like_terms(part)) for part in total.parts]
         terms += [Term(sign, self._rewriter.value(value)) for sign, value in total.rest]
         terms.sort(key=lambda term: -term.sign)  # something to subtract from first
         sign, value = terms[0]
@@ -70,7 +70,7 @@ class _Builder:
             value = self._add("add" if sign > 0 else "subtract", value, other)
         return value
 
-    def _part(self, part: Part) -> Value:
+    def _like_terms(self, part: LikeTerms) -> Value:
         first = part.nodes[0]
         if part.inner is not None and part.factor is not None:
             return self._add("multiply", self._sum(part.inner), self._rewriter.value(part.factor))

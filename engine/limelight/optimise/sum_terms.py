@@ -1,4 +1,4 @@
-"""Finding long sums in a graph, and what their terms have in common. For the pass in `stack`."""
+"""Finds long sums in a graph, and what their terms have in common, for the pass in `stacked_sums`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Term(NamedTuple):
     value: Value
 
 
-class Part(NamedTuple):
+class LikeTerms(NamedTuple):
     """Terms of a sum that are alike: products or sums whose operands are stacked, or products with one `factor`."""
 
     sign: int
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 class Sum(NamedTuple):
     """A sum: parts of alike terms, the rest of the terms, and the nodes that computed all this."""
 
-    parts: list[Part]
+    parts: list[LikeTerms]
     rest: list[Term]
     absorbed: list[Node]
 
@@ -46,16 +46,16 @@ class Sum(NamedTuple):
         return sum(len(part.nodes) for part in self.parts)
 
 
-class Finder:
+class SumFinder:
     """Finds the sums of a graph in which there is something to gain."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._uses = uses_of(graph)
 
-    def found(self) -> dict[Node, Sum]:
-        """By the node of the last addition."""
-        found: dict[Node, Sum] = {}
+    def sums(self) -> dict[Node, Sum]:
+        """The sums in which there is something to gain, by the node of the last addition."""
+        sums: dict[Node, Sum] = {}
         inner: set[Node] = set()
         for node in reversed(self._graph.nodes):
             if node in inner or node.op.name not in ("add", "subtract") or not self._is_plain(node):
@@ -63,8 +63,8 @@ class Finder:
             total = self._sum([Term(1, node.outputs[0])], root=node)
             inner.update(total.absorbed)
             if total.parts:
-                found[node] = total
-        return found
+                sums[node] = total
+        return sums
 
     def _is_plain(self, node: Node) -> bool:
         """Whether all its operands have the shape of its result, of a dtype for which there are fast products."""
@@ -77,19 +77,19 @@ class Finder:
         if len(terms) < FEWEST:
             return Sum([], terms, absorbed)
         rest, parts = terms, []
-        for choose in (self._stackable, self._factored):
-            groups, rest = _grouped(rest, choose(rest))
-            parts += [self._part(sign, kind, nodes, depth, absorbed) for (sign, kind), nodes in groups.items()]
+        for choose in (self._stacking_kinds, self._common_factors):
+            groups, rest = _by_kind(rest, choose(rest))
+            parts += [self._like_terms(sign, kind, nodes, depth, absorbed) for (sign, kind), nodes in groups.items()]
         return Sum(parts, rest, absorbed)
 
-    def _part(self, sign: int, kind: Any, nodes: list[Node], depth: int, absorbed: list[Node]) -> Part:
+    def _like_terms(self, sign: int, kind: Any, nodes: list[Node], depth: int, absorbed: list[Node]) -> LikeTerms:
         absorbed += nodes
         if not isinstance(kind, Value):
-            return Part(sign, nodes)
+            return LikeTerms(sign, nodes)
         terms = [Term(1, _other(node, kind)) for node in nodes]
         inner = self._sum(terms, depth + 1) if depth < DEEPEST else Sum([], terms, [])
         absorbed += inner.absorbed
-        return Part(sign, nodes, kind, inner)
+        return LikeTerms(sign, nodes, kind, inner)
 
     def _terms(self, start: list[Term], root: Node | None) -> tuple[list[Term], list[Node]]:
         """What is added up in all, from left to right, and the additions that do so, but for `root`."""
@@ -110,11 +110,11 @@ class Finder:
             waiting.append(Term(-sign if node.op.name == "negative" else sign, first))
         return terms, additions
 
-    def _stackable(self, terms: list[Term]) -> list[Any]:
+    def _stacking_kinds(self, terms: list[Term]) -> list[Any]:
         """For each term what others must have in common with it to be stacked; None for one that cannot be."""
-        return [self._kind(value) for _, value in terms]
+        return [self._stacking_kind(value) for _, value in terms]
 
-    def _kind(self, value: Value) -> Any:
+    def _stacking_kind(self, value: Value) -> Any:
         node = value.node
         if node is None or node.device is not None or self._uses[value] != 1 or not all(map(_is_small, node.inputs)):
             return None
@@ -127,7 +127,7 @@ class Finder:
             return ("sum_to", shapes) if over_rows else None
         return None
 
-    def _factored(self, terms: list[Term]) -> list[Any]:
+    def _common_factors(self, terms: list[Term]) -> list[Any]:
         """For each term that is a product its factor, if others share it."""
         nodes = [value.node if self._is_product(value) else None for _, value in terms]
         counts = Counter(x for node in nodes if node is not None for x in set(node.inputs))
@@ -139,8 +139,8 @@ class Finder:
 
 
 def _factor(node: Node, counts: Counter[Value]) -> Value | None:
-    found = max(node.inputs, key=counts.__getitem__)
-    return found if counts[found] >= FEWEST else None
+    factor = max(node.inputs, key=counts.__getitem__)
+    return factor if counts[factor] >= FEWEST else None
 
 
 def _other(product: Node, factor: Value) -> Value:
@@ -148,7 +148,7 @@ def _other(product: Node, factor: Value) -> Value:
     return right if left is factor else left
 
 
-def _grouped(terms: list[Term], kinds: list[Any]) -> tuple[dict[Any, list[Node]], list[Term]]:
+def _by_kind(terms: list[Term], kinds: list[Any]) -> tuple[dict[Any, list[Node]], list[Term]]:
     """The terms of each kind of which there are enough, by sign and kind, and the other terms."""
     keys = [None if kind is None else (term.sign, kind) for term, kind in zip(terms, kinds, strict=True)]
     counts = Counter(key for key in keys if key is not None)

@@ -1,4 +1,10 @@
-"""Distributions on the real line, with gradients to their parameters (reparameterisation)."""
+"""Distributions on the real line, with gradients to their parameters (reparameterisation).
+
+`normal(shape, 1.0, 2.0)` is one op with the numbers as static parameters; where a parameter is a tensor, the standard
+draw is moved and scaled by ops of their own, through which gradients flow. Beta and Dirichlet variates are made of the
+logarithms of gamma variates, which do not underflow. Uniform numbers of 16 bits are cut off rather than rounded, so
+that they stay below 1.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,20 @@ from typing import Any
 from limelight.core.dispatch import active
 from limelight.core.dtypes import DTypeLike, float32
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
-from limelight.ops.elementwise.limits import maximum
+from limelight.ops.elementwise.extremes import maximum
 from limelight.ops.nn.softmax import softmax
 from limelight.ops.random import distributions, standard_draws
 from limelight.ops.random._draws import floating
-from limelight.ops.special.normal import truncated_normal_quantile
-from limelight.random.parameters import ShapeLike, check_domain, fitted, plain, prepared, sizes, spread
+from limelight.ops.special.error_function import truncated_normal_quantile
+from limelight.random.parameters import (
+    ShapeLike,
+    as_parameters,
+    broadcast_parameter,
+    check_domain,
+    check_not_larger,
+    drawn_shape,
+    is_number,
+)
 from limelight.random.stream import Stream
 
 _FINEST = 2.0**-25
@@ -84,11 +98,13 @@ class Continuous(Stream):
         """
         start: Any = low
         end: Any = high
-        if plain(start) and plain(end):
+        if is_number(start) and is_number(end):
             return self._placed("uniform", standard_draws.uniform, shape, start, end - start, dtype)
-        found, (low, high) = prepared("uniform", dtype, start, end)
+        found, (low, high) = as_parameters("uniform", dtype, start, end)
         span = high - low
-        return self._placed("uniform", standard_draws.uniform, sizes("uniform", shape, (low, high)), low, span, found)
+        return self._placed(
+            "uniform", standard_draws.uniform, drawn_shape("uniform", shape, (low, high)), low, span, found
+        )
 
     def exponential(
         self, shape: ShapeLike = None, scale: TensorLike = 1.0, *, dtype: DTypeLike | None = None
@@ -213,13 +229,13 @@ class Continuous(Stream):
         """`location` + `scale` times what `draw` gives: one op for numbers, two more for tensors."""
         if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
             return draw(self, shape, location, scale, float32)
-        if plain(location) and plain(scale):
+        if is_number(location) and is_number(scale):
             found = float32 if dtype is None else floating(name, dtype)
-            return draw(self, sizes(name, shape, ()), float(location), float(scale), found)
-        found, (location, scale) = prepared(name, dtype, location, scale)
-        drawn = draw(self, sizes(name, shape, (location, scale)), 0.0, 1.0, found)
-        scaled = drawn if plain(scale) and scale == 1 else drawn * scale
-        return fitted(name, drawn, scaled if plain(location) and location == 0 else scaled + location)
+            return draw(self, drawn_shape(name, shape, ()), float(location), float(scale), found)
+        found, (location, scale) = as_parameters(name, dtype, location, scale)
+        drawn = draw(self, drawn_shape(name, shape, (location, scale)), 0.0, 1.0, found)
+        scaled = drawn if is_number(scale) and scale == 1 else drawn * scale
+        return check_not_larger(name, drawn, scaled if is_number(location) and location == 0 else scaled + location)
 
     def truncated_normal(
         self,
@@ -256,14 +272,14 @@ class Continuous(Stream):
         """
         check_domain("truncated_normal", stddev=stddev)
         given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
-        found, (mean, stddev, below, above) = prepared("truncated_normal", dtype, *given)
+        found, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *given)
         below = below if low is None else (below - mean) / stddev
         above = above if high is None else (above - mean) / stddev
         drawn = standard_draws.uniform(
-            self, sizes("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found
+            self, drawn_shape("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found
         )
         standard = truncated_normal_quantile(maximum(drawn, _FINEST), below, above)
-        return fitted("truncated_normal", drawn, standard * stddev + mean)
+        return check_not_larger("truncated_normal", drawn, standard * stddev + mean)
 
     def gamma(
         self,
@@ -294,16 +310,16 @@ class Continuous(Stream):
         (2,)
         """
         check_domain("gamma", concentration=concentration, scale=scale)
-        if type(concentration) is float and plain(scale) and dtype is None:  # prepared already
-            found = float32
+        if type(concentration) is float and is_number(scale) and dtype is None:  # prepared already
+            draw_dtype = float32
         else:
-            found, (concentration, scale) = prepared("gamma", dtype, concentration, scale)
-        wanted = sizes("gamma", shape, (concentration, scale))
-        if plain(concentration) and 0 < concentration < inf and type(wanted) is tuple and not active:
-            drawn = wrap(distributions.gamma_of_number(self._data, concentration, wanted, found))
-            return drawn if plain(scale) and scale == 1 else fitted("gamma", drawn, drawn * scale)
-        drawn = distributions.gamma(self, spread(concentration, found, wanted))
-        return fitted("gamma", drawn, drawn if plain(scale) and scale == 1 else drawn * scale)
+            draw_dtype, (concentration, scale) = as_parameters("gamma", dtype, concentration, scale)
+        wanted = drawn_shape("gamma", shape, (concentration, scale))
+        if is_number(concentration) and 0 < concentration < inf and type(wanted) is tuple and not active:
+            drawn = wrap(distributions.gamma_of_number(self._data, concentration, wanted, draw_dtype))
+            return drawn if is_number(scale) and scale == 1 else check_not_larger("gamma", drawn, drawn * scale)
+        drawn = distributions.gamma(self, broadcast_parameter(concentration, draw_dtype, wanted))
+        return check_not_larger("gamma", drawn, drawn if is_number(scale) and scale == 1 else drawn * scale)
 
     def beta(self, a: TensorLike, b: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike | None = None) -> Tensor:
         """Beta variates, of density in proportion to x^(a-1) (1-x)^(b-1); gradients flow to both concentrations.
@@ -328,10 +344,10 @@ class Continuous(Stream):
         (3,)
         """
         check_domain("beta", a=a, b=b)
-        found, (a, b) = prepared("beta", dtype, a, b)
-        wanted = sizes("beta", shape, (a, b))
-        one = distributions.log_gamma(self, spread(a, found, wanted))
-        other = distributions.log_gamma(self, spread(b, found, wanted))
+        found, (a, b) = as_parameters("beta", dtype, a, b)
+        wanted = drawn_shape("beta", shape, (a, b))
+        one = distributions.log_gamma(self, broadcast_parameter(a, found, wanted))
+        other = distributions.log_gamma(self, broadcast_parameter(b, found, wanted))
         return (one - other).sigmoid()
 
     def dirichlet(
@@ -345,7 +361,7 @@ class Continuous(Stream):
         >>> round(ll.random.dirichlet(ll.constant([1.0, 2.0, 3.0])).sum().item(), 5)
         1.0
         """
-        found, (concentration,) = prepared("dirichlet", dtype, as_tensor(concentration))
+        found, (concentration,) = as_parameters("dirichlet", dtype, as_tensor(concentration))
         distributions.check_classes("dirichlet", concentration.spec)
-        wanted = sizes("dirichlet", shape, (concentration,))
-        return softmax(distributions.log_gamma(self, spread(concentration, found, wanted)))
+        wanted = drawn_shape("dirichlet", shape, (concentration,))
+        return softmax(distributions.log_gamma(self, broadcast_parameter(concentration, found, wanted)))

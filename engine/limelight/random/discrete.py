@@ -15,7 +15,7 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops.index.sort import argsort
 from limelight.ops.random import distributions, standard_draws
 from limelight.ops.shape.concat import concat
-from limelight.random.parameters import ShapeLike, check_domain, prepared, sizes, spread, whole
+from limelight.random.parameters import ShapeLike, as_parameters, broadcast_parameter, check_domain, drawn_shape, whole
 from limelight.random.stream import Stream
 
 
@@ -58,7 +58,7 @@ class Discrete(Stream):
         limits = np.iinfo(found)
         if not limits.min <= low < high <= limits.max + 1:
             raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {found.name} can hold")
-        return standard_draws.integers(self, sizes("integers", shape, ()), low, high, found)
+        return standard_draws.integers(self, drawn_shape("integers", shape, ()), low, high, found)
 
     def bernoulli(self, p: TensorLike = 0.5, shape: ShapeLike = None) -> Tensor:
         """Booleans, each true with probability `p`, which may be a tensor; `shape` is by default that of `p`.
@@ -70,8 +70,8 @@ class Discrete(Stream):
         [True, True, True]
         """
         check_domain("bernoulli", 1, p=p)
-        found, (p,) = prepared("bernoulli", None, p)
-        return distributions.bernoulli(self, spread(p, found, sizes("bernoulli", shape, (p,))))
+        found, (p,) = as_parameters("bernoulli", None, p)
+        return distributions.bernoulli(self, broadcast_parameter(p, found, drawn_shape("bernoulli", shape, (p,))))
 
     def poisson(self, rate: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
         """Counts of mean `rate`, a floating number or tensor; `shape` is by default that of `rate`.
@@ -82,8 +82,8 @@ class Discrete(Stream):
         >>> ll.random.poisson(0.0, (3,)).tolist()
         [0, 0, 0]
         """
-        found, (rate,) = prepared("poisson", None, rate)
-        wanted = spread(rate, found, sizes("poisson", shape, (rate,)))
+        found, (rate,) = as_parameters("poisson", None, rate)
+        wanted = broadcast_parameter(rate, found, drawn_shape("poisson", shape, (rate,)))
         return distributions.poisson(self, wanted, _whole("poisson", dtype))
 
     def categorical(self, logits: TensorLike, shape: ShapeLike = None) -> Tensor:
@@ -96,14 +96,14 @@ class Discrete(Stream):
         >>> ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist()
         [0, 0, 0]
         """
-        _, (given,) = prepared("categorical", None, as_tensor(logits))
+        _, (given,) = as_parameters("categorical", None, as_tensor(logits))
         distributions.check_classes("categorical", given.spec)
         if shape is not None:
-            given = spread(given, given.dtype, self._with_classes(shape, given))
+            given = broadcast_parameter(given, given.dtype, self._with_classes(shape, given))
         return distributions.categorical(self, given)
 
     def _with_classes(self, shape: ShapeLike, logits: Tensor) -> Any:
-        wanted, classes = sizes("categorical", shape, ()), logits.sizes()[-1]
+        wanted, classes = drawn_shape("categorical", shape, ()), logits.sizes()[-1]
         if type(wanted) is tuple and type(classes) is int:
             return (*wanted, classes)
         sizes_of = [as_tensor(wanted).astype(dtypes.int64), as_tensor(classes).astype(dtypes.int64).reshape((1,))]
@@ -135,8 +135,8 @@ class Discrete(Stream):
         n = whole("multinomial", "the number of draws", n)
         if n < 0:
             raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
-        found, (p,) = prepared("multinomial", None, p)
-        wanted = spread(p, found, sizes("multinomial", shape, (p,)))
+        found, (p,) = as_parameters("multinomial", None, p)
+        wanted = broadcast_parameter(p, found, drawn_shape("multinomial", shape, (p,)))
         distributions.check_classes("multinomial", wanted.spec)
         return distributions.multinomial(self, wanted, n, _whole("multinomial", dtype))
 
@@ -196,7 +196,7 @@ class Discrete(Stream):
         count = whole("choice", "how many there are", x) if among is None else among.shape[0] if among.ndim else 0
         if not count or count < 0:
             raise ArgumentError(f"random.choice: needs a positive int or a tensor with a first axis, got {x!r}")
-        places = self._places(count, sizes("choice", shape, ()), replace, p)
+        places = self._places(count, drawn_shape("choice", shape, ()), replace, p)
         return places if among is None else among[places]
 
     def _places(self, count: int, shape: Any, replace: bool, p: TensorLike | None) -> Tensor:

@@ -1,4 +1,8 @@
-"""Parameters of distributions: numbers or tensors, which broadcast; the shape and dtype of what is drawn."""
+"""Parameters of distributions: numbers or tensors, which broadcast; the shape and dtype of what is drawn.
+
+Without a shape each parameter gets a draw. With one, parameters that would make the result larger are an error, since
+several results would share a draw.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ _CALLS: Final = {
 """The order of arguments: the shape comes first where the others have defaults, and last where they do not."""
 
 
-def in_order(name: str) -> str:
+def call_hint(name: str) -> str:
     """How to write a call of a distribution whose arguments were perhaps given in another order."""
     return f"write random.{name}({_CALLS[name]}), shape=... by name where in doubt"
 
@@ -49,41 +53,41 @@ def in_order(name: str) -> str:
 def whole(name: str, what: str, n: Any) -> int:
     """`n` as a Python int. Raises ArgumentError that shows the call."""
     if isinstance(n, (tuple, list, float, str)):
-        raise ArgumentError(f"random.{name}: {what} must be an int, got {n!r} ({type(n).__name__}); {in_order(name)}")
+        raise ArgumentError(f"random.{name}: {what} must be an int, got {n!r} ({type(n).__name__}); {call_hint(name)}")
     return shapes.whole(f"random.{name}", what, n)
 
 
 def check_domain(name: str, most: float = inf, **given: Any) -> None:
     """Raises ArgumentError for Python numbers below 0 or above `most`; tensors are looked at by the op, if at all."""
     for parameter, value in given.items():
-        if plain(value) and (value < 0 or value > most):
+        if is_number(value) and (value < 0 or value > most):
             allowed = "at least 0" if most == inf else f"from 0 to {most}"
             raise ArgumentError(f"random.{name}: {parameter} must be {allowed}, got {value}")
 
 
-def plain(x: Any) -> bool:
+def is_number(x: Any) -> bool:
     """Whether a parameter is a Python number, which has no shape and takes on any dtype."""
     return type(x) in _EXACT
 
 
-def prepared(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DType, list[Any]]:
+def as_parameters(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DType, list[Any]]:
     """The dtype to draw in (by default the parameters' own, else float32), and parameters as numbers or tensors."""
-    found = [x if type(x) is Tensor or plain(x) else as_tensor(x) for x in parameters]
-    for x in found:
-        if not plain(x) and not dtypes.is_floating(x.dtype):
+    values = [x if type(x) is Tensor or is_number(x) else as_tensor(x) for x in parameters]
+    for x in values:
+        if not is_number(x) and not dtypes.is_floating(x.dtype):
             like_shape = dtypes.kind(x.dtype) == "integer" and x.ndim == 1
-            hint = f"is that a shape? Then {in_order(name)}" if like_shape else "write ll.astype(x, ll.float32) first"
+            hint = f"is that a shape? Then {call_hint(name)}" if like_shape else "write ll.astype(x, ll.float32) first"
             raise DTypeError(f"random.{name} needs floating parameters, got {x.spec}; {hint}")
     if dtype is None:
-        dtype = next((x.dtype for x in found if not plain(x) and dtypes.is_floating(x.dtype)), dtypes.float32)
-    return floating(name, dtype), found
+        dtype = next((x.dtype for x in values if not is_number(x) and dtypes.is_floating(x.dtype)), dtypes.float32)
+    return floating(name, dtype), values
 
 
-def sizes(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:
+def drawn_shape(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:
     """What is drawn: the shape asked for, else the parameters' common one; a vector where sizes are unknown."""
     if shape is not None:
         return _shape(name, shape)
-    tensors = [x for x in parameters if not plain(x)]
+    tensors = [x for x in parameters if not is_number(x)]
     if len(tensors) < 2:
         return tensors[0].sizes() if tensors else ()
     if all(shapes.is_static(x.shape) for x in tensors):
@@ -103,10 +107,10 @@ def _shape(name: str, shape: Any) -> Any:
             problem = error.bare
     else:
         problem = f"a shape: sizes must be integers, got {shape.spec}"
-    raise ShapeError(f"random.{name}: {problem.removesuffix('; write int(n)')}; {in_order(name)}")
+    raise ShapeError(f"random.{name}: {problem.removesuffix('; write int(n)')}; {call_hint(name)}")
 
 
-def fitted(name: str, drawn: Tensor, result: Tensor) -> Tensor:
+def check_not_larger(name: str, drawn: Tensor, result: Tensor) -> Tensor:
     """`result`, made of what was drawn and of parameters, which must not have made it larger.
 
     Raises ShapeError where they have: several results would share one draw.
@@ -119,11 +123,11 @@ def fitted(name: str, drawn: Tensor, result: Tensor) -> Tensor:
     return result
 
 
-def spread(x: Any, dtype: DType, shape: Any) -> Tensor:
+def broadcast_parameter(x: Any, dtype: DType, shape: Any) -> Tensor:
     """A parameter as a tensor with one element for each that is drawn."""
-    if plain(x) and type(shape) is tuple and not active:
+    if is_number(x) and type(shape) is tuple and not active:
         return wrap(np.full(shape, x, dtype))
-    tensor = constant(x, dtype) if plain(x) else x
+    tensor = constant(x, dtype) if is_number(x) else x
     if type(shape) is tuple and tensor.shape == shape:
         return tensor
     spread_out: Tensor = tensor.broadcast_to(shape)

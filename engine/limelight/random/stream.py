@@ -1,4 +1,14 @@
-"""The state of a generator: a variable of words that draws advance, and that can be read, set and split."""
+"""The state of a generator: a variable of words that draws advance, and that can be read, set and split.
+
+To a trace a generator is a variable without a place (`GeneratorSpec`), whose value is its state, 14 words. So capture
+by reference, program order, reading and setting in staged code, weak captures and the rule for state that a function
+creates are those of variables.
+
+Splitting hands out keys, not stretches of one stream: a child's key is a block of its parent's Philox that is never
+drawn from, and the child's number stands in the highest word of its counter. Children of one generator cannot meet;
+others do only where two keys of 128 bits are equal by chance. Which child one gets depends on splits alone, not on
+draws.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Python functions on their way to being staged: methods bound weakly, and what is said of endless recursion."""
+"""Methods bound weakly: what is staged for one instance of a class, and must not keep that alive.
+
+Each instance has a `Function` of its own, with a trace cache that goes when the instance does.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from limelight.errors import ArgumentError, mark_user_error
-from limelight.user_code import source_line
+from limelight.errors import ArgumentError
 
 
 def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
@@ -37,27 +39,3 @@ def name_of(function: Callable[..., Any]) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _of_user(words: str) -> RecursionError:
-    error = RecursionError(words)
-    mark_user_error(error)
-    return error
-
-
-def endless(name: str) -> RecursionError:
-    """The error for a function that calls itself while it is traced, with nothing to tell when to stop."""
-    return _of_user(
-        f"{name} calls itself with arguments of the same types while it is traced, which would go on for ever"
-        f"{source_line.here()}. A recursion ends while tracing only if a plain Python argument, or a shape, "
-        "tells when: f(x, n - 1). Where a tensor's value decides, use ll.while_loop, or ll.py_func around Python code"
-    )
-
-
-def too_deep(name: str, levels: int) -> RecursionError:
-    """The error for a recursion that would end, and that Python's stack cannot hold."""
-    return _of_user(
-        f"{name} called itself {levels:,} levels deep while it was traced, each with a graph of its own, and the stack "
-        f"was full{source_line.here()}. Write the repetition as a loop: ll.while_loop, ll.scan, or Python's "
-        "`for`"
-    )

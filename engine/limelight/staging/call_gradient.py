@@ -1,8 +1,10 @@
 """Calling graph functions as ops, and differentiating the calls (paper section 4.2).
 
-The first call under a tape that watches an input builds a pair: `forward` is the function with the intermediates that
-the backward pass needs as further outputs, `backward` maps those and the gradients of the outputs to the gradients of
-the inputs. Backward calls are ordinary calls and have pairs of their own, which gives higher orders.
+The first call under a tape that watches an input builds a pair. The forward version returns, besides the results, the
+residuals: the intermediates that the backward pass reads. The backward version maps residuals and the gradients of the
+results to the gradients of the inputs. Backward calls are ordinary calls and have pairs of their own, which gives
+higher orders. Gradients are taken on the traced graph, before any pass, so no pass merges what a tape could have told
+apart.
 """
 
 from __future__ import annotations
@@ -11,19 +13,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
-from limelight.core import dispatch
-from limelight.core.op import Op, Taped, defop
+from limelight.batching import Site
+from limelight.core import device_scopes, dispatch
+from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.known_sizes import inferred
 from limelight.graph.subgraph import extract
 from limelight.optimise.dead_code import prune
+from limelight.staging.body_batching import batch_size, batched_function, note_looped_ops, tensors_only, with_shared
+from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
 
 Place = tuple[str, int, int]
-"""Where a residual comes from: ("input", i, 0) or ("node", position, output index)."""
+"""The place of a residual in a joint trace: ("input", i, 0) or ("node", position, number of the output)."""
 
 
 class Joint(NamedTuple):
@@ -41,7 +46,7 @@ class Pair:
     """The forward version of a graph function and its backward versions, for one set of watched inputs."""
 
     apart = False
-    """Whether what the backward pass starts from has outputs of its own even where it is a result as well."""
+    """Whether residuals have outputs of their own even where they are results as well."""
 
     def __init__(self, function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> None:
         self.apart = apart
@@ -51,46 +56,46 @@ class Pair:
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
         joint = self._trace(watched, (True,) * self.n_outputs)
         self.connected = tuple(g is not None for g in joint.gradients)
-        self._settle(joint)
+        self._split_halves(joint)
 
-    def _settle(self, joint: Joint) -> None:
-        """The forward half, and where the backward one finds what it starts from."""
+    def _split_halves(self, joint: Joint) -> None:
+        """Sets the forward version, and where the backward versions find the residuals."""
         self._places = _residual_places(joint)
         self.forward = self._build_forward(joint)
         self.sources = self._sources(joint)
 
     def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
-        found = self._backward.get((needed, given))
-        if found is None:
-            found = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
-        return found
+        version = self._backward.get((needed, given))
+        if version is None:
+            version = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
+        return version
 
     def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """The handles that the backward pass starts from, out of a forward call's."""
+        """The residuals, out of the inputs and outputs of a forward call."""
         return [inputs[i] if where == "input" else outputs[i] for where, i in self.sources]
 
     def _sources(self, joint: Joint) -> list[tuple[str, int]]:
         """For each residual the input or the output of `forward` that has it."""
         named = {} if self.apart else {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
         extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
-        found = []
+        sources = []
         for place in self._places:
             value = _at(joint, place)
             if place[0] == "input":
-                found.append(("input", place[1]))
+                sources.append(("input", place[1]))
             else:
-                found.append(("output", named[value] if value in named else next(extra)))
-        return found
+                sources.append(("output", named[value] if value in named else next(extra)))
+        return sources
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]
             with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
-                # always the same set: what the forward half saves, sizes for instance, must not depend on who asks
+                # always the same set: what the forward version saves (sizes, for example) must not depend on who asks
                 tape.watch([x for x, watched in zip(inputs, self._watched, strict=True) if watched])
                 outputs = replay(graph, inputs)
             n_forward = len(tracer.nodes)
@@ -117,12 +122,12 @@ class Pair:
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = [_at(joint, place) for place in self._places]
-        found = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
+        gradients = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
         nodes = [*_literals(joint), *joint.backward]
         inputs = [*residuals, *joint.seeds]
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
-        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in found], names)
-        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in found)
+        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in gradients], names)
+        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in gradients)
 
 
 def _seed(tracer: Tracer, output: Any) -> Any:
@@ -130,15 +135,22 @@ def _seed(tracer: Tracer, output: Any) -> Any:
 
 
 def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources: list[Any]) -> list[Any]:
-    """Gradients for each source that is not None, of the outputs that have a seed."""
+    """The gradients of the outputs that have a seed, one for each source that is not None.
+
+    Args:
+        tape: the tape that has recorded the forward nodes.
+        outputs: the results.
+        seeds: their gradients, or None.
+        sources: inputs whose gradients are wanted, or None.
+    """
     pairs = [(y, s) for y, s in zip(outputs, seeds, strict=True) if s is not None]
     wanted = [x for x in sources if x is not None]
-    found = iter(tape.gradient([y for y, _ in pairs], wanted, output_gradients=[s for _, s in pairs]))
-    return [None if x is None else next(found) for x in sources]
+    gradients = iter(tape.gradient([y for y, _ in pairs], wanted, output_gradients=[s for _, s in pairs]))
+    return [None if x is None else next(gradients) for x in sources]
 
 
 def _residual_places(joint: Joint) -> list[Place]:
-    """What the backward nodes read of the forward half, each once, in order of first use."""
+    """The residuals: what the backward nodes read of the forward ones, each once, in order of first use."""
     places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
     for position, node in enumerate(joint.forward):
         if node.op != "constant":  # literals are copied into both halves
@@ -154,11 +166,12 @@ def _at(joint: Joint, place: Place) -> Value:
 
 
 def _literals(joint: Joint) -> list[Node]:
+    """The constants that the backward nodes read."""
     used = {value for node in joint.backward for value in node.inputs} | {g for g in joint.gradients if g is not None}
     return [node for node in joint.forward if node.op == "constant" and node.outputs[0] in used]
 
 
-# The op
+# The ops
 
 
 def _infer(*given: Any) -> tuple[Spec, ...]:
@@ -172,20 +185,20 @@ def infer_outputs(graph: Graph, specs: Sequence[Spec]) -> tuple[Spec, ...]:
     known = all(not isinstance(s, TensorSpec) or None not in s.shape for s in declared)
     if known or tuple(specs) == tuple(value.spec for value in graph.inputs):
         return declared
-    found: dict[Value, Any] = dict(zip(graph.inputs, specs, strict=True))
+    known_specs: dict[Value, Any] = dict(zip(graph.inputs, specs, strict=True))
     for node in graph.nodes:
-        result = inferred(node.op, [found[value] for value in node.inputs], node.params)
-        found.update(zip(node.outputs, map(sharper, result, node.outputs), strict=True))
-    return tuple(found[value] for value in graph.outputs)
+        result = inferred(node.op, [known_specs[value] for value in node.inputs], node.params)
+        known_specs.update(zip(node.outputs, map(refine_spec, result, node.outputs), strict=True))
+    return tuple(known_specs[value] for value in graph.outputs)
 
 
-def sharper(found: Spec, value: Value) -> Spec:
-    """`found` with the sizes that it does not know and the graph does."""
+def refine_spec(spec: Spec, value: Value) -> Spec:
+    """`spec` with the sizes that it does not know and the spec of `value` in its graph does."""
     declared = value.spec
-    if not isinstance(found, TensorSpec) or not isinstance(declared, TensorSpec) or None not in found.shape:
-        return found
-    shape = tuple([n if m is None else m for m, n in zip(found.shape, declared.shape, strict=True)])
-    return found if shape == found.shape else found.with_shape(shape)
+    if not isinstance(spec, TensorSpec) or not isinstance(declared, TensorSpec) or None not in spec.shape:
+        return spec
+    shape = tuple([n if m is None else m for m, n in zip(spec.shape, declared.shape, strict=True)])
+    return spec if shape == spec.shape else spec.with_shape(shape)
 
 
 def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
@@ -196,18 +209,18 @@ def watched_mask(inputs: Sequence[Any]) -> tuple[bool, ...]:
 def pair_of(function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> Pair:
     """The forward/backward pair, built on first use and shared by all callers."""
     key = (watched, apart) if apart else watched
-    found: Pair | None = function.pairs.get(key)
-    if found is None:
-        found = function.pairs[key] = Pair(function, watched, apart)
-    return found
+    pair: Pair | None = function.pairs.get(key)
+    if pair is None:
+        pair = function.pairs[key] = Pair(function, watched, apart)
+    return pair
 
 
-def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> Taped | None:
+def _taped_call(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> TapedVariant | None:
     function: GraphFunction = attrs[0]
     pair = pair_of(function, watched_mask(inputs))
     if not any(pair.connected):
         return None
-    return Taped(call_forward, (pair.forward, pair), lambda outputs: outputs[: pair.n_outputs])
+    return TapedVariant(call_forward, (pair.forward, pair), lambda outputs: outputs[: pair.n_outputs])
 
 
 def _pull_call(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -230,6 +243,25 @@ def _run(xp: Any, *payloads: Any) -> tuple[Any, ...]:
     return outputs
 
 
+def _jvp_call(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+    function = attrs[0]
+    version = jvp_function(function, tangent_flags(tangents))
+    n = len(function.graph.outputs)
+    if not version.moving:
+        return dispatch.apply(call, inputs, (function,)), [None] * n
+    return split_tangents(
+        dispatch.apply(call, (*inputs, *present_tangents(tangents)), (version.function,)), n, version.moving
+    )
+
+
+def _batch_call(site: Site) -> Any:
+    version = batched_function(batch_size(site), site.attrs[0], site.mask) if tensors_only(site) else None
+    if version is None:
+        return NotImplemented
+    note_looped_ops(site, version)
+    return with_shared(dispatch.apply(call, site.inputs, (version.function,)), version.mask)
+
+
 call: Op = defop(
     "call",
     inputs="*xs:any",
@@ -239,6 +271,8 @@ call: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_call,
+    jvp=_jvp_call,
+    batching=_batch_call,
     vjp={"xs": lambda g, saved, needed: None},  # never pulled: the tape records call_forward
     maths={"xs": "x̄ = backward(saved, ȳ)"},
 )
@@ -252,6 +286,8 @@ call_forward: Op = defop(
     multiple=True,
     higher_order=True,
     taped=_taped_call,
+    jvp=_jvp_call,
+    batching=_batch_call,
     save=lambda inputs, out, attrs: (attrs[1], *attrs[1].residuals(inputs, out)),
     vjp={"xs": _pull_call},
     maths={"xs": "x̄ = backward(saved, ȳ)"},

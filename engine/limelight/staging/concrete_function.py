@@ -1,4 +1,11 @@
-"""One entry of a trace cache: a function specialised to the types of its arguments."""
+"""The concrete function: one trace of a staged function, specialised to its key; an entry of the trace cache.
+
+It holds what it captured: tensors strongly, as values, and variables weakly, since a trace refers to state that the
+user's program owns. A variable that has been deleted is an error at the call, which says what to do.
+
+`run_payloads` is the hot path: a call that took the shortcut of the cache runs the plan on arrays, with no tensor in
+between. Everything else goes by `_run`, which under a tape, a tracer or on other devices makes one `call` op.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +30,7 @@ from limelight.staging.graph_function import GraphFunction
 from limelight.staging.key import Key
 from limelight.staging.key_parts import VariablePart
 from limelight.staging.structured_outputs import Outputs
-from limelight.staging.tracer import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import tracebacks
 
 
@@ -33,6 +40,14 @@ class ConcreteFunction:
     Calling it with tensors (in the order of the traced leaves that are tensors or variables) runs the graph; nothing
     is ever traced again. It may also be called as its Python function is, or by flat names (`pair_0` for `pair[0]`);
     plain values that it was traced for may then be left out, and must be the same otherwise.
+
+    Args:
+        function: the traced graph, with the means to run it.
+        captures: what the graph's last inputs stand for.
+        outputs: how the results are put together.
+        key: what it was traced for.
+        paths: how the user's code reaches each leaf of the arguments.
+        where: the call that made this trace, for messages.
     """
 
     __limelight_leaf__ = True
@@ -50,17 +65,16 @@ class ConcreteFunction:
         self.name = function.name
         self.key = key
         self.paths = tuple(paths)
-        self.where = where  # the call that made this trace, for sentences
+        self.where = where
         self.reason = "first call"
         self.miss: Any = None  # the full record behind `reason`
         self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
-        self.fingerprint: Any = None  # see `closest`
-        self.binding: Any = None  # the signature of its Python function
-        self.baked: Any = {}  # what its Python code read of the world, see `explainer`
+        self.fingerprint: Any = None  # a digest of the key, kept by `explain.retracing.closest_trace`
+        self.python_signature: Any = None  # the `Signature` of its Python function
+        self.baked: Any = {}  # a snapshot of what its Python code read besides the arguments, see `explainer`
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()
-        self.tier = "plan"
         self._outputs = outputs
         self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]
@@ -68,9 +82,9 @@ class ConcreteFunction:
         self._python_function: Any = None  # a weak reference
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part.is_input]
 
-    def traced_from(self, function: Any, binding: Any, read: Any) -> None:
-        """Notes the Python function, its signature, and what its code read of the world."""
-        self.binding, self.baked = binding, read
+    def traced_from(self, function: Any, signature: Any, snapshot: Any) -> None:
+        """Notes the Python function, its signature, and what its code read besides the arguments."""
+        self.python_signature, self.baked = signature, snapshot
         with contextlib.suppress(TypeError):
             self._python_function = weakref.ref(function)
 
@@ -80,6 +94,11 @@ class ConcreteFunction:
     def hits(self) -> int:
         """How many calls found this trace in the cache."""
         return self.counter[0]
+
+    @property
+    def tier(self) -> str:
+        """The name of the executor that runs it."""
+        return self.function.executor
 
     @property
     def graph(self) -> Graph:
@@ -99,12 +118,13 @@ class ConcreteFunction:
     @property
     def full_signature(self) -> str:
         """The same on several lines, with the kinds of parameters, the types of the results, and the captures."""
-        return self.signature if self.binding is None else named_call.in_full(self, self.binding)
+        signature = self.python_signature
+        return self.signature if signature is None else named_call.full_signature(self, signature)
 
     @property
     def returns(self) -> str:
         """What a call returns, with types for tensors: '(f32[], {"loss": f32[3]})'."""
-        return self._outputs.words([value.spec for value in self.graph.outputs])
+        return self._outputs.describe([value.spec for value in self.graph.outputs])
 
     @property
     def device(self) -> str | None:
@@ -137,21 +157,23 @@ class ConcreteFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if named_call.is_structured(self.binding, args, kwargs, len(self.graph.arguments)):
-                return self._called(named_call.tensors_of(self.binding, self.key, self.paths, args, kwargs))
-            return self._called(args)
+            signature = self.python_signature
+            if named_call.is_structured(signature, args, kwargs, len(self.graph.arguments)):
+                return self._call_tensors(named_call.tensors_of(signature, self.key, self.paths, args, kwargs))
+            return self._call_tensors(args)
         except Exception as error:
             tracebacks.trim(error)
             raise
 
-    def _called(self, tensors: Sequence[Any]) -> Any:
+    def _call_tensors(self, tensors: Sequence[Any]) -> Any:
+        """Checks `tensors` against the arguments of the graph, and runs it."""
         expected = self.graph.arguments
         if len(tensors) != len(expected):
             count = f"{len(expected)} tensor{'s' if len(expected) != 1 else ''}"
             raise SignatureError(f"{self.name} takes {count} ({self.signature}), got {len(tensors)}")
         wanted = [value.spec for value in expected]
         named = zip(tensors, wanted, self.graph.input_names, strict=False)
-        inputs = [self._fitted(x, spec, name) if isinstance(spec, TensorSpec) else x for x, spec, name in named]
+        inputs = [self._as_input(x, spec, name) if isinstance(spec, TensorSpec) else x for x, spec, name in named]
         for x, spec, name in zip(inputs, wanted, self.graph.input_names, strict=False):
             given = getattr(x, "spec", type(x).__name__)
             fits = (
@@ -162,7 +184,7 @@ class ConcreteFunction:
         self._check_aliases(inputs)
         return self._run(inputs)
 
-    def _fitted(self, x: Any, spec: TensorSpec, name: str) -> Tensor:
+    def _as_input(self, x: Any, spec: TensorSpec, name: str) -> Tensor:
         try:
             return as_tensor(x)
         except (DTypeError, ShapeError) as error:
@@ -187,11 +209,11 @@ class ConcreteFunction:
             if not isinstance(part, VariablePart):
                 continue
             number = seen.setdefault(x._uid, len(seen))
-            exact = part.identity
+            identity = part.identity
             if (
                 number != part.alias
-                or (exact is not None and exact.target() is not x)
-                or (not exact and x._uid in captured)
+                or (identity is not None and identity.target() is not x)
+                or (not identity and x._uid in captured)
             ):
                 raise SignatureError(
                     f"{self.name} was traced for variables that are the same, or are closed over, in another pattern "
@@ -203,7 +225,7 @@ class ConcreteFunction:
         return self._run([leaves[i] for i in self._tensor_leaves])
 
     def run_payloads(self, payloads: list[Any]) -> Any:
-        """The same for the payloads of tensors on CPU:0, while nothing is active; see `runs_payloads`."""
+        """The same for the payloads of tensors on CPU:0, while nothing is active; see `runs_payloads`. The hot path."""
         if self._captures:
             payloads += [x._data for x in self._captured()]
         run = self.function.run
@@ -214,9 +236,9 @@ class ConcreteFunction:
 
     def runs_payloads(self, given: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
-        unreal = (SymbolicTensor, Batched, Deferred)
-        near = all(x is not None and x._device is CPU0 and not isinstance(x, unreal) for x in self.captures)
-        return near and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
+        without_payload = (SymbolicTensor, Batched, Deferred)
+        on_cpu = all(x is not None and x._device is CPU0 and not isinstance(x, without_payload) for x in self.captures)
+        return on_cpu and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
 
     def _captured(self) -> list[Any]:
         """What it closed over; raises DeadVariableError for a variable that has been deleted."""
@@ -225,15 +247,15 @@ class ConcreteFunction:
             x = get()
             if x is None:
                 raise DeadVariableError(
-                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted{self._mend(i)}"
+                    f"{self.name} uses the variable {self._capture_names[i]!r}, which has been deleted{self._remedy(i)}"
                 )
             captured.append(x.now() if type(x) is Deferred else x)
         return captured
 
-    def _mend(self, i: int) -> str:
+    def _remedy(self, i: int) -> str:
         """What to do about the i-th capture, a variable that has been deleted."""
         function = None if self._python_function is None else self._python_function()
-        name = explainer.current().renamed(function, self, self._capture_uids[i])
+        name = explainer.current().rebound_name(function, self, self._capture_uids[i])
         if not name:
             return "; keep a reference to it as long as the function is called (an attribute of a module will do)"
         clear = f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"

@@ -1,4 +1,8 @@
-"""Captures that are looked up at each call rather than when a function is traced."""
+"""Deferred captures: values that are looked up at each call rather than when a function is traced.
+
+A `Deferred` is a tensor without data, which a trace captures as it does any other; `ConcreteFunction` asks it for the
+value at each call. A call inside another trace captures the handle again, so that the outer function looks it up.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,16 @@ from limelight.user_code import source_line
 
 
 class Deferred(Tensor):
-    """A tensor that is looked up whenever it is needed. A trace captures it like any other."""
+    """A tensor whose value is looked up whenever it is needed."""
 
-    __slots__ = ("_find", "_line", "_spec")
-    _find: Callable[[], Any]
+    __slots__ = ("_fn", "_line", "_spec")
+    _fn: Callable[[], Any]
     _line: source_line.Source | None
     _spec: TensorSpec
 
     @property
     def _data(self) -> Any:
-        return self.found()._data
+        return self.look_up()._data
 
     @property
     def spec(self) -> TensorSpec:
@@ -49,11 +53,11 @@ class Deferred(Tensor):
 
     def now(self) -> Tensor:
         """The value for this call; this handle itself while a trace is made, which is to look it up later."""
-        return self if tracing() is not None else self.found()
+        return self if tracing() is not None else self.look_up()
 
-    def found(self) -> Tensor:
+    def look_up(self) -> Tensor:
         """The value, checked. Raises DTypeError or ShapeError for one that does not fit the spec."""
-        value = self._find()
+        value = self._fn()
         tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, self._spec.dtype)
         if self._spec.accepts(tensor.spec):
             return tensor
@@ -101,7 +105,7 @@ def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
     if spec is not None and not isinstance(spec, TensorSpec):
         raise ArgumentError(f"deferred: spec must be an ll.TensorSpec, got {type(spec).__name__}")
     handle = object.__new__(Deferred)
-    handle._find = fn
+    handle._fn = fn
     handle._line = source_line.user_line()
     handle._device = CPU0
     handle._uid = new_uid()
@@ -110,4 +114,4 @@ def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
         spec = value.spec
     handle._spec = spec
     tracer = tracing()
-    return handle.found() if tracer is None else tracer.captured_as(handle)
+    return handle.look_up() if tracer is None else tracer.captured_as(handle)

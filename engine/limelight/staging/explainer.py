@@ -1,25 +1,19 @@
 """The one hook from staging to whoever explains it: told of each trace, and asked about calls.
 
-Staging knows no explanation and imports none. `limelight.explain` registers itself when limelight is imported.
+Staging imports no explanation. `limelight/__init__.py` registers `limelight.explain.hook`, a module with the functions
+of `Explainer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from limelight.user_code.source_line import Source
 
 
-class Reason(Protocol):
-    """Why a call traced; `str()` is a sentence."""
-
-    def with_cost(self, seconds: float, created: int = 0) -> Reason:
-        """This reason, with what tracing took and how many variables the function created."""
-
-
 class Prediction(Protocol):
-    """What a call would do; true for a hit. See `limelight.explain`, which makes it."""
+    """What a call would do; true for a hit. `limelight.explain` makes it."""
 
     hit: Any
     entry: Any
@@ -31,27 +25,25 @@ class Prediction(Protocol):
 
 
 class Explainer(Protocol):
-    """What explains traces. A module with these functions is one."""
+    """What explains traces. A module with these functions is one.
 
-    @property
-    def diagnose(self) -> Callable[[Any, Any, Sequence[Source]], Any]:
-        """(function, key, stack): why `function` has no trace for `key`, as a `Reason`. Asked before tracing."""
+    A `function` is a `Function`, an `entry` a `ConcreteFunction`, `parts` are those of a `Key`.
+    """
 
-    @property
-    def warn_if_retracing(self) -> Callable[[Any], None]:
-        """(function): called once after each call that traced; warns where most calls do."""
+    def diagnose(self, function: Any, key: Any, stack: Sequence[Source], /) -> Any:
+        """Why `function` has no trace for `key`: a `Miss`, made before tracing from keys alone; `str` is a sentence."""
 
-    @property
-    def predict(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
-        """(function, args, kwargs): what this call would do, as a `Prediction`. Traces and runs nothing."""
+    def warn_if_retracing(self, function: Any, /) -> None:
+        """Called once after each call that traced; warns where most calls do."""
 
-    @property
-    def take(self) -> Callable[[Any, Sequence[str], Sequence[Any]], Any]:
-        """(python_function, paths, key parts): a snapshot of what its code reads of the world, kept with the trace."""
+    def predict(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """What this call would do, as a `Prediction`. Traces and runs nothing."""
 
-    @property
-    def renamed(self) -> Callable[[Any, Any, int], str]:
-        """(python_function, entry, uid): the name that stood for a captured variable, where it names another now."""
+    def take_snapshot(self, python_function: Any, paths: Sequence[str], parts: Sequence[Any], /) -> Any:
+        """The values that the code of `python_function` reads besides its arguments. They are kept with the trace."""
+
+    def rebound_name(self, python_function: Any, entry: Any, uid: int, /) -> str:
+        """The name that stood for a captured variable and is another's now; empty where there is none."""
 
 
 _registered: list[Explainer] = []

@@ -1,4 +1,20 @@
-"""`function`: staging by tracing, behind a cache (paper section 4.6)."""
+"""`ll.function`: staging by tracing, behind a trace cache (paper section 4.6).
+
+The way of a call of a staged `Function`:
+
+    look-up   `Signature.call` binds the arguments canonically, flattens them and makes a `LookupKey` (`key`,
+              `key_parts`); `TraceCache.find` asks for its concrete function. Calls with nothing but tensors on CPU:0
+              and plain values take a shortcut, `plain_types`, which spares most of that.
+    hit       the concrete function runs its graph on the payloads of the tensors (`ConcreteFunction.run_payloads`).
+    miss      `_trace_once` takes the trace lock, asks the explainer for the reason, and has `_trace_body` run the
+              Python code once under a `Tracer`, which writes the graph. This is where any code of the user's that a
+              staged function runs is traced: a layer's call (`nn/layers/layer.py`), too.
+    optimise  at its first run the `GraphFunction` puts its graph through the passes (`limelight.optimise`),
+    executor  and has the executor build what runs it (`limelight.executors`). The entry is in the cache by then.
+
+Where the paper and today's TensorFlow differ, the paper is followed: tensors that the code closes over are captured
+inputs, however small; state is created in a first trace, and there must be none in a second (`state_creation`).
+"""
 
 from __future__ import annotations
 
@@ -8,36 +24,33 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from limelight import events
-from limelight.core.autograph_hook import converted, plainly
-from limelight.core.dispatch import active, outer_scope
+from limelight.core.autograph_hook import converted, unconverted
+from limelight.core.dispatch import active
+from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
-from limelight.errors import SignatureError
+from limelight.errors import SignatureError, TraceBudgetError
 from limelight.staging import explainer, structured_outputs
-from limelight.staging import input_signature as declared
-from limelight.staging import max_traces as budget
-from limelight.staging import run_eagerly as eagerly
-from limelight.staging.bound_methods import endless, name_of, too_deep, weakly_bound
+from limelight.staging import input_signature as specs
+from limelight.staging import run_eagerly as eager_mode
+from limelight.staging.bound_methods import name_of, weakly_bound
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
 from limelight.staging.graph_function import GraphFunction
-from limelight.staging.key import Call, Key, LookupKey, plain_types, settle
-from limelight.staging.lifted_initializers import lifted
-from limelight.staging.options import check_bounds, check_function, refuse_unavailable
+from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
+from limelight.staging.options import check_bounds, check_function, check_names, refuse_unavailable
+from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
-from limelight.staging.state_creation import Creation
-from limelight.staging.trace_arguments import add_input
-from limelight.staging.trace_cache import TraceCache, remember
-from limelight.staging.trace_lock import Turns
+from limelight.staging.state_creation import Creation, lifted_value
+from limelight.staging.trace_cache import TraceCache, add_shortcut
+from limelight.staging.trace_lock import TraceLock
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line, tracebacks
 
 _ids: Final = itertools.count(1)
-_turns: Final = Turns()
-_DEEPEST: Final = 8
-"""How often a function may begin to trace one call within itself: Python state may end such a recursion."""
+_trace_lock: Final = TraceLock()
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
 
 
@@ -82,7 +95,7 @@ class Function:
         self._traced = converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
         self.id = next(_ids)
-        self._runs = 0
+        self._runs = 0  # how often the Python code ran to be traced
         self._options = {
             "input_signature": input_signature,
             "reduce_retracing": reduce_retracing,
@@ -94,13 +107,12 @@ class Function:
             "cache_size": cache_size,
         }
         self._signature = Signature(python_function, self.name)
-        self._declared = declared.check(input_signature, self._signature)
-        self._cache = TraceCache(cache_size)
-        self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}
-        self._created_state = False
+        self._declared = specs.check(input_signature, self._signature)
+        self._cache = TraceCache(cache_size, max_traces)
+        self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}  # of a method, by id of the instance
+        self._created_state = False  # whether the first call has been used up
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
-        self._in_progress: list[Key] = []  # keys that are being traced, outermost first; guarded by `_turns`
-        self._levels = 0  # how many these were at most, while the outermost of them was traced
+        self._in_progress = CallsInProgress()
         functools.update_wrapper(self, python_function, updated=())
         self.__name__ = getattr(python_function, "__name__", self.name)  # partial functions have none
         _alive.add(self)
@@ -110,15 +122,15 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             plain = None if active or kwargs else plain_types(args)
-            known = self._cache.plain
+            shortcuts = self._cache.by_types
             if plain is not None:
                 types, payloads = plain
-                entry = known.get(types)
-                if entry is not None:
+                entry = shortcuts.get(types)
+                if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_payloads(payloads)
             call = self._call(args, kwargs)
-            if self.run_eagerly or (active and eagerly.everywhere()):
+            if self.run_eagerly or (active and eager_mode.everywhere()):
                 return self._run_eagerly(call)
             entry = self._find(call.lookup)
             if entry is None:
@@ -126,7 +138,7 @@ class Function:
             else:
                 self._note_hit(entry)
             if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-                remember(known, types, entry)
+                add_shortcut(shortcuts, types, entry)
             return entry.call_leaves(call.leaves)
         except Exception as error:
             tracebacks.trim(error)
@@ -149,7 +161,7 @@ class Function:
     @run_eagerly.setter
     def run_eagerly(self, on: bool) -> None:
         self._options["run_eagerly"] = bool(on)
-        self._cache.forget_finds()  # calls on the shortest path ask nobody
+        self._cache.clear_shortcuts()  # calls that take one do not ask whether this is on
         for bound in self.instances:
             bound.run_eagerly = on
 
@@ -157,11 +169,12 @@ class Function:
         first = len(self._cache) == 0 and not self._created_state
         creation = Creation(self.name, allowed=first)
         try:
-            return eagerly.run(self.python_function, self._signature, call, creation)
+            return eager_mode.run(self.python_function, self._signature, call, creation)
         finally:
             self._created_state = self._created_state or bool(creation.variables)
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
+        """Counts a hit. A subclass may note more, here and in `_note_trace`: a notebook's staged cell does."""
         entry.counter[0] += 1
         if events.wanted(events.CacheHit):
             events.emit(events.CacheHit(self.name, self.id, entry.index))
@@ -293,11 +306,11 @@ class Function:
         method = weakly_bound(self.python_function, instance)
         bound = Function(method, **self._options)  # type: ignore[arg-type]  # the options of this very class
         bound.name = self.name
-        forget = functools.partial(_forget, weakref.ref(self), id(instance))
-        mine = (weakref.ref(instance, forget), bound)
+        on_death = functools.partial(_forget, weakref.ref(self), id(instance))
+        record = (weakref.ref(instance, on_death), bound)
         if known is not None:  # of an object that has gone, whose id this one has now
             self._instances.pop(id(instance), None)
-        return self._instances.setdefault(id(instance), mine)[1]  # another thread's, if that was quicker
+        return self._instances.setdefault(id(instance), record)[1]  # another thread's, if that was quicker
 
     def __reduce__(self) -> Any:
         """By reference: to this function where its name leads to it, else to the Python function, with the options."""
@@ -310,41 +323,40 @@ class Function:
         return f"<limelight function {self.name}: {len(self._cache)} traces>"
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> Call:
+        """The canonical call with its look-up key."""
         if self._declared is None:
             call = self._signature.call(args, kwargs, abstract)
-            return settle(call, self._closed_over) if self._closed_over else call
-        return declared.call(self._declared, self._signature, args, kwargs, abstract)
+            return key_by_identity(call, self._closed_over) if self._closed_over else call
+        return specs.call(self._declared, self._signature, args, kwargs, abstract)
 
     def _find(self, key: LookupKey) -> Any:
+        """The entry of the cache that serves calls with `key`; None on a miss."""
         try:
-            found = self._cache.find(key)
+            entry = self._cache.find(key)
         except TypeError as error:
             raise SignatureError(f"{self.name}: an argument cannot be part of a cache key: {error}") from None
-        return None if found is not None and found.stale else found
+        return None if entry is not None and entry.stale else entry
 
     # Tracing
 
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
-        with _turns.take(self.name):
-            found: ConcreteFunction | None = self._find(call.lookup)
-            if found is not None:
+        with _trace_lock.held_for(self.name):
+            entry: ConcreteFunction | None = self._find(call.lookup)
+            if entry is not None:
                 if run:
-                    self._note_hit(found)
-                return found
-            key = call.key
-            if self._in_progress.count(key) >= _DEEPEST:
-                raise endless(self.name)
-            self._in_progress.append(key)
-            self._levels = max(self._levels, len(self._in_progress)) if len(self._in_progress) > 1 else 1
+                    self._note_hit(entry)
+                return entry
+            key, depth = call.key, len(self._in_progress)
             try:
+                self._in_progress.begin(key, self.name)
                 return self._trace(call.with_key(self._relax(key)), key, run)
             except RecursionError as error:
-                if len(self._in_progress) == 1 and self._levels > _DEEPEST:  # Python's own, here where there is room
-                    raise too_deep(self.name, self._levels) from error
+                if self._in_progress.is_outermost_of_many():
+                    raise self._in_progress.too_deep(self.name) from error
                 raise
             finally:
-                self._in_progress.pop()
+                del self._in_progress[depth:]  # also where an interrupt came between the two lines above
 
     def _relax(self, key: Key) -> Key:
         """With `reduce_retracing`, a key that differs from an earlier one in sizes only, with those sizes open."""
@@ -356,9 +368,10 @@ class Function:
         return key
 
     def _trace(self, call: Call, asked: Key, run: bool) -> ConcreteFunction:
-        """Traces and stores a call whose key was `asked` before it was relaxed."""
+        """Traces and stores a call whose key was `asked` before it was relaxed. The reason is told from keys alone."""
         record = explainer.current().diagnose(self, asked, source_line.user_stack())
-        budget.check(self, record)
+        if self._cache.budget_is_spent:
+            raise TraceBudgetError(self._cache.over_budget(self.name, record), record)
         start = time.perf_counter()
         first = len(self._cache) == 0 and not self._created_state
         creation = Creation(self.name, allowed=first)
@@ -366,26 +379,26 @@ class Function:
         if creation.variables:
             self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
-        entry = self._settled(call, entry)
+        entry = self._by_identity(call, entry)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
         self._cache.add(entry.key, entry)
-        self._tell(entry)
+        self._note_trace(entry)
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
 
-    def _settled(self, call: Call, entry: ConcreteFunction) -> ConcreteFunction:
+    def _by_identity(self, call: Call, entry: ConcreteFunction) -> ConcreteFunction:
         """Traces again, for these very variables, where an argument turned out to be closed over as well."""
         self._closed_over |= {x._uid for x in entry.captures if isinstance(x, Variable)}
-        exact = settle(call, self._closed_over)
+        exact = key_by_identity(call, self._closed_over)
         if exact.lookup == call.lookup:
             return entry
         return self._trace_body(exact, Creation(self.name, allowed=False, again=True))
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
-        """Runs the Python function once, writing a graph."""
+        """Runs the Python function once under a tracer, which writes a graph."""
         self._runs += 1
         stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
@@ -393,28 +406,29 @@ class Function:
         paths = self._signature.paths(key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}
         leaves = [
-            add_input(tracer, leaf, part, path, seen)
+            tracer.add_argument(leaf, part, path, seen)
             for leaf, part, path in zip(call.leaves, key.parts, paths, strict=True)
         ]
         args, kwargs = self._signature.unbind(leaves, key.structure)
-        read = explainer.current().take(self.python_function, paths, key.parts)
-        lifter = functools.partial(lifted, tracer, call.leaves, lift.get())
+        snapshot = explainer.current().take_snapshot(self.python_function, paths, key.parts)
+        lifter = functools.partial(lifted_value, tracer, call.leaves, lift.get())
         with (
             on_create.override(creation.note),
             lift.override(lifter),
             outer_scope.override(""),
-            plainly(self.name),
+            unconverted(self.name),
             tracer,
         ):
-            result = self._traced(*args, **kwargs)
-            tensors, shape = structured_outputs.split(result, self.name)
+            result = self._traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
+            tensors, outputs = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         where = str(stack[0]) if stack else "a library thread"
-        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, shape, key, paths, where)
-        entry.traced_from(self.python_function, self._signature, read)
+        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
+        entry.traced_from(self.python_function, self._signature, snapshot)
         return entry
 
-    def _tell(self, entry: ConcreteFunction) -> None:
+    def _note_trace(self, entry: ConcreteFunction) -> None:
+        """Tells the listeners of a new trace."""
         stack = source_line.user_stack(limit=1)
         if events.wanted(events.CacheMiss):
             events.emit(events.CacheMiss(self.name, self.id, entry.index, entry.reason, stack[0] if stack else None))
@@ -461,5 +475,88 @@ def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Fu
 
 
 def alive() -> list[Function]:
-    """The functions that exist and have been traced, oldest first."""
+    """The staged functions that exist and have been traced, oldest first."""
     return sorted((f for f in _alive if len(f.trace_cache)), key=lambda f: f.id)
+
+
+@overload
+def function(
+    fn: Callable[..., Any],
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool | None = False,
+    name: str | None = None,
+    run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
+) -> Function: ...
+@overload
+def function(
+    fn: None = None,
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool | None = False,
+    name: str | None = None,
+    run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
+) -> Callable[[Callable[..., Any]], Function]: ...
+def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Stages a Python function: its ops are traced into dataflow graphs, which run in its place (paper section 4.6).
+
+    A decorator. One graph is made for each signature of arguments. A call looks its signature up in the trace cache:
+    tensors count by dtype, shape and device, plain Python values by type and value, other objects by identity, or by
+    what their method `__limelight_key__` returns. On a miss the Python code runs once and its ops are traced; Python
+    side effects happen then and only then. Without `autograph` a tensor in an `if` is an error that says what to write.
+
+    Args:
+        fn: the function or method to stage; left out where options are given: `@ll.function(name="step")`.
+        **options: those that follow, each given by name and each with a default.
+        input_signature: a list of `ll.TensorSpec`, one for each argument, sizes that change None; one trace is made.
+        reduce_retracing: whether a second shape is traced for unknown sizes, which serve further shapes. False.
+        jit_compile: not available yet; None (the default) or False.
+        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors are staged, from the source
+            of `fn` and of your functions that it calls. False. What Python knows while tracing stays as it is: `for i
+            in range(10)` is unrolled, `range(n)` for a tensor `n` is one loop in the graph. Gradients through an `if`
+            are those of `ll.cond`.
+        name: what messages and views call the function; by default that of `fn`.
+        run_eagerly: whether each call runs the Python code, for `print` and the debugger. False. For all functions:
+            `ll.config.run_functions_eagerly`.
+        max_traces: the largest number of traces; by default no bound. `F.clear_cache()` starts the count again.
+        cache_size: how many traces are kept, the one not called for longest giving way; by default all. Of a method:
+            for each instance.
+
+    Returns:
+        The staged function, which is called as `fn` is; without `fn`, a decorator.
+
+    Raises:
+        ArgumentError: an option cannot be fulfilled, or `fn` cannot be called, is a generator or a coroutine function.
+        CallError: there is no such option.
+        SignatureError: an argument cannot be part of a key, or `input_signature` does not fit (at the call or before).
+        StateCreationError: a variable is created on a call other than the first, or anew each time the code runs.
+        ControlFlowError: `autograph` cannot stage what the code does (at the call).
+        TraceBudgetError: a call needs more than `max_traces` traces; told with the reason, before anything is traced.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def area(r):
+    ...     return 3.14159 * r * r
+    >>> round(area(ll.constant(2.0)).item(), 4), area.trace_count
+    (12.5664, 1)
+    >>> @ll.function(autograph=True)
+    ... def halvings(x):
+    ...     n = 0
+    ...     while x > 1:
+    ...         x, n = x / 2, n + 1
+    ...     return n
+    >>> halvings(ll.constant(40.0)).item()
+    6
+    """
+    check_names(Function, options)
+    return Function(fn, **options) if fn is not None else functools.partial(Function, **options)

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from limelight.core.devices import CPU0, Device
-from limelight.core.recursion_limit import roomy
-from limelight.executors.plan import plan
+from limelight.core.recursion_limit import with_recursion_room
+from limelight.executors import base as executors
+from limelight.executors.base import Runnable
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.optimise.pipeline import Optimised, optimise
@@ -21,14 +22,14 @@ class Placed(NamedTuple):
     """A graph function whose inputs are not all on CPU:0."""
 
     graph: Graph
-    run: plan.Plan
+    run: Runnable
 
 
 class GraphFunction:
     """A graph that can be run on payloads (arrays, storages, opaque values).
 
-    It is optimised and planned when it is first run, so a function that is only differentiated, printed or called
-    from another graph costs nothing more.
+    It is optimised and built when it is first run, so a function that is only differentiated, printed or called
+    from another graph costs nothing more. `executor` is the name of what runs it.
     """
 
     __limelight_leaf__ = True
@@ -37,30 +38,40 @@ class GraphFunction:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
-        self.pairs: dict[Any, Any] = {}  # forward/backward pairs by watched inputs: all callers share them
-        self.blanks: frozenset[int] = frozenset()  # outputs that stand empty for those of another branch
+        self.executor = executors.chosen.get()
+        # what transformations made of it, shared by all callers: forward/backward pairs by watched inputs, batched
+        # versions and versions with tangents by their kind and pattern
+        self.pairs: dict[Any, Any] = {}
+        self.blanks: frozenset[int] = frozenset()  # outputs that are blanks for residuals of another branch
         self._placed: dict[tuple[Device, ...], Placed] = {}
 
     def with_graph(self, graph: Graph) -> GraphFunction:
         """A function of another graph, for passes that change what a node calls."""
         made = GraphFunction(graph)
         made.blanks = self.blanks
+        made.executor = self.executor
         return made
 
     @cached_property
-    def run(self) -> plan.Plan:
-        """The plan for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
-        return roomy(plan.build(self.optimised.graph), self.effects.depth)
+    def run(self) -> Runnable:
+        """What runs it for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
+        run = executors.get(self.executor).build(self.optimised.graph)
+        with_room = with_recursion_room(run, self.effects.depth)
+        if with_room is not run:
+            for name in ("output_devices", "source", "memory"):  # what a runnable has besides being called
+                setattr(with_room, name, getattr(run, name))
+        return with_room
 
     def placed_on(self, inputs: Sequence[Device]) -> GraphFunction | Placed:
         """The function for inputs on these devices: each op runs where asked, else where its first operand is."""
         devices = tuple(inputs)
         if all(device is CPU0 for device in devices):
             return self
-        found = self._placed.get(devices)
-        if found is None:
-            found = self._placed[devices] = Placed(self.graph, plan.build(self.optimised.graph, devices))
-        return found
+        placed = self._placed.get(devices)
+        if placed is None:
+            run = executors.get(self.executor).build(self.optimised.graph, devices)
+            placed = self._placed[devices] = Placed(self.graph, run)
+        return placed
 
     @cached_property
     def optimised(self) -> Optimised:

@@ -1,4 +1,7 @@
-"""Leaving a trace: `init_scope` (paper section 4.7)."""
+"""Leaving a trace: `init_scope` (paper section 4.7).
+
+The block gets an empty stack of interpreters; what holds around it otherwise, the device scope say, stays in force.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,12 @@ def call(
 ) -> Call:
     """A call of a function with an input_signature: arguments are checked and cast, the key is always the same.
 
-    Specs may stand for tensors in an `abstract` call, which will not be run.
+    Args:
+        declared: the specs, as `check` returns them.
+        signature: that of the Python function.
+        args: the positional arguments.
+        kwargs: those by name.
+        abstract: whether the call will not be run: then specs may stand for tensors.
     """
     try:
         positional, keywords = signature.bind(args, kwargs)
@@ -70,8 +75,7 @@ def _check_complete(signature: Signature, declared: int, given: Sequence[Any]) -
     """An argument with neither a spec nor a default can never be given, and never be left out."""
     if len(given) > declared:
         return
-    left = list(signature.inspected.parameters.values())[declared:]
-    for parameter in left:
+    for parameter in list(signature.inspected.parameters.values())[declared:]:
         if parameter.default is parameter.empty and parameter.kind not in _MANY:
             raise SignatureError(_incomplete(signature.name, parameter.name))
 
@@ -84,7 +88,14 @@ def _incomplete(name: str, argument: str) -> str:
 
 
 def _check_rest(signature: Signature, declared: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Arguments without a spec must be left at their defaults: another value would need another graph."""
+    """Arguments without a spec must be left at their defaults: another value would need another graph.
+
+    Args:
+        signature: that of the Python function.
+        declared: how many leading arguments have specs.
+        rest: the positional arguments after those.
+        keywords: the arguments by name.
+    """
     unspecified = {signature.root(declared + i): value for i, value in enumerate(rest)} | keywords
     for name, value in unspecified.items():
         parameter = signature.inspected.parameters.get(name)
@@ -103,7 +114,14 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
-    """The leaves of one argument, cast to the leaves of `specs`; below a spec, a list is a tensor."""
+    """The leaves of one argument, cast to the leaves of `specs`; below a spec, a list is a tensor.
+
+    Args:
+        name: that of the staged function.
+        value: the argument.
+        specs: a spec, or a nest of them.
+        path: how the user's code reaches the argument.
+    """
     if isinstance(specs, TensorSpec):
         return [_fit(name, value, specs, path)]
     wanted = nest.flatten(specs)[1]
@@ -116,7 +134,14 @@ def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
 
 
 def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
-    """One leaf as a tensor that `spec` accepts. Python numbers and lists are cast within their kind."""
+    """One leaf as a tensor that `spec` accepts. Python numbers and lists are cast within their kind.
+
+    Args:
+        name: that of the staged function.
+        x: the leaf: a tensor, an array, a spec, a number or a list.
+        spec: what it must be.
+        path: how the user's code reaches it.
+    """
     if isinstance(x, TensorSpec):
         fitted: Any = x
     elif isinstance(x, Tensor):
@@ -127,9 +152,9 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
         except (DTypeError, ArgumentError) as error:
             wanted = f"argument `{path}` must be {spec!r} by the input_signature"
             raise SignatureError(f"{name}: {wanted}, got {type(x).__name__}: {error}") from None
-    found = fitted if isinstance(fitted, TensorSpec) else fitted.spec
-    if not spec.accepts(found):
+    given = fitted if isinstance(fitted, TensorSpec) else fitted.spec
+    if not spec.accepts(given):
         raise SignatureError(
-            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {found!r}{source_line.here()}"
+            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {given!r}{source_line.here()}"
         )
     return fitted

@@ -1,4 +1,10 @@
-"""The key of a call: what the trace cache finds a trace by."""
+"""The trace key: what the trace cache finds a trace by.
+
+A key holds one part for each leaf of the arguments (`key_parts` says how each kind of leaf is keyed), the structure of
+the arguments, and the requested device. `Signature.call` makes it from the canonical arguments, in two forms that are
+equal and hash alike: each call makes a `LookupKey` of bare tuples; only a miss makes a `Key` of typed parts, which can
+be compared, generalised and described. `plain_types` is the shortcut of the commonest calls.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from limelight.core import shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.nest import Structure
 from limelight.core.tensor import Tensor
-from limelight.staging.key_parts import BY_VALUE, BarePart, Part, TensorPart, settled, typed
+from limelight.staging.key_parts import BY_VALUE, BarePart, Part, TensorPart, typed, with_identities
 
 
 class Key(NamedTuple):
@@ -85,21 +91,21 @@ class Call(NamedTuple):
         return Call(self.leaves, LookupKey(*key))
 
 
-def settle(call: Call, closed_over: Collection[int]) -> Call:
+def key_by_identity(call: Call, closed_over: Collection[int]) -> Call:
     """`call` with the variables that the function closes over as well, given by uid, keyed by identity.
 
     A graph that reads such a variable and writes to the argument means one thing when both are the same variable, and
     another when they are not.
     """
-    parts = settled(call.lookup.parts, call.leaves, closed_over)
+    parts = with_identities(call.lookup.parts, call.leaves, closed_over)
     return Call(call.leaves, call.lookup._replace(parts=parts))
 
 
 def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | None:
     """The types of arguments that are tensors on CPU:0 or plain values, and the tensors' payloads; None for any others.
 
-    While no interpreter, scope or listener is active they decide which trace a call without keywords finds: a key
-    within the key, which takes a third of the time to make.
+    While no interpreter, scope or listener is active they decide which trace a call without keywords finds, and they
+    take a third of the time that a key takes to make.
     """
     types: list[Any] = []
     payloads = []

@@ -1,4 +1,4 @@
-"""The parts of a trace cache's key: how each leaf of a call's arguments is keyed.
+"""The parts of a trace key: how each leaf of a call's arguments is keyed.
 
 A part exists in two forms, which are equal and hash alike, so that either finds the other in a dictionary:
 
@@ -7,8 +7,12 @@ A part exists in two forms, which are equal and hash alike, so that either finds
     ("variable", VariableSpec, n[, device])  VariablePart  the n-th distinct variable among the arguments; with an
                                                            Identity at the end where the function closes over it too
     ("value", type, words or value)          ValuePart     a plain Python value, by type and value, or by what it says
-                                                           of itself (`plain`)
+                                                           of itself (`value_keys`)
     ("object", Identity)                     ObjectPart    anything else, by weak identity
+
+The paper keys all that is no tensor by identity; equal strings and numbers would then retrace at random, so plain
+values are keyed by value and type. Variables are keyed by spec and alias pattern, since a graph takes a variable as an
+input like any other: one trace serves all variables of one type.
 
 The first item tells a 1 from a 1.0 and a True, and the forms from one another, although Python may find them equal. A
 device is left out where it is CPU:0.
@@ -168,7 +172,7 @@ class ValuePart(_Part):
 
     def describe(self) -> str:
         """As shown to people: "3", "'relu'"."""
-        return str(self.value) if self.is_words else _said(self.value)
+        return str(self.value) if self.is_words else _short_repr(self.value)
 
 
 class ObjectPart(_Part):
@@ -197,21 +201,23 @@ def typed(parts: Sequence[BarePart]) -> tuple[Part, ...]:
     return tuple([_TYPES[part[0]](part) for part in parts])
 
 
-def settled(parts: Sequence[BarePart], leaves: Sequence[Any], closed_over: Collection[int]) -> tuple[BarePart, ...]:
+def with_identities(
+    parts: Sequence[BarePart], leaves: Sequence[Any], closed_over: Collection[int]
+) -> tuple[BarePart, ...]:
     """Bare parts of `leaves`, with an identity for each variable whose uid is among `closed_over`."""
     return tuple([
-        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not _is_settled(part) else part
+        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not _has_identity(part) else part
         for part, x in zip(parts, leaves, strict=True)
     ])  # fmt: skip
 
 
-def _is_settled(part: BarePart) -> bool:
+def _has_identity(part: BarePart) -> bool:
     return isinstance(part[-1], Identity)
 
 
 def _uid(x: Any) -> int:
-    found: int = getattr(x, "_uid", 0)
-    return found
+    uid: int = getattr(x, "_uid", 0)
+    return uid
 
 
 def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
@@ -261,7 +267,7 @@ def _by_identity(x: Any) -> BarePart:
         ) from None
 
 
-def _said(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     """`repr` of a plain value, short, and sure to return something."""
     if isinstance(value, (str, bytes)) and len(value) > LONG:
         return f"{value[:LONG]!r}..."

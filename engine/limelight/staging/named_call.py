@@ -1,4 +1,4 @@
-"""Calling one trace as its Python function is called: by parameters, or by the flat names of its tensors."""
+"""Calling a concrete function as its Python function is called: by parameters, or by the flat names of its tensors."""
 
 from __future__ import annotations
 
@@ -33,20 +33,27 @@ _KINDS: Final = {
 def flat_names(paths: Sequence[str]) -> list[str]:
     """The paths of leaves as names that Python takes for keywords, each once: "pair[0]" is pair_0."""
     parameters = {path for path in paths if path.isidentifier()}
-    found: list[str] = []
+    names: list[str] = []
     for path in paths:
         name = re.sub(r"\W+", "_", path).strip("_")
         unique = name = name if name.isidentifier() else f"arg_{name}"
         count = 0
-        while unique in found or (unique in parameters and unique != path):
+        while unique in names or (unique in parameters and unique != path):
             count += 1
             unique = f"{name}_{count}"
-        found.append(unique)
-    return found
+        names.append(unique)
+    return names
 
 
 def is_structured(signature: Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: int) -> bool:
-    """Whether these are the arguments of the Python function, rather than just the tensors of a trace."""
+    """Whether these are the arguments of the Python function, rather than just the tensors of a trace.
+
+    Args:
+        signature: that of the Python function; None where it is not known.
+        args: the positional arguments.
+        kwargs: those by name.
+        wanted: how many tensors the trace takes.
+    """
     if signature is None:
         return False
     nested = any(nest.flatten(x)[1] is not nest.LEAF for x in args)
@@ -58,7 +65,15 @@ def tensors_of(
 ) -> list[Any]:
     """The tensors of a call by parameters. Plain values that the trace is bound to may be left out.
 
-    Raises SignatureError, which names function and parameter, for what is missing, unknown or not what is bound.
+    Args:
+        signature: that of the Python function.
+        key: that of the trace.
+        paths: how the user's code reaches each leaf of the arguments that were traced.
+        args: the positional arguments.
+        kwargs: those by name, of a parameter or of a leaf (`flat_names`).
+
+    Raises:
+        SignatureError: something is missing, unknown or not what is bound; names function and parameter.
     """
     name, parameters = signature.name, signature.inspected.parameters
     flat = dict(zip(flat_names(paths), range(len(paths)), strict=True))
@@ -68,7 +83,7 @@ def tensors_of(
     unknown = [k for k in kwargs if k not in named and k not in flat]
     if unknown:
         raise SignatureError(f"{name} has no parameter `{unknown[0]}`; it takes {', '.join(paths) or 'none'}")
-    leaves, parts = _bound(signature, key, args, named)
+    leaves, parts = _completed(signature, key, args, named)
     if len(parts) != len(key.parts):
         raise SignatureError(f"{name} was traced for {len(key.parts)} values ({', '.join(paths)}), got {len(parts)}")
     for i, leaf in by_leaf.items():
@@ -86,21 +101,28 @@ def tensors_of(
     return [leaf for leaf, bound in zip(leaves, key.parts, strict=True) if bound.is_input]
 
 
-def _bound(
+def _completed(
     signature: Signature, key: Key, args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[list[Any], list[Part]]:
-    """Leaves and key parts of a call in which what is not given is what the trace is bound to."""
-    positional, keywords = signature.unbind([_value(part) for part in key.parts], key.structure)
+    """Leaves and key parts of a call in which what is not given is what the trace is bound to.
+
+    Args:
+        signature: that of the Python function.
+        key: that of the trace.
+        args: the positional arguments.
+        named: those by the names of parameters.
+    """
+    positional, keywords = signature.unbind([_bound_value(part) for part in key.parts], key.structure)
     known = signature.inspected.bind(*positional, **keywords).arguments
     try:
         given = signature.inspected.bind_partial(*args, **named)
     except TypeError as error:
         raise SignatureError(f"{signature.name}() {error}") from None
     for parameter, bound in known.items():
-        wanted, found = nest.flatten(bound)[1], nest.flatten(given.arguments.setdefault(parameter, bound))[1]
-        if wanted != found:
+        wanted, actual = nest.flatten(bound)[1], nest.flatten(given.arguments.setdefault(parameter, bound))[1]
+        if wanted != actual:
             must = "be one value" if wanted == nest.LEAF else f"have the structure {wanted}"
-            got = "one value" if found == nest.LEAF else f"{found}"
+            got = "one value" if actual == nest.LEAF else f"{actual}"
             raise SignatureError(f"{signature.name}: argument `{parameter}` must {must}, got {got}")
     ordered = {p: given.arguments[p] for p in signature.inspected.parameters if p in given.arguments}
     given.arguments.clear()
@@ -109,7 +131,8 @@ def _bound(
     return list(call.leaves), list(call.key.parts)
 
 
-def _value(part: Part) -> Any:
+def _bound_value(part: Part) -> Any:
+    """What stands for a leaf that is not given."""
     if isinstance(part, ObjectPart):
         return part.identity.target()
     if isinstance(part, ValuePart):
@@ -117,14 +140,14 @@ def _value(part: Part) -> Any:
     return _MISSING
 
 
-def _rule(part: Part) -> str:
-    """By what a plain argument or an object is found, where the words for it do not show that it is the value."""
+def _keyed_by(part: Part) -> str:
+    """How a value or an object is keyed, where its description does not show that it is by value."""
     if isinstance(part, ObjectPart):
         return "by identity"
     return "by its own key" if isinstance(part, ValuePart) and hasattr(part.kind, "__limelight_key__") else ""
 
 
-def in_full(entry: Any, signature: Signature) -> str:
+def full_signature(entry: Any, signature: Signature) -> str:
     """A trace's signature on several lines: parameters with their kinds, values of the result, captures."""
     lines = [f"{entry.name}("]
     for path, part in zip(entry.paths, entry.key.parts, strict=True):
@@ -132,8 +155,8 @@ def in_full(entry: Any, signature: Signature) -> str:
         parameter = signature.inspected.parameters.get(root)
         kind = _KINDS[parameter.kind] if parameter is not None else ""
         bound = "" if part.is_input else "= "
-        said = ", ".join([word for word in (kind, _rule(part)) if word])
-        lines.append(f"  {path}: {bound}{part.describe()}" + (f"  ({said})" if said else ""))
+        notes = ", ".join([word for word in (kind, _keyed_by(part)) if word])
+        lines.append(f"  {path}: {bound}{part.describe()}" + (f"  ({notes})" if notes else ""))
     lines.append(f") -> {entry.returns}")
     names = entry.graph.input_names[len(entry.graph.arguments) :]
     lines += [f"  captures {name}: {v.spec}" for name, v in zip(names, entry.graph.captures, strict=True)]

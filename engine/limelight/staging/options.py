@@ -1,4 +1,4 @@
-"""Options of `function`: what they may be, and which are known but have no effect yet."""
+"""The options of `ll.function`: what each may be. `function` says what they mean."""
 
 from __future__ import annotations
 

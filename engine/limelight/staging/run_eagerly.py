@@ -1,4 +1,7 @@
-"""Running a staged function's Python code on every call: for the debugger, and for `print`."""
+"""Running a staged function's Python code on every call: for the debugger, and for `print`.
+
+The code runs as its source says, not converted by autograph, so that breakpoints and lines are the user's.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from limelight.staging.key import Call
 from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
-from limelight.staging.trace_body import apart
+from limelight.staging.trace_body import unaliased
 
 _MARKER: Final = "functions run eagerly"
-"""Stands in `dispatch.active`, so that calls of staged functions leave the shortest path and look here."""
+"""Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""
 
 _switch: Final = Scoped("run_functions_eagerly", False)
 _lock: Final = threading.Lock()
@@ -29,7 +32,7 @@ def everywhere() -> bool:
     return _MARKER in dispatch.scopes
 
 
-def _follow() -> None:
+def _place_marker() -> None:
     """Puts the marker where calls look, or takes it away, as the setting says."""
     with _lock:
         on = _switch.get()
@@ -62,22 +65,29 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
 
     def __init__(self, enabled: bool = True) -> None:
         self._mine = _switch.set_globally(bool(enabled))
-        _follow()
+        _place_marker()
 
     def __enter__(self) -> run_functions_eagerly:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _switch.take_back(self._mine)
-        _follow()
+        _switch.withdraw(self._mine)
+        _place_marker()
 
 
 def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:
-    """The result of the Python function for `call`, under the contracts of a staged one."""
+    """The result of the Python function for `call`, under the contracts of a staged one.
+
+    Args:
+        function: the Python function.
+        signature: how its calls are bound.
+        call: the arguments, in canonical form.
+        creation: takes note of the variables that it creates, or refuses them.
+    """
     parts = zip(call.leaves, call.key.parts, strict=True)
     leaves = [as_tensor(leaf) if isinstance(part, TensorPart) else leaf for leaf, part in parts]
     args, kwargs = signature.unbind(leaves, call.key.structure)
     with on_create.override(creation.note):
         result = function(*args, **kwargs)
     tensors, shape = structured_outputs.split(result, signature.name)
-    return shape.rebuild(apart(tensors, leaves))
+    return shape.rebuild(unaliased(tensors, leaves))

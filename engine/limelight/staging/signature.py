@@ -1,4 +1,9 @@
-"""Binds calls of a Python function canonically, with a name for each part of the arguments."""
+"""The signature of a Python function: binds its calls canonically, with a name for each part of the arguments.
+
+`Signature.call` is where the look-up key of a call is made. A miss is explained by comparing keys part by part, and
+each part carries its path in the user's code: 'batch["x"]'. A call that does not fit is refused in Python's own words:
+`call_errors` calls a function with the same parameters.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch, dtypes, nest
+from limelight.core import device_scopes, dispatch, dtypes, nest
 from limelight.core.devices import CPU0
 from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
@@ -29,7 +34,7 @@ class Signature:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name
         self.inspected = _signature_of(function)
-        self._called = call_errors.called(function, name)
+        self._called = call_errors.called(function, name)  # for errors: the name and kind of what is called
         parameters = list(self.inspected.parameters.values())
         simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = {p.kind: p.name for p in parameters}
@@ -49,10 +54,10 @@ class Signature:
         try:
             bound = self.inspected.bind(*args, **kwargs)
         except TypeError as error:
-            said = call_errors.words(self._called, self.inspected, args, kwargs)
-            mistake = TypeError(said or f"{self.name}() {error}")
-            mark_user_error(mistake)
-            raise mistake from None
+            words = call_errors.words(self._called, self.inspected, args, kwargs)
+            user_error = TypeError(words or f"{self.name}() {error}")
+            mark_user_error(user_error)
+            raise user_error from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
@@ -76,7 +81,7 @@ class Signature:
                 parts.append(("value", type(x), x))
             else:
                 return None
-        device = dispatch.requested_device() if dispatch.scopes else None
+        device = device_scopes.requested_device() if dispatch.scopes else None
         return Call(list(args), LookupKey(tuple(parts), None, device))
 
     def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool) -> Call:
@@ -87,7 +92,7 @@ class Signature:
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])
         leaves = [_copied(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
-        return Call(leaves, LookupKey(parts, None if flat else structure, dispatch.requested_device()))
+        return Call(leaves, LookupKey(parts, None if flat else structure, device_scopes.requested_device()))
 
     def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int], abstract: bool) -> BarePart:
         try:

@@ -1,16 +1,44 @@
-"""The state-creation contract: variables may be created on the first call of a staged function only."""
+"""State that a staged function creates: when it may create variables, and their initial values.
+
+The contract (paper section 4.6): a variable may be created on a function's first call. The function is then traced
+again, and that second trace, the one that is kept, may create none: it finds the variables where the Python code has
+put them. There are no variables local to a call. `Creation` takes note of what a trace creates, or refuses it.
+
+An initial value that the traced code computes is lifted out of the trace: `lifted_value` runs the part of the graph so
+far that the value depends on, on the arguments of the call that is traced.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Callable
 from typing import Any
 
+from limelight.core import dispatch
+from limelight.core.spec import VariableSpec
+from limelight.core.tensor import Tensor, wrap
 from limelight.core.variable import Variable
-from limelight.errors import StateCreationError
+from limelight.errors import StateCreationError, SymbolicValueError
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.graph.subgraph import extract
+from limelight.staging.graph_function import GraphFunction
+from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
+
+Lifter = Callable[[Any], Any]
 
 
 class Creation:
-    """Takes note of the variables created during one trace, or refuses them."""
+    """Takes note of the variables created during one trace, or refuses them.
+
+    Args:
+        name: that of the staged function, for messages.
+        allowed: whether it may create any.
+        again: whether the trace is the second one for its call.
+    """
 
     def __init__(self, name: str, *, allowed: bool, again: bool = False) -> None:
         self.variables: list[Any] = []
@@ -35,3 +63,122 @@ class Creation:
             f"{kind}s on its first call only, since its graph refers to them afterwards. Create the {kind} outside, or "
             f"once: `if self.w is None: self.w = {create}`"
         )
+
+
+def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, given: Any) -> Any:
+    """The value, now, of an initial value that belongs to a trace still going on.
+
+    Only what it depends on is run, and nothing with an effect: the function itself runs afterwards.
+
+    Args:
+        tracer: the trace of the staged function whose call is traced.
+        leaves: the arguments of that call.
+        outer: does the same for the trace around; None where there is none.
+        given: a tensor of `tracer`'s trace, or of a branch or body that is traced within it; any other value, which is
+            returned; or a function without arguments that makes one. It is called outside the trace, or in it where it
+            uses what is traced.
+
+    Raises:
+        SymbolicValueError: the value does not exist yet, or computing it would have an effect.
+    """
+    symbolic = _call_initializer(given) if callable(given) else given
+    if not isinstance(symbolic, SymbolicTensor):
+        return symbolic
+    if symbolic._tracer is tracer:
+        return _compute(tracer, [x for x in leaves if isinstance(x, (Tensor, Variable))], outer, symbolic)
+    if _is_within(symbolic._tracer, tracer):
+        return _compute(symbolic._tracer, [], functools.partial(lifted_value, tracer, leaves, outer), symbolic)
+    if outer is None:
+        raise SymbolicValueError(
+            f"the initial value of a variable is computed inside {symbolic._tracer.name!r}, a branch or a loop "
+            "body, whose values do not exist yet; create the variable before it, or compute the value outside"
+        )
+    return outer(symbolic)
+
+
+def _is_within(inner: Tracer, outer: Tracer) -> bool:
+    """Whether a trace goes on inside another one: of a branch, say."""
+    stack = dispatch.stack()
+    return inner in stack and outer in stack and stack.index(inner) > stack.index(outer)
+
+
+def _compute(tracer: Tracer, arguments: list[Any], outer: Lifter | None, symbolic: SymbolicTensor) -> Tensor:
+    """Runs what `symbolic` depends on in `tracer`'s graph so far.
+
+    Args:
+        tracer: the trace to which it belongs.
+        arguments: the values of that trace's inputs; of another number where they have none.
+        outer: lifts values of the trace around.
+        symbolic: the tensor whose value is wanted.
+    """
+    if len(arguments) != len(tracer.inputs):
+        arguments = [None] * len(tracer.inputs)
+    graph = _without_effects(tracer.finish([symbolic]))
+    read = {value for node in graph.nodes for value in node.inputs}.union(graph.outputs)
+    is_read = [value in read for value in graph.inputs]
+    handles = [x for x, used in zip([*arguments, *tracer.captures], is_read, strict=True) if used]
+    values = [_known_input(x, tracer, outer) for x in handles]
+    inputs = list(itertools.compress(graph.inputs, is_read))
+    names = list(itertools.compress(graph.input_names, is_read))
+    graph = extract(graph.name, inputs, graph.nodes, graph.outputs, names)
+    with dispatch.fresh_stack():
+        function = GraphFunction(graph).placed_on([x._device for x in values])
+        results = function.run(*[x._data for x in values])
+        return wrap(results[0], function.run.output_devices[0])
+
+
+def _call_initializer(make: Callable[[], Any]) -> Any:
+    try:
+        with dispatch.fresh_stack():
+            return make()
+    except SymbolicValueError:  # it uses what is traced
+        return make()
+
+
+def _known_input(x: Any, tracer: Tracer, outer: Lifter | None) -> Any:
+    """An argument or captured tensor with its value; a tensor of the trace around is lifted there."""
+    if x is None or (isinstance(x, SymbolicTensor) and outer is None):
+        raise SymbolicValueError(
+            f"the initial value of a variable depends on an argument of {tracer.name!r} that has no value yet; "
+            "call the function with real tensors first (in the body of a loop: create the variable before the loop), "
+            "or make the initial value a function without arguments"
+        )
+    return outer(x) if isinstance(x, SymbolicTensor) and outer else x
+
+
+def _without_effects(graph: Graph) -> Graph:
+    """The part of `graph` that its output depends on; raises SymbolicValueError if running it could be noticed."""
+    wanted = set(graph.outputs)
+    needed: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            needed.append(node)
+            wanted.update(node.inputs)
+    needed.reverse()
+    _refuse_effects(graph, needed)
+    return extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
+
+
+def _refuse_effects(graph: Graph, needed: list[Node]) -> None:
+    last = graph.nodes.index(needed[-1]) if needed else 0
+    written: set[Value] = {v for node in graph.nodes[:last] for v in effects_of(node).writes if _is_state(v)}
+    for node in needed:
+        effects = effects_of(node)
+        what = "does I/O" if "io" in effects.chains else ""
+        if any(_is_state(value) for value in effects.writes):
+            what = "assigns to a variable"
+        if effects.reads & written:
+            what = "reads what this function has assigned to before"
+        if what:
+            raise SymbolicValueError(
+                f"the initial value of a variable depends on {node.op}, which {what}; this would happen twice or at "
+                "the wrong time; create the variable first, or make the initial value a function without arguments"
+            )
+
+
+def _is_state(value: Value) -> bool:
+    """Whether it matters how often `value` is written: a variable's does, a generator's does not.
+
+    Initial values may be drawn from a generator.
+    """
+    return isinstance(value.spec, VariableSpec) and not value.spec.anywhere

@@ -18,24 +18,24 @@ class Outputs(NamedTuple):
     """The structure of a function's result: which leaves are tensors, and the values of the others."""
 
     structure: Structure
-    static: tuple[Any, ...]  # for each leaf: _TENSOR, or None
+    static: tuple[Any, ...]  # for each leaf: _TENSOR, or None, the only other value that a result may hold
     bare: bool  # whether the result is one tensor and nothing else
 
     def paths(self, root: str) -> list[str]:
         """How the user's code reaches each tensor from the result, `root`: 'output["loss"]'."""
-        found = zip(nest.paths(self.structure, root), self.static, strict=True)
-        return [path for path, leaf in found if leaf is _TENSOR]
+        leaves = zip(nest.paths(self.structure, root), self.static, strict=True)
+        return [path for path, leaf in leaves if leaf is _TENSOR]
 
-    def words(self, tensors: Sequence[Any]) -> str:
+    def describe(self, tensors: Sequence[Any]) -> str:
         """The result as Python writes it, with words for `tensors`."""
-        feed = iter(tensors)
-        return nest.words(self.structure, [str(next(feed)) if leaf is _TENSOR else "None" for leaf in self.static])
+        remaining = iter(tensors)
+        return nest.words(self.structure, [str(next(remaining)) if leaf is _TENSOR else "None" for leaf in self.static])
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         if self.bare:
             return tensors[0]
-        feed = iter(tensors)
-        return nest.unflatten(self.structure, [next(feed) if leaf is _TENSOR else leaf for leaf in self.static])
+        remaining = iter(tensors)
+        return nest.unflatten(self.structure, [next(remaining) if leaf is _TENSOR else leaf for leaf in self.static])
 
 
 class _Marker:

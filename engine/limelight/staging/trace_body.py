@@ -1,4 +1,4 @@
-"""Tracing the functions given to control flow: branches and loop bodies, over one list of captures."""
+"""Tracing the branches and bodies of control flow into graph functions with one common list of captures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import dispatch, dtypes, name_scopes, shapes
 from limelight.core.op import get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor
@@ -19,7 +19,7 @@ from limelight.staging.tracer import Tracer
 
 
 class Traced(NamedTuple):
-    """One function, traced but not yet a graph: its captures may have to be aligned with another's."""
+    """A function that is traced but not yet a graph: it may have to take the captures of others, too."""
 
     tracer: Tracer
     tensors: list[Any]
@@ -51,19 +51,26 @@ def tracing() -> Tracer | None:
 
 
 def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
-    """Runs `fn` on symbolic arguments of `specs`, inside the trace in progress."""
+    """Runs `fn` on symbolic arguments, inside the trace in progress.
+
+    Args:
+        name: the name of the graph.
+        fn: a branch or a body.
+        specs: the specs of its arguments.
+        names: their names, none by default.
+    """
     around = tracing()
-    with Tracer(name, scope=dispatch.name_scope_now()) as tracer:
+    with Tracer(name, scope=name_scopes.current_name_scope()) as tracer:
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)
-        values = [tracer.value_of(x) for x in tensors]  # captures whatever is returned untouched
+        values = [tracer.value_of(x) for x in tensors]  # captures what is returned as it came
         assert len(values) == len(tensors)
     return Traced(tracer, tensors, shape)
 
 
-def apart(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """`results` in which none is one of `given` itself: a graph returns tensors of their own, too."""
+def unaliased(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """`results` with new tensors for those that are among `given`: results of a graph are tensors of their own."""
     known = set(map(id, given))
     return [dispatch.apply(get("identity"), (x,)) if id(x) in known and isinstance(x, Tensor) else x for x in results]
 
@@ -84,34 +91,35 @@ def _graph(traced: Traced, union: dict[int, Any]) -> Graph:
     )
 
 
-def agreeing(op: str, branches: Sequence[Traced]) -> None:
+def check_branches_agree(op: str, branches: Sequence[Traced]) -> None:
     """Raises ControlFlowError, which names the output, where branches return different structures, dtypes or ranks."""
     first = branches[0]
     for other in branches[1:]:
         a, b = first.tracer.name, other.tracer.name
         if first.outputs != other.outputs:
             raise ControlFlowError(
-                f"{op}: the branches return different structures: {_structured(first, other)}, "
-                f"{_structured(other, first)}; return the same keys, and as many values, from each"
+                f"{op}: the branches return different structures: {_structure_words(first, other)}, "
+                f"{_structure_words(other, first)}; return the same keys, and as many values, from each"
             )
         for path, x, y in zip(first.outputs.paths("output"), first.specs, other.specs, strict=True):
             if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and (x.dtype != y.dtype or x.rank != y.rank):
                 which = "the output" if first.outputs.bare else f"`{path}`"
                 raise ControlFlowError(
                     f"{op}: {which} is {x} from {a} and {y} from {b}; dtypes and ranks must agree, write "
-                    f"{_repair(x, y)} in {b}"
+                    f"{_conversion(x, y)} in {b}"
                 )
 
 
-def _structured(traced: Traced, other: Traced) -> str:
-    """What a branch returns; which leaves are None only where nothing else tells it from the other."""
+def _structure_words(traced: Traced, other: Traced) -> str:
+    """What a branch returns, in words; which leaves are None only where nothing else tells it from the other."""
     name, outputs = traced.tracer.name, traced.outputs
     if outputs.structure != other.outputs.structure:
         return f"{name} {outputs.structure}"
     return f"{name} {outputs.structure} with {list(outputs.static)}"
 
 
-def _repair(wanted: TensorSpec, given: TensorSpec) -> str:
+def _conversion(wanted: TensorSpec, given: TensorSpec) -> str:
+    """What to write in a branch that returns `given` so that it returns `wanted`."""
     text = "..."
     if wanted.rank != given.rank:
         if not shapes.is_static(wanted.shape) or given.rank > wanted.rank:
@@ -120,14 +128,14 @@ def _repair(wanted: TensorSpec, given: TensorSpec) -> str:
     return text if wanted.dtype == given.dtype else f"ll.astype({text}, ll.{wanted.dtype.name})"
 
 
-def merge(a: Spec, b: Spec) -> Spec:
+def merge_specs(a: Spec, b: Spec) -> Spec:
     """The spec of a value that comes from either of two branches."""
     if isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and a.shape != b.shape:
         return known(shapes.generalise(a.shape, b.shape) or a.shape, a.dtype)
     return a
 
 
-def merged(branches: Sequence[Any], captures: Sequence[Spec]) -> tuple[Spec, ...]:
-    """The specs of what any one of several graph functions returns."""
+def merged_specs(branches: Sequence[Any], captures: Sequence[Spec]) -> tuple[Spec, ...]:
+    """The specs of the outputs of a choice between several graph functions."""
     columns = zip(*[infer_outputs(branch.graph, captures) for branch in branches], strict=True)
-    return tuple([functools.reduce(merge, column) for column in columns])
+    return tuple([functools.reduce(merge_specs, column) for column in columns])

@@ -1,4 +1,11 @@
-"""One trace at a time, and no waiting for ever."""
+"""The trace lock: one thread traces at a time, and none waits for ever.
+
+One lock is held while any function is traced, so that two functions that trace each other from two threads do not wait
+for each other. Running takes no lock, and neither does a call that finds its trace.
+
+A trace may still wait for a thread that has to trace: its Python code starts one and joins it. When no trace has begun
+or ended for a minute, that thread gets a RunError, and the trace goes on.
+"""
 
 from __future__ import annotations
 
@@ -11,64 +18,62 @@ from typing import Final
 from limelight.errors import RunError
 
 _PATIENCE: Final = 60.0
-"""Seconds without any trace beginning or ending, after which a thread does not wait for its turn any longer."""
-_LOOK: Final = 0.002
+"""Seconds without any trace beginning or ending, after which a thread gives up waiting for the lock."""
+_POLL: Final = 0.002
 """Seconds between two looks of a thread that waits."""
 
 
-class Turns:
-    """Who may trace: one thread for all functions, so that two that trace each other from two threads get on.
+class TraceLock:
+    """Held by the thread that traces, for all functions; that thread may take it again for a trace within a trace.
 
-    A trace may itself wait for a thread, which asks for its turn in vain; that thread is told so, with a RunError.
-
-    >>> turns = Turns()
-    >>> with turns.take("f"), turns.take("g"):
-    ...     turns.tracing
+    >>> lock = TraceLock()
+    >>> with lock.held_for("f"), lock.held_for("g"):
+    ...     lock.tracing
     ['f', 'g']
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.tracing: list[str] = []  # the functions whose turn it is, outermost first
-        self.owner: int | None = None  # the thread whose turn it is
-        self.passed = 0  # turns begun or ended
+        self.tracing: list[str] = []  # the functions that are being traced, outermost first
+        self.owner: int | None = None  # the thread that holds the lock
+        self.changes = 0  # traces begun or ended
 
     @contextmanager
-    def take(self, name: str) -> Iterator[None]:
-        """A block in which this thread may trace the function `name`; raises RunError when it never comes to that."""
+    def held_for(self, name: str) -> Iterator[None]:
+        """A block in which this thread may trace the function `name`; raises RunError when it waits in vain."""
         self._wait(name)
         with self.lock:  # the lock's own `with`, which no interrupt can leave half done
-            outside, before = len(self.tracing), self.owner
+            depth, before = len(self.tracing), self.owner
             try:
                 self.owner = threading.get_ident()
                 self.tracing.append(name)
-                self.passed += 1
+                self.changes += 1
                 yield
             finally:
                 try:
-                    self._end(outside, before)
+                    self._restore(depth, before)
                 except KeyboardInterrupt:
-                    self._end(outside, before)
+                    self._restore(depth, before)
                     raise
 
-    def _end(self, outside: int, before: int | None) -> None:
-        """The turn is over; an interrupt in the middle has it called again."""
-        del self.tracing[outside:]
-        self.owner = before
-        self.passed += 1
+    def _restore(self, depth: int, owner: int | None) -> None:
+        """Ends the trace at `depth`; an interrupt in the middle has it called again."""
+        del self.tracing[depth:]
+        self.owner = owner
+        self.changes += 1
 
     def _wait(self, name: str) -> None:
-        """Returns when no other thread has its turn. It only looks: a lock taken here could be left behind."""
-        since, passed = time.monotonic(), self.passed
+        """Returns when no other thread holds the lock. It only looks: a lock taken here could be left behind."""
+        since, changes = time.monotonic(), self.changes
         while self.owner not in (None, threading.get_ident()):
-            time.sleep(_LOOK)
-            if passed != self.passed:
-                since, passed = time.monotonic(), self.passed
+            time.sleep(_POLL)
+            if changes != self.changes:
+                since, changes = time.monotonic(), self.changes
             if time.monotonic() - since > _PATIENCE:
-                raise RunError(_stuck(name, (self.tracing or ["a function"])[-1]))
+                raise RunError(_in_vain(name, (self.tracing or ["a function"])[-1]))
 
 
-def _stuck(name: str, other: str) -> str:
+def _in_vain(name: str, other: str) -> str:
     return (
         f"{name} has no trace for these arguments and waited {_PATIENCE:g} s in vain for its turn: one thread traces "
         f"at a time, and another one is still tracing {other}. If that trace waits for this thread (joins it, or waits "

@@ -1,4 +1,15 @@
-"""Tracing: an interpreter that writes a graph instead of computing (paper sections 4.1 and 4.6)."""
+"""The tracer: an interpreter that writes a graph instead of computing (paper sections 4.1 and 4.6).
+
+On the stack of interpreters it receives each op of the traced code and appends a node to the graph, with the user's
+line, the device asked for, the name scope, and explicit edges that keep effects in program order. Its results are
+symbolic values (`symbolic`). What the code uses from outside becomes a captured input, tensors however small, as in the
+paper, so that a trace holds no copy of a value that lives elsewhere; Python numbers become literals.
+
+Sizes are followed while tracing: `graph.known_sizes` tells what is known of a vector of sizes, so that one unknown size
+does not make the others unknown. A staged function begins without a name scope, since its graph has many callers.
+
+`replay` is the way back: it runs the nodes of a graph through the interpreters, which differentiates or batches them.
+"""
 
 from __future__ import annotations
 
@@ -8,167 +19,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch, dtypes, shapes
+from limelight.core import device_scopes, dispatch, dtypes, name_scopes
 from limelight.core.devices import CPU0
-from limelight.core.dtypes import DType
-from limelight.core.op import Op, get
+from limelight.core.op import Op
 from limelight.core.recursion_limit import Level
-from limelight.core.saved_scopes import Surroundings
+from limelight.core.saved_scopes import SavedScopes
 from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
-from limelight.core.tensor import Tensor, new_uid
-from limelight.core.variable import Resource
-from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
+from limelight.core.tensor import new_uid
+from limelight.core.variable import Resource, Variable, stand_in
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op
-from limelight.user_code import error_notes, named_holder, source_line
+from limelight.staging.key_parts import Part, TensorPart, VariablePart
+from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
+from limelight.user_code import error_notes, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
-
-
-class SymbolicTensor(Tensor):
-    """A tensor that will have a value when the graph runs. Shape and dtype are known now, sizes perhaps not."""
-
-    __slots__ = ("_tracer", "_value")
-    _tracer: Tracer
-    _value: Value
-
-    @property
-    def _data(self) -> Any:  # stands where a tensor keeps its array, and explains
-        raise _no_value(self)
-
-    @property
-    def spec(self) -> TensorSpec:
-        spec = self._value.spec
-        assert isinstance(spec, TensorSpec)
-        return spec
-
-    @property
-    def dtype(self) -> DType:
-        found: DType = self._value.spec.dtype  # type: ignore[union-attr]  # a TensorSpec, asked for at every operand
-        return found
-
-    @property
-    def shape(self) -> shapes.Shape:
-        found: shapes.Shape = self._value.spec.shape  # type: ignore[union-attr]  # the same
-        return found
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.spec.nbytes or 0
-
-    @property
-    def name(self) -> str:
-        """What to call it in a message: the op that makes it, or the argument that it is."""
-        node = self._value.node
-        return f"the result of {node.op}" if node else f"the argument `{self._tracer.name_of(self._value)}`"
-
-    @property
-    def line(self) -> source_line.Source | None:
-        """The user's line that made it; of an argument that at which the trace began."""
-        node = self._value.node
-        return node.stack[0] if node and node.stack else None if node else self._tracer.begun
-
-    def sizes(self) -> Any:
-        return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        raise _no_value(self, ".numpy()")
-
-    def item(self) -> Any:
-        raise _no_value(self, ".item()")
-
-    def tolist(self) -> Any:
-        raise _no_value(self, ".tolist()")
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise _no_value(self, "conversion to a NumPy array")
-
-    def __bool__(self) -> bool:
-        raise _no_value(self, "bool() (as in `if`, `while`, `and`, `or`, `not`)")
-
-    def __int__(self) -> int:
-        raise _no_value(self, "int()")
-
-    def __float__(self) -> float:
-        raise _no_value(self, "float()")
-
-    def __complex__(self) -> complex:
-        raise _no_value(self, "complex()")
-
-    def __index__(self) -> int:
-        raise _no_value(self, "use as a Python index")
-
-    def __format__(self, form: str) -> str:
-        if form:
-            raise _no_value(self, f"format(..., {form!r})")
-        return repr(self)
-
-    def __repr__(self) -> str:
-        made = self._value.node.stack[:1] if self._value.node else ()
-        where = f", made at {made[0]}" if made else ""
-        return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
-
-
-def _no_value(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
-    """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on."""
-    here = source_line.here()
-    made = source_line.at(x.line if x._value.node or x._tracer.finished else None)
-    made = made if made != here or x._tracer.finished else ""
-    if x._tracer.finished:
-        holder = named_holder.first_holder(x)
-        held = "" if holder is None else f" It is kept as {holder}."
-        return LeakedTensorError(
-            f"a symbolic tensor leaked out of the function {x._tracer.words}, whose trace has ended: "
-            f"{x.name}, {x.spec}{made}. It has no value outside{here}.{held} Return it from the "
-            "function instead of storing it in a global, list or attribute; to keep a value between calls use "
-            "ll.Variable"
-        )
-    if x._tracer not in dispatch.stack():
-        return SymbolicValueError(
-            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of "
-            f"{x._tracer.words}, which this code has left (ll.init_scope does, and so do other threads and the "
-            "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
-        )
-    return SymbolicValueError(
-        f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
-        f"{x._tracer.words} runs, not while it is traced. {error_notes.without_value(asked)}"
-    )
-
-
-class SymbolicVariable(Resource):
-    """Stands for a variable while a graph is rebuilt from another one."""
-
-    __slots__ = ()
-
-    def __init__(self, spec: VariableSpec) -> None:
-        self.spec = spec
-        self._uid = new_uid()
-        self._device = CPU0
-        self._data = None
-
-    def __as_tensor__(self) -> Tensor:
-        value: Tensor = dispatch.apply(get("read_variable"), (self,))
-        return value
-
-
-class SymbolicObject:
-    """Stands for an opaque value that flows between ops of a graph."""
-
-    __slots__ = ("_tracer", "_uid", "_value", "dtype", "shape", "spec")
-
-    def __init__(self, value: Value, tracer: Tracer) -> None:
-        self._value = value
-        self._tracer = tracer
-        self._uid = 0
-        self.spec = value.spec
-        self.dtype = None
-        self.shape = ()
 
 
 class Tracer(dispatch.Interpreter):
@@ -176,30 +43,35 @@ class Tracer(dispatch.Interpreter):
 
     Use as a context manager; `finish(outputs)` makes the graph. After the block its symbolic tensors are dead: any use
     of them raises LeakedTensorError.
+
+    Args:
+        name: that of the graph, and of the function in messages.
+        owner: the id of the staged function that is traced; 0 for that of the trace around.
+        scope: the name scope in which the block begins.
     """
 
     def __init__(self, name: str, owner: int = 0, scope: str = "") -> None:
         self.name = name
         self.words = repr(name)  # for messages: "'body' of 'train'"
-        self.owner = owner  # the id of the staged function that is traced; of one inside it, that of the outer one
+        self.owner = owner
         self.finished = False
         self.begun: source_line.Source | None = None
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
-        self.captured: dict[int, tuple[Any, Value]] = {}
+        self.captured: dict[int, tuple[Any, Value]] = {}  # by uid: what is captured, and the input that stands for it
         self.scope: str = scope
         self._values: dict[int, Value] = {}  # of variables, by uid
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
         self._walker = source_line.Walker()
-        self._around: Surroundings | None = None  # only within the block: settings may lead back here
+        self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
         around = self.owner or next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.owner = around
         self.begun = source_line.user_line()
-        self._around = Surroundings()
+        self._around = SavedScopes()
         self._level = Level()
         dispatch.push(self)
         return self
@@ -222,7 +94,7 @@ class Tracer(dispatch.Interpreter):
         self.finished = True
         self._walker.forget()
         if self._around is not None:
-            self._around.come_back()
+            self._around.restore()
             self._around = None
             self._level.close()
 
@@ -238,6 +110,26 @@ class Tracer(dispatch.Interpreter):
             self._values[stand_in._uid] = value
             return stand_in
         return self._handle(value)
+
+    def add_argument(self, leaf: Any, part: Part, path: str, seen: dict[int, Variable]) -> Any:
+        """What the Python function sees in place of one leaf of a call's arguments; an input, unless it is keyed as is.
+
+        Args:
+            leaf: the argument, or a part of it.
+            part: how it is keyed.
+            path: how the user's code reaches it, for messages: 'batch["x"]'.
+            seen: what stands for the variables so far, by uid; one is added.
+        """
+        if isinstance(part, TensorPart):
+            return self.add_input(TensorSpec(part.shape, part.dtype), path)
+        if isinstance(part, VariablePart) and isinstance(leaf, Variable):
+            if leaf._uid in seen:
+                self.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
+            else:
+                seen[leaf._uid] = stand_in(leaf) if part.identity is None else leaf
+                self.bind_variable(seen[leaf._uid], path)
+            return seen[leaf._uid]
+        return leaf
 
     def bind_variable(self, variable: Resource, name: str = "") -> None:
         """A new argument that stands for `variable` wherever the traced code uses it."""
@@ -266,11 +158,11 @@ class Tracer(dispatch.Interpreter):
             ]
         )
         stack = self._walker.stack()
-        found = op.infer(*[value.spec for value in values], *attrs)
-        specs = found if isinstance(found, tuple) else (found,)
+        inferred = op.infer(*[value.spec for value in values], *attrs)
+        specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES:
             specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
-        device = dispatch.requested_device() if dispatch.scopes else None
+        device = device_scopes.requested_device() if dispatch.scopes else None
         node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
             node.after = self._order.place(node)
@@ -289,12 +181,12 @@ class Tracer(dispatch.Interpreter):
             known = self._values.get(x._uid)
             return known if known is not None else self._capture(x, x.spec)
         if isinstance(x, SymbolicTensor) and (x._tracer.finished or x._tracer not in dispatch.stack()):
-            raise _no_value(x)
+            raise no_value_error(x)
         return self._capture(x, x.spec)
 
     def constant(self, array: Any, device: Any) -> SymbolicTensor:
-        made: SymbolicTensor = self._handle(self._constant_node(array, device))
-        return made
+        symbolic: SymbolicTensor = self._handle(self._constant_node(array, device))
+        return symbolic
 
     def _constant_node(self, array: Any, device: Any = None) -> Value:
         literal = Literal(array)
@@ -318,10 +210,10 @@ class Tracer(dispatch.Interpreter):
             n_captures=len(captures),
         )
 
-    def take_back(self, at: int) -> bool:
+    def discard_nodes(self, at: int) -> bool:
         """Drops the nodes from `at` on, unless one of them has an effect, or calls a function; whether it did.
 
-        What they read stays captured. For code that is traced just to see what comes of it.
+        What they read stays captured. For code that is traced only to learn the types of its results.
         """
         dropped = self.nodes[at:]
         if any(node.op.effect is not None or node.op.higher_order for node in dropped):
@@ -354,7 +246,7 @@ class Tracer(dispatch.Interpreter):
         return self._handle(self._capture(x, x.spec))
 
     def _literal(self, scalar: Any, op: Op | None, beside: Sequence[Any]) -> Value:
-        dtype = next((x.dtype for x in _uniform(op, beside) if type(x) not in _SCALARS), None)
+        dtype = next((x.dtype for x in _same_dtype_operands(op, beside) if type(x) not in _SCALARS), None)
         dtype = dtype or dtypes.default_for(scalar)
         key = (type(scalar), repr(scalar), dtype)
         value = self._literals.get(key)
@@ -363,7 +255,7 @@ class Tracer(dispatch.Interpreter):
         return value
 
 
-def _uniform(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
+def _same_dtype_operands(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
     """The operands whose dtype a scalar among them takes on."""
     if op is None or op.variadic:
         return inputs
@@ -377,12 +269,12 @@ def _capture_name(handle: Any, index: int) -> str:
 
 def _at(node: Node) -> AbstractContextManager[object]:
     """The device scope in which `node` was made."""
-    return nullcontext() if node.device is None else dispatch.device(node.device)
+    return nullcontext() if node.device is None else device_scopes.device(node.device)
 
 
 def _scope_of(node: Node) -> AbstractContextManager[object]:
     """The name scope in which `node` was made, if there are any such."""
-    return dispatch.written_in(node.scope) if dispatch.named_scopes else nullcontext()
+    return name_scopes.scope_of_nodes(node.scope) if name_scopes.named_scopes else nullcontext()
 
 
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:

@@ -1,4 +1,9 @@
-"""Values that a trace is keyed by what they say of themselves, since they never change: dates, paths, exact numbers."""
+"""Values that are keyed by words: by their `repr`, or by what their `__limelight_key__` returns.
+
+Besides plain Python values these are values that never change and whose `repr` says all: dates, paths, exact numbers.
+An object has a say by its method `__limelight_key__`, which returns plain values; two objects of one key share a trace,
+which was made with the first. A signature shows which rule was used (`named_call`).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,13 @@ from typing import Any, Final
 from limelight.errors import SignatureError
 
 BY_REPR: Final = (float, complex, slice)
-_LIKE_NUMBERS: Final = frozenset([
+_IMMUTABLE: Final = frozenset([
     "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "decimal.Decimal",
     "fractions.Fraction", "uuid.UUID", "pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.PureWindowsPath",
     "pathlib.WindowsPath", "pathlib._local.PosixPath", "pathlib._local.PurePosixPath",
     "pathlib._local.PureWindowsPath", "pathlib._local.WindowsPath",
 ])  # fmt: skip
-"""Types whose `repr` says all, by name: most of them are never imported."""
+"""Types whose `repr` says all, by name, since most programs import few of them."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -24,12 +29,12 @@ class Words(str):
 
 
 def words_for(x: Any) -> Words | None:
-    """What to key `x` by besides its type, where that is its own words; None where it is not.
+    """What to key `x` by besides its type, where that is words; None where it is not.
 
-    An object has a say by its method `__limelight_key__`, which returns plain values. Raises SignatureError for others.
+    Raises SignatureError where its method `__limelight_key__` returns anything but plain values.
     """
     kind = type(x)
-    if f"{kind.__module__}.{kind.__qualname__}" in _LIKE_NUMBERS:
+    if f"{kind.__module__}.{kind.__qualname__}" in _IMMUTABLE:
         return Words(repr(x))
     own = getattr(kind, "__limelight_key__", None)
     if own is None:

@@ -1,4 +1,7 @@
-"""Objects that a trace is keyed by without being kept alive: weak stand-ins, and what to call them."""
+"""Weak identity: how a key refers to an object without keeping it alive, and what messages call the object.
+
+A key whose object has died equals no other, so its trace can never be found again.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Identity:
 
     @property
     def label(self) -> str:
-        """What to call the object. Found on first use, so that a cache hit does not pay for it: use it in good time."""
+        """What to call the object. Made on first use, so that a hit does not pay for it; to be asked while it lives."""
         label = self._label
         if label is None:
             target = self.target()

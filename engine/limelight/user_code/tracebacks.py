@@ -65,7 +65,7 @@ class show_library_frames:  # noqa: N801  # used as a function
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _shown.take_back(self._mine)
+        _shown.withdraw(self._mine)
 
 
 def trim(error: BaseException) -> None:

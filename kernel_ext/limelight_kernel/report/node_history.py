@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from limelight.executors.plan import plan
+from limelight.executors import base as executors
 from limelight.graph.printer import describe, nested
 from limelight_widgets.folds.node_fates import Fate, fates
 from limelight_widgets.folds.source_excerpts import own_stack
@@ -98,10 +98,10 @@ def _inside(traced: Any, optimised: Any) -> Iterator[Part]:
             yield Part(function.name, function.graph, result.graph, fates(function.graph, result.graph, result.records))
 
 
-def plans(optimised: Any, filename: str) -> dict[int, list[str]]:
-    """The lines of the plan that runs a graph, by the cell's lines."""
+def plans(optimised: Any, filename: str, tier: str) -> dict[int, list[str]]:
+    """What the executor of that name runs for each node of a graph, by the cell's lines."""
     code_of: dict[int, list[str]] = {}
-    for node, code in plan.code(optimised):
+    for node, code in executors.get(tier).code(optimised):
         lines = code_of.setdefault(line_of(node, filename), [])
         lines += [code] if len(lines) < MOST_STORIES else ["..."] if len(lines) == MOST_STORIES else []
     return code_of

@@ -63,7 +63,7 @@ class StageResult:
         optimised = self.entry.function.optimised
         lines = annotate(self.staged.cell, self.entry.graph, optimised.graph, optimised.records)
         filename = self.staged.cell.filename
-        code = plans(optimised.graph, filename) if "plan" in self.parts else {}
+        code = plans(optimised.graph, filename, self.entry.tier) if "plan" in self.parts else {}
         said: dict[int, tuple[str, ...]] = {}
         for one in self.surprises:
             said[one.line] = (*said.get(one.line, ()), str(one))

@@ -11,7 +11,7 @@ from typing import Any
 
 from limelight import explain
 from limelight.core.variable import Variable
-from limelight.executors.plan import plan
+from limelight.executors import base as executors
 from limelight.random import Generator
 from limelight.user_code import source_line
 from limelight_kernel.report.listing import wrapped
@@ -97,7 +97,7 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
     optimised = entry.function.optimised
     passes = sum(record.seconds for record in optimised.records)
     start = time.perf_counter()
-    plan.build(optimised.graph)
+    executors.get(entry.tier).build(optimised.graph)
     planning = time.perf_counter() - start
     if not run:
         return Times(entry.trace_seconds, passes, planning, None, None, "Not run for its times: --no-run.")

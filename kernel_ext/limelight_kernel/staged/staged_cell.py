@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.core import dispatch
+from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
@@ -232,7 +232,7 @@ class StagedCell(Function):
         self._body.originals = values
         sent = self._sent(values)
         start = time.perf_counter()
-        with dispatch.device(self.options.device) if self.options.device else contextlib.nullcontext():
+        with device_scopes.device(self.options.device) if self.options.device else contextlib.nullcontext():
             try:
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:
@@ -260,12 +260,12 @@ class StagedCell(Function):
             super()._note_hit(entry)
         self.uncounted = None
 
-    def _tell(self, entry: Any) -> None:
+    def _note_trace(self, entry: Any) -> None:
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         if self._body.last is not None:
             self._templates[entry] = self._body.last
         put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
-        super()._tell(entry)
+        super()._note_trace(entry)
 
     def effects(self) -> tuple[Any, ...]:
         """What the cell does while it is traced alone."""

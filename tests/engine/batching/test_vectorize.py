@@ -11,9 +11,9 @@ import pytest
 import limelight as ll
 from limelight import batching
 from limelight.batching import rule_table
-from limelight.control_flow import body_batching as staged_batching
 from limelight.core import dispatch, op
 from limelight.errors import ArgumentError, LeakedTensorError, ShapeError, SymbolicValueError
+from limelight.staging import body_batching as staged_batching
 
 
 @pytest.fixture(params=[lambda f: f, ll.function], ids=["eager", "staged"])
@@ -144,7 +144,47 @@ def test_a_loop_is_told():
         assert batching.how("twice_for_a_test") == "elementwise"
     finally:
         del op._ops["twice_for_a_test"]
-        del rule_table.RULES["twice_for_a_test"]
+        del rule_table._SEPARATE["twice_for_a_test"]
+
+
+def test_every_op_has_a_batching_rule_or_states_that_it_loops():
+    silent = [
+        name
+        for name, each in op.all_ops().items()
+        if rule_table.rule_for(each) is None
+        and each.batching != "loop"
+        and each.effect != "write"  # refused
+        and any(operand.accepts != "var" for operand in each.operands)  # else there is nothing to batch
+    ]
+    assert not silent
+
+
+def test_no_op_states_a_rule_that_follows_from_what_it_is():
+    assert not [
+        each for each in op.all_ops().values() if each.batching in ("elementwise", "reduction") and each.elementwise
+    ]
+
+
+def test_every_kind_of_batching_rule_has_an_op():
+    stated = {each.batching for each in op.all_ops().values()}
+    assert set(rule_table.KINDS) - stated == {"reduction"}  # which is derived
+
+
+def test_an_op_of_ones_own_states_its_batching_rule():
+    fields = {"inputs": "x", "infer": lambda x: x, "kernel": lambda xp, x: x - x.max(-1, keepdims=True)}
+    why = "a test needs none"
+    by_kind = op.defop("centred_by_kind", why_no_gradient=why, batching="last_axes", **fields)
+    by_rule = op.defop("centred_by_rule", why_no_gradient=why, batching=lambda site: site.run(site.inputs), **fields)
+    separate = op.defop("centred_by_a_rule_apart", why_no_gradient=why, **fields)
+    batching.rule("centred_by_a_rule_apart")(lambda site: site.run(site.inputs))
+    wrong = op.defop("centred_wrongly", why_no_gradient=why, batching="last_axis", **fields)
+    x = numbers(3, 2)
+    for one in (by_kind, by_rule, separate):
+        F = ll.vectorize(one)
+        np.testing.assert_array_equal(F(x).numpy(), [[-1.0, 0.0]] * 3)
+        assert not F.looped
+    with pytest.raises(ArgumentError, match=r"op centred_wrongly: batching='last_axis' is no kind .* last_axes,"):
+        ll.vectorize(wrong)(x)
 
 
 def test_random_numbers_are_independent_for_each_example(stage):
@@ -318,7 +358,7 @@ def test_nothing_is_kept_alive_by_the_call():
 
 
 def test_versions_for_many_numbers_of_examples_are_not_kept_for_ever(monkeypatch):
-    monkeypatch.setattr(staged_batching, "MOST", 4)
+    monkeypatch.setattr(staged_batching, "MAX_VERSIONS", 4)
     inner = ll.function(lambda x: ll.cond(ll.sum(x) > 0, lambda: x * 2.0, lambda: -x))
     V = ll.vectorize(lambda x: inner(x) + 1.0)
     for n in range(1, 12):

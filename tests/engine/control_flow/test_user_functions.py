@@ -53,7 +53,9 @@ def test_a_carry_that_begins_as_an_integer() -> None:
         ll.scan(lambda h, r: (h + r, h), 0, x)
     with pytest.raises(ControlFlowError, match=r"`carry` is i32\[\] on entry .* Begin with 0\.0 instead of 0, or"):
         ll.scan(lambda h, r: (ll.astype(h, ll.float32) + r, h), 0, x)
-    with pytest.raises(DTypeError, match=r"`loop_vars\[0\]` itself .* begin with 0\.0 .*test_callbacks\.py line \d+"):
+    with pytest.raises(
+        DTypeError, match=r"`loop_vars\[0\]` itself .* begin with 0\.0 .*test_user_functions\.py line \d+"
+    ):
         ll.while_loop(lambda i: i < 3, lambda i: i + 1.0, (0,))
     with pytest.raises(DTypeError) as caught:
         ll.scan(lambda h, r: (h, ll.constant(1) + r), 0, x)

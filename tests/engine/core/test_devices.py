@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import limelight as ll
-from limelight.core import devices, dispatch
+from limelight.core import device_scopes, devices, dispatch
 from limelight.core.devices import CPU0, Device, DeviceName, find, parse
 from limelight.errors import DeviceError
 
@@ -141,7 +141,7 @@ def test_scopes_leave_nothing_behind_in_whatever_order_they_are_left(names: list
             with pytest.raises(DeviceError, match="reverse order"):
                 scopes[i].__exit__(None, None, None)
     assert dispatch.active == dispatch.scopes == []
-    assert dispatch.requested_device() is None
+    assert device_scopes.requested_device() is None
 
 
 def test_one_scope_object_may_be_entered_on_several_threads(cpus: list[Device]) -> None:

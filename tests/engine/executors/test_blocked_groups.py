@@ -8,8 +8,8 @@ import pytest
 import limelight as ll  # noqa: F401  # registers the ops
 from limelight.executors import step
 from limelight.executors.plan import blocked_groups, plan
-from limelight.executors.plan.kernel_calls import Formulas
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph import Graph, parse
 from limelight.optimise.fusion import fuse
 
@@ -29,7 +29,7 @@ def marked(*lines: str, inputs: str = X) -> Graph:
 
 def blocked(graph: Graph) -> list[str]:
     """The ops that are left."""
-    return [node.op.name for node in blocked_groups.in_blocks(graph, Formulas(cheaper)).nodes]
+    return [node.op.name for node in blocked_groups.in_blocks(graph, KernelCalls(specialised)).nodes]
 
 
 def chain(n: int, shape: str = "f32[6,5]", start: int = 0, suffix: str = "") -> list[str]:
@@ -48,7 +48,7 @@ def test_three_steps_over_many_numbers() -> None:
     graph = marked(*chain(3), "return %3")
     assert blocked(graph) == ["fused_3_sin"]
     same(graph, RANDOM)
-    assert blocked_groups.in_blocks(marked(*chain(2), "return %2"), Formulas(cheaper)).nodes[0].op == "sin"
+    assert blocked_groups.in_blocks(marked(*chain(2), "return %2"), KernelCalls(specialised)).nodes[0].op == "sin"
 
 
 def test_small_groups_beside_large_ones_stay() -> None:
@@ -106,11 +106,11 @@ def test_buffers_are_of_their_dtype_and_are_used_again() -> None:
     assert blocked(graph) == ["fused_6_logical_xor"]
     same(graph, RANDOM)
     nodes = graph.groups[0].nodes
-    how = [Formulas(cheaper).of(node, "numpy").besides for node in nodes]
-    _, scratch = blocked_groups._assigned(nodes, how, {graph.inputs[0]: 0})
+    extra = [KernelCalls(specialised).of(node, "numpy").extra for node in nodes]
+    _, scratch = blocked_groups._with_buffers(nodes, extra, {graph.inputs[0]: 0})
     assert [dtype.name for dtype in scratch] == ["float32", "bool", "bool", "bool"]
     longer = marked(*chain(9), "return %9").groups[0].nodes
-    assert len(blocked_groups._assigned(longer, [()] * 9, {longer[0].inputs[0]: 0})[1]) == 1
+    assert len(blocked_groups._with_buffers(longer, [()] * 9, {longer[0].inputs[0]: 0})[1]) == 1
 
 
 def test_rows_that_are_one_for_all_and_constants_besides() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.core.op import all_ops
 
 F3 = ll.TensorSpec((3,), "float32")
 X = np.array([0.1, 0.2, 0.3], np.float32)
@@ -233,3 +234,16 @@ def test_a_function_that_calls_itself_through_a_py_func() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_ops_say_of_their_results_whose_memory_they_are() -> None:
+    """A list that moves with nothing: an op that loses its word makes plans slower, or their estimates wrong."""
+    ops = all_ops().values()
+    assert {op.name for op in ops if op.fresh} == {
+        *("conv", "log_softmax", "logsumexp", "matmul", "mean", "one_hot"),
+        *("sigmoid", "softmax", "softplus", "tile", "var"),
+    }
+    assert {op.name for op in ops if op.view} == {
+        *("expand_dims", "flip", "identity", "matrix_transpose", "reshape", "reshape_dynamic"),
+        *("slice", "squeeze", "stop_gradient", "transpose"),
+    }

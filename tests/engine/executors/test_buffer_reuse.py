@@ -13,8 +13,8 @@ from limelight.core import dtypes
 from limelight.core.op import Op, all_ops, get
 from limelight.core.spec import TensorSpec
 from limelight.executors.plan import codegen, plan
-from limelight.executors.plan.kernel_calls import Formulas, plain
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCalls, kernel_call
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph import Graph, Node, Value, parse
 
 
@@ -205,23 +205,23 @@ def test_values_go_at_their_last_use_in_plans_of_several_parts(monkeypatch: pyte
 
 def test_what_a_kernel_is_written_as() -> None:
     """Only what is known to be new and elementwise is written over or into."""
-    assert [plain(f).fresh for f in (np.where, np.take, np.reshape, np.broadcast_to, np.flip)] == [True, True] + [
+    assert [kernel_call(f).fresh for f in (np.where, np.take, np.reshape, np.broadcast_to, np.flip)] == [True, True] + [
         False
     ] * 3
-    assert [(plain(f).elementwise, plain(f).fresh) for f in (np.tanh, np.matmul, np.modf)] == [
+    assert [(kernel_call(f).elementwise, kernel_call(f).fresh) for f in (np.tanh, np.matmul, np.modf)] == [
         (True, True),
         (False, True),
         (False, True),
     ]
-    assert [plain(f).out for f in (np.maximum, np.minimum, np.add)] == ["out=", "out=", ""]
+    assert [kernel_call(f).out for f in (np.maximum, np.minimum, np.add)] == ["out=", "out=", ""]
     whole, named = functools.partial(np.full, 3), functools.partial(np.full, fill_value=1)
-    assert (plain(whole).kernel, plain(whole).first) == (np.full, (3,))
-    assert (plain(named).kernel, plain(named).first) == (named, ())
+    assert (kernel_call(whole).kernel, kernel_call(whole).first) == (np.full, (3,))
+    assert (kernel_call(named).kernel, kernel_call(named).first) == (named, ())
 
 
 def test_only_the_libraries_own_ops_are_known_by_name() -> None:
     """An op of somebody's that has the name of one of ours may hand on its operand."""
     impostor = Op("softmax", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x, why_no_gradient="a test")
     x = Value(TensorSpec((3,)))
-    assert not Formulas(cheaper).of(Node(impostor, (x,), (), [x.spec]), "numpy").fresh
-    assert Formulas(cheaper).of(Node(get("softmax"), (x,), (-1,), [x.spec]), "numpy").fresh
+    assert not KernelCalls(specialised).of(Node(impostor, (x,), (), [x.spec]), "numpy").fresh
+    assert KernelCalls(specialised).of(Node(get("softmax"), (x,), (-1,), [x.spec]), "numpy").fresh

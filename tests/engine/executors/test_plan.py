@@ -15,7 +15,8 @@ import limelight as ll
 from limelight.core.op import Op, get
 from limelight.core.spec import ObjectSpec, TensorSpec
 from limelight.errors import DTypeError, RunError, ShapeError
-from limelight.executors import step
+from limelight.executors import base
+from limelight.executors.base import Runnable
 from limelight.executors.plan import plan
 from limelight.graph import Graph, Literal, Node, Value, parse
 from limelight.user_code.source_line import Source
@@ -28,7 +29,7 @@ def f32(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float32)
 
 
-def built(*lines: str, inputs: str = "  input %0: f32[3]  x\n", name: str = "g") -> plan.Plan:
+def built(*lines: str, inputs: str = "  input %0: f32[3]  x\n", name: str = "g") -> Runnable:
     return plan.build(parse(f"graph {name}\n{inputs}" + "".join(f"  {line}\n" for line in lines)))
 
 
@@ -241,15 +242,15 @@ def at(line: int, op: str, *inputs: Value, params: tuple[object, ...] = (), spec
     return Node(get(op), inputs, params, [spec], stack=(Source("/home/me/model.py", line, "layer"),))
 
 
-def both(graph: Graph) -> list[object]:
-    """The two executors."""
-    return [plan.build(graph), lambda *payloads: step.run(graph, payloads).outputs]
+def on_each(graph: Graph) -> list[object]:
+    """The graph on each executor."""
+    return [base.get(name).build(graph) for name in base.names()]
 
 
 def test_shapes_that_clash_at_run_time_are_explained_by_the_ops_own_rule() -> None:
     x, y = Value(TensorSpec((None,))), Value(TensorSpec((None,)))
     node = at(12, "add", x, y, spec=TensorSpec((None,)))
-    for run in both(Graph("train", [x, y], [node], node.outputs)):
+    for run in on_each(Graph("train", [x, y], [node], node.outputs)):
         with pytest.raises(ShapeError) as caught:
             run(f32(1, 2), f32(1, 2, 3))
         assert "do not broadcast" in str(caught.value)
@@ -269,7 +270,7 @@ def failing(error: BaseException) -> Graph:
 
 
 def test_a_failing_kernel_is_a_run_error_that_says_where() -> None:
-    for run in both(failing(ZeroDivisionError("oh no"))):
+    for run in on_each(failing(ZeroDivisionError("oh no"))):
         with pytest.raises(RunError) as caught:
             run(X)
         assert str(caught.value) == "broken(f32[3]) of train failed: ZeroDivisionError: oh no (model.py line 4)"
@@ -277,17 +278,20 @@ def test_a_failing_kernel_is_a_run_error_that_says_where() -> None:
 
 
 def test_errors_of_limelight_keep_their_class() -> None:
-    for run in both(failing(DTypeError("wrong kind"))):
+    for run in on_each(failing(DTypeError("wrong kind"))):
         with pytest.raises(DTypeError, match=r"^wrong kind; in broken\(f32\[3\]\) of train \(model.py line 4\)"):
             run(X)
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), SystemExit(3)])
 def test_interrupts_pass_as_they_are(interrupt: BaseException) -> None:
-    for run in both(failing(interrupt)):
+    for run in on_each(failing(interrupt)):
         with pytest.raises(type(interrupt)) as caught:
             run(X)
         assert caught.value is interrupt
+        line = base.running(caught.value.__traceback__)
+        assert (line.label, line.line) == ("model.py", 4)
+    assert base.running(None) is None
 
 
 def test_a_plan_runs_again_after_an_error() -> None:
@@ -314,7 +318,7 @@ def test_errors_name_each_call_on_the_way() -> None:
         return Graph(name, [x], [node], node.outputs)
 
     outer = calling(calling(failing(ValueError("oh no")), 8, "epoch"), 20, "fit")
-    for run in both(outer):
+    for run in on_each(outer):
         with pytest.raises(RunError) as caught:
             run(X)
         assert str(caught.value).split("\n") == [

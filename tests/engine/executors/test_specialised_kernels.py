@@ -14,7 +14,7 @@ from limelight.core.op import get
 from limelight.core.spec import TensorSpec
 from limelight.errors import LimelightError
 from limelight.executors.plan import plan, specialised_kernels
-from limelight.executors.plan.kernel_calls import Formulas
+from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.graph import Graph, Node, Value
 
 SHAPES = [(), (3,), (1,), (2, 3), (3, 1), (0, 3), (2, 1, 3)]
@@ -142,8 +142,8 @@ def test_small_sums_are_products_and_large_ones_are_not() -> None:
             assert np.array_equal(np.isnan(got), np.isnan(expected))
             assert np.array_equal(np.isposinf(got), np.isposinf(expected))
             node = Node(get("sum"), (Value(TensorSpec(shape)),), params, [TensorSpec(got.shape)])
-            formula = Formulas(specialised_kernels.cheaper).of(node, "numpy")
-            assert (formula.kernel is not np.add.reduce and "dot" in f"{formula.kernel}{formula.middle}") == chosen
+            call = KernelCalls(specialised_kernels.specialised).of(node, "numpy")
+            assert (call.kernel is not np.add.reduce and "dot" in f"{call.kernel}{call.infix}") == chosen
 
 
 def nodes_of(op: str, params: tuple[Any, ...]) -> Iterator[Node]:
@@ -164,7 +164,8 @@ def test_every_choice_is_made_somewhere_above() -> None:
         for op, params in cases.items()
         for one in params
         for node in nodes_of(op, one)
-        if Formulas(specialised_kernels.cheaper).of(node, "numpy") != Formulas(lambda *_: None).of(node, "numpy")
+        if KernelCalls(specialised_kernels.specialised).of(node, "numpy")
+        != KernelCalls(lambda *_: None).of(node, "numpy")
     }
     assert chosen == set(cases)
     assert set(specialised_kernels._OPS) - {"read_variable", "matmul", "relu_grad"} == set(CASES)
@@ -172,10 +173,10 @@ def test_every_choice_is_made_somewhere_above() -> None:
 
 
 def test_results_that_are_called_fresh_share_nothing() -> None:
-    """`fresh` decides whether buffers may be overwritten: it must be true of each formula that says so."""
+    """`fresh` decides whether buffers may be overwritten: it must be true of each call that says so."""
     for op, cases in CASES.items():
         for node in (node for params in cases for node in nodes_of(op, params)):
-            if Formulas(specialised_kernels.cheaper).of(node, "numpy").fresh:
+            if KernelCalls(specialised_kernels.specialised).of(node, "numpy").fresh:
                 array = sample(node.inputs[0].spec.shape, dtypes.float32)
                 result = plan.build(Graph("g", node.inputs, [node], node.outputs))(array)[0]
                 assert not np.shares_memory(result, array), (op, node.params, array.shape)

@@ -15,7 +15,7 @@ from limelight.core.op import get
 from limelight.core.spec import ObjectSpec, TensorSpec, VariableSpec
 from limelight.errors import GraphError
 from limelight.graph import Graph, Literal, Node, Value, parse, show
-from limelight.graph.lexer import Scanner
+from limelight.graph.lexer import Lexer
 from limelight.graph.tokens import write, write_spec
 from limelight.user_code.source_line import Source
 
@@ -136,9 +136,9 @@ def words(value: object) -> str:
 
 
 def read(text: str) -> object:
-    scanner = Scanner(text, lambda name: f"function {name}")
-    value = scanner.value()
-    assert scanner.done(), scanner.rest()
+    lexer = Lexer(text, lambda name: f"function {name}")
+    value = lexer.value()
+    assert lexer.done(), lexer.rest()
     return value
 
 
@@ -208,7 +208,7 @@ def test_literals_that_are_not_finite() -> None:
     ids=str,
 )
 def test_specs_survive(spec: object) -> None:
-    assert Scanner(write_spec(spec), str).spec() == spec
+    assert Lexer(write_spec(spec), str).spec() == spec
     assert read(words(spec)) == spec
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases_algebra
 import cases_array_api
+import cases_cumulative
 import cases_einsum
 import cases_elementwise
 import cases_fourier
@@ -14,7 +15,6 @@ import cases_networks
 import cases_padding
 import cases_random
 import cases_reductions
-import cases_scans
 import cases_scattering
 import cases_shapes
 import cases_sparse
@@ -32,7 +32,7 @@ CASES: list[Case] = [
     *cases_special.CASES,
     *cases_random.CASES,
     *cases_fourier.CASES,
-    *cases_scans.CASES,
+    *cases_cumulative.CASES,
     *cases_einsum.CASES,
     *cases_padding.CASES,
     *cases_scattering.CASES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import loops
+import looped_windows
 import numpy as np
 from cases_shapes import vector
 from opcase import Case, Input, raw
@@ -17,7 +17,7 @@ def _conv(x, w, stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1), groups
     return Case(
         "conv",
         lambda x, w: ll.nn.conv(x, w, *attrs),
-        lambda x, w: loops.conv(x, w, *attrs),
+        lambda x, w: looped_windows.conv(x, w, *attrs),
         (Input(x), Input(w)),
         note=note,
     )
@@ -40,11 +40,11 @@ _STRIDED = ((2, 1), ((1, 1), (0, 0)), (1, 2), 1)
 
 
 def _transposed(y, w):
-    return loops.conv_transpose(y, w, _SPACE, *_STRIDED)
+    return looped_windows.conv_transpose(y, w, _SPACE, *_STRIDED)
 
 
 def _grouped(y, w):
-    return loops.conv_transpose(y, w, (4,), (2,), ((1, 0),), (1,), 2)
+    return looped_windows.conv_transpose(y, w, (4,), (2,), ((1, 0),), (1,), 2)
 
 
 TRANSPOSED = [
@@ -64,7 +64,7 @@ TRANSPOSED = [
     Case(
         "conv_transpose",
         lambda y, w: ll.nn.conv_transpose(y, w, 2),
-        lambda y, w: loops.conv_transpose(y, w, (6,), (2,), "same", (1,), 1),
+        lambda y, w: looped_windows.conv_transpose(y, w, (6,), (2,), "same", (1,), 1),
         (Input((1, 3, 2)), Input((3, 2, 2))),
         note="same",
     ),
@@ -80,7 +80,7 @@ _FILTERS = ((2,), "same", (1,), 2)
 
 
 def _filters(x, y):
-    return loops.conv_filter_gradient(x, y, (3, 2, 2), *_FILTERS)
+    return looped_windows.conv_filter_gradient(x, y, (3, 2, 2), *_FILTERS)
 
 
 FILTERS = [
@@ -93,7 +93,7 @@ FILTERS = [
     Case(
         "conv_filter_gradient",
         raw("conv_filter_gradient", *PLAIN, (1, 2, 3)),
-        lambda x, y: loops.conv_filter_gradient(x, y, (1, 2, 3), *PLAIN),
+        lambda x, y: looped_windows.conv_filter_gradient(x, y, (1, 2, 3), *PLAIN),
         (Input((0, 2, 2)), Input((0, 2, 3))),
         note="no batch",
     ),
@@ -118,13 +118,13 @@ MAXIMA = [
         Case(
             "max_pool",
             lambda x, attrs=attrs: ll.nn.max_pool(x, *attrs),
-            lambda x, attrs=attrs: loops.pool(np.max, x, *attrs),
+            lambda x, attrs=attrs: looped_windows.pool(np.max, x, *attrs),
             (Input(shape, "distinct"),),
         ),
         Case(
             "avg_pool",
             lambda x, attrs=attrs: ll.nn.avg_pool(x, *attrs),
-            lambda x, attrs=attrs: loops.pool(np.mean, x, *attrs),
+            lambda x, attrs=attrs: looped_windows.pool(np.mean, x, *attrs),
             (Input(shape),),
         ),
     )
@@ -148,14 +148,14 @@ GRADIENTS = [
     Case(
         "max_pool_gradient",
         _at(raw("max_pool_gradient", *_ATTRS)),
-        lambda g: loops.max_pool_gradient(g, _TIED, *_ATTRS),
+        lambda g: looped_windows.max_pool_gradient(g, _TIED, *_ATTRS),
         (Input((1, 6, 1)),),
         note="of ties",
     ),
     Case(
         "max_pool_pick",
         _at(raw("max_pool_pick", *_ATTRS)),
-        lambda h: loops.max_pool_pick(h, _TIED, *_ATTRS),
+        lambda h: looped_windows.max_pool_pick(h, _TIED, *_ATTRS),
         (Input((1, 6, 1)),),
         note="of ties",
     ),
@@ -165,7 +165,7 @@ GRADIENTS = [
             lambda g, form=form, last=last: raw(f"avg_pool_gradient{form}", (2,), (2,), "same", *last)(
                 g, *([vector(2, 5, 1)] if form else [])
             ),
-            lambda g: loops.avg_pool_gradient(g, (2, 5, 1), (2,), (2,), "same"),
+            lambda g: looped_windows.avg_pool_gradient(g, (2, 5, 1), (2,), (2,), "same"),
             (Input((2, 3, 1)),),
         )
         for form, last in (("", ((2, 5, 1),)), ("_dynamic", (3,)))

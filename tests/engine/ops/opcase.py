@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dispatch, dtypes
-from limelight.core import op as registry
 from limelight.core.dtypes import DType
 from limelight.core.eager import prepare
+from limelight.core.op import get
 
 FULL = os.environ.get("LIMELIGHT_TESTS") == "full"
 """Whether to run every case with everything, as `make test` and CI do.
@@ -153,7 +153,7 @@ class Case:
     @property
     def accepted(self) -> tuple[DType, ...]:
         """The dtypes that it can be run with."""
-        found = registry.get(self.op).accepts if self.dtypes is None else self.dtypes
+        found = get(self.op).accepts if self.dtypes is None else self.dtypes
         return tuple(d for d in dtypes.ALL if d in found)
 
     @property
@@ -174,7 +174,7 @@ class Case:
 
     @property
     def has_gradient(self) -> bool:
-        return registry.get(self.op).vjp is not None if self.differentiable is None else self.differentiable
+        return get(self.op).vjp is not None if self.differentiable is None else self.differentiable
 
     def arrays(self, dtype: DType) -> list[np.ndarray[Any, Any]]:
         return [x.draw(dtype, seed) for seed, x in enumerate(self.inputs)]
@@ -218,7 +218,7 @@ def raw(name: str, *attrs: Any) -> Callable[..., Any]:
     """Calls an op that has no public function of its own."""
 
     def call(*inputs: Any) -> Any:
-        op = registry.get(name)
+        op = get(name)
         return dispatch.apply(op, prepare(op, inputs), attrs)
 
     return call

@@ -10,7 +10,7 @@ from ways import STAGED_WAYS, WAYS, checked, of_unknown_sizes, staged
 
 import limelight as ll
 from limelight.core import dtypes
-from limelight.core import op as registry
+from limelight.core.op import all_ops
 from limelight.core.tensor import wrap
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
@@ -274,25 +274,23 @@ ELSEWHERE = {
 
 
 def test_every_op_has_a_case():
-    higher_order = {op.name for op in registry.all_ops().values() if op.higher_order}
-    ours = set(registry.all_ops()) - set(ELSEWHERE) - higher_order
+    higher_order = {op.name for op in all_ops().values() if op.higher_order}
+    ours = set(all_ops()) - set(ELSEWHERE) - higher_order
     missing = ours - {case.op for case in CASES}
     assert not missing, f"ops without a case: {sorted(missing)}"
 
 
 def test_every_op_has_a_gradient_or_says_why_not():
-    silent = [op.name for op in registry.all_ops().values() if op.vjp is None and not op.why_no_gradient]
+    silent = [op.name for op in all_ops().values() if op.vjp is None and not op.why_no_gradient]
     assert not silent
 
 
 def test_every_gradient_is_also_told_in_maths():
-    untold = [op.name for op in registry.all_ops().values() if op.vjp and not op.maths and not op.higher_order]
+    untold = [op.name for op in all_ops().values() if op.vjp and not op.maths and not op.higher_order]
     assert not untold, f"ops without maths: {untold}"
 
 
 def test_a_differentiable_op_is_checked_for_it():
     checked_ops = {case.op for case in DIFFERENTIABLE if in_doubles(case)}
-    skipped = (
-        {op.name for op in registry.all_ops().values() if op.vjp and not op.higher_order} - checked_ops - set(ELSEWHERE)
-    )
+    skipped = {op.name for op in all_ops().values() if op.vjp and not op.higher_order} - checked_ops - set(ELSEWHERE)
     assert not skipped, f"ops whose gradient no case checks: {sorted(skipped)}"

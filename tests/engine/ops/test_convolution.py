@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import loops
+import looped_windows
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.ops.nn import _numpy_convolution, _taps
-from limelight.ops.nn._windows import lay
+from limelight.ops.nn._windows import windows_over
 
 SETTINGS = settings(max_examples=60, deadline=None)
 
@@ -24,7 +24,7 @@ def layouts(draw, grouped=True):
     pairs = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=n, max_size=n).map(tuple)
     padding = draw(st.one_of(st.just("same"), pairs))
     space = tuple(draw(st.lists(st.integers(1, 6 if n < 3 else 4), min_size=n, max_size=n)))
-    margins = loops.margins(space, window, stride, padding, dilation)
+    margins = looped_windows.margins(space, window, stride, padding, dilation)
     reaches = [(k - 1) * d + 1 for k, d in zip(window, dilation, strict=True)]
     assume(all(m + a + b >= r for m, (a, b), r in zip(space, margins, reaches, strict=True)))
     groups = draw(st.integers(1, 3)) if grouped else 1
@@ -43,7 +43,7 @@ def drawn(*shapes):
 def test_as_loops_over_windows_places_and_channels_say(layout):
     x_shape, w_shape, *attrs = layout
     x, w = drawn(x_shape, w_shape)
-    y = loops.conv(x, w, *attrs)
+    y = looped_windows.conv(x, w, *attrs)
     (g,) = drawn(y.shape)
     X, W = ll.constant(x), ll.constant(w)
     with ll.GradientTape() as tape:
@@ -51,8 +51,8 @@ def test_as_loops_over_windows_places_and_channels_say(layout):
         out = ll.nn.conv(X, W, *attrs)
     np.testing.assert_allclose(out.numpy(), y, atol=1e-12)
     to_x, to_w = tape.gradient(out, [X, W], output_gradients=ll.constant(g))
-    np.testing.assert_allclose(to_x.numpy(), loops.conv_transpose(g, w, x_shape[1:-1], *attrs), atol=1e-12)
-    np.testing.assert_allclose(to_w.numpy(), loops.conv_filter_gradient(x, g, w_shape, *attrs), atol=1e-12)
+    np.testing.assert_allclose(to_x.numpy(), looped_windows.conv_transpose(g, w, x_shape[1:-1], *attrs), atol=1e-12)
+    np.testing.assert_allclose(to_w.numpy(), looped_windows.conv_filter_gradient(x, g, w_shape, *attrs), atol=1e-12)
 
 
 @SETTINGS
@@ -60,7 +60,7 @@ def test_as_loops_over_windows_places_and_channels_say(layout):
 def test_a_transposed_convolution_is_the_transpose(layout, data):
     """<conv(x, w), y> = <x, conv_transpose(y, w)> for each size that the convolution may have come from."""
     x_shape, w_shape, stride, padding, dilation, groups = layout
-    windows = loops.counts(x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
+    windows = looped_windows.counts(x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
     y, w = drawn((x_shape[0], *windows, w_shape[-1]), w_shape)
     more = 0 if padding == "same" else tuple(data.draw(st.integers(0, s - 1)) for s in stride)
     smallest = [
@@ -74,7 +74,7 @@ def test_a_transposed_convolution_is_the_transpose(layout, data):
     else:
         assert back.shape[1:-1] == tuple(m + extra for m, extra in zip(smallest, more, strict=True))
     (x,) = drawn(back.shape)
-    there = loops.conv(x, w, stride, padding, dilation, groups)
+    there = looped_windows.conv(x, w, stride, padding, dilation, groups)
     assert there.shape == y.shape
     np.testing.assert_allclose((there * y).sum(), (x * back.numpy()).sum(), atol=1e-10)
 
@@ -98,7 +98,7 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
     @given(layouts(grouped=False))
     def check(layout):
         x_shape, w_shape, stride, padding, dilation, _ = layout
-        at = lay("conv", None, x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
+        at = windows_over("conv", None, x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
         x, w, g = drawn(x_shape, w_shape, (x_shape[0], *at.out, w_shape[-1]))
         if (name == "product") != (at.window == (1,) * len(at.window)):
             return
@@ -129,8 +129,8 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
     ],
 )
 def test_the_choice_of_route(space, window, stride, channels, routes):
-    at = lay("conv", None, space, window, (stride,) * 2, "same", (1, 1))
-    assert tuple(_numpy_convolution.chosen(d, at, channels) for d in ("forward", "input", "filters")) == routes
+    at = windows_over("conv", None, space, window, (stride,) * 2, "same", (1, 1))
+    assert tuple(_numpy_convolution.chosen_route(d, at, channels) for d in ("forward", "input", "filters")) == routes
 
 
 def test_patches_take_a_bounded_amount_of_memory(monkeypatch):
@@ -138,7 +138,7 @@ def test_patches_take_a_bounded_amount_of_memory(monkeypatch):
     largest = []
     original = np.empty
     monkeypatch.setattr(np, "empty", lambda shape, *rest: largest.append(np.prod(shape)) or original(shape, *rest))
-    at = lay("conv", None, (64, 64), (3, 3), (2, 2), "same", (1, 1))
+    at = windows_over("conv", None, (64, 64), (3, 3), (2, 2), "same", (1, 1))
     _numpy_convolution.FORWARD["patches"](np.zeros((4, 64, 64, 8), np.float32), np.zeros((3, 3, 8, 2), np.float32), at)
     out, buffer = largest
     assert out == 4 * 32 * 32 * 2

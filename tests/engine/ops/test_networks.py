@@ -8,7 +8,7 @@ import pytest
 from cases import CASES
 
 from limelight.nn import functional
-from limelight.ops.nn import standard_scores
+from limelight.ops.nn import standardise
 
 ELSEWHERE = {
     "swish": "another name of silu",
@@ -24,14 +24,14 @@ def test_every_function_has_a_case(name):
 
 
 @pytest.mark.parametrize("axes", [(0, 1), (2,), (1, 2), (0, 1, 2), (1,), (0, 2)])
-def test_standard_scores_piece_by_piece(axes, monkeypatch):
-    monkeypatch.setattr(standard_scores, "PIECE", 7)
+def test_standardise_piece_by_piece(axes, monkeypatch):
+    monkeypatch.setattr(standardise, "PIECE", 7)
     rng = np.random.default_rng(0)
     x, g = rng.uniform(-1, 1, (2, 2, 5, 9)).transpose(0, 1, 3, 2).astype(np.float32)
-    wanted = standard_scores._kernel(np, x, axes, 0.1)
-    for found, value in zip(standard_scores._kernel_numpy(np, x, axes, 0.1), wanted, strict=True):
+    wanted = standardise._kernel(np, x, axes, 0.1)
+    for found, value in zip(standardise._kernel_numpy(np, x, axes, 0.1), wanted, strict=True):
         np.testing.assert_allclose(found, value, atol=1e-6)
         assert found.shape == value.shape
     given = (g, wanted[0], wanted[2], axes, 0.1)
-    found = standard_scores._backward_numpy(np, *given)
-    np.testing.assert_allclose(found, standard_scores._backward_kernel(np, *given), atol=1e-6)
+    found = standardise._backward_numpy(np, *given)
+    np.testing.assert_allclose(found, standardise._backward_kernel(np, *given), atol=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import loops
+import looped_windows
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,13 +37,13 @@ def test_as_loops_over_windows_say(pool, reduce):
         with ll.GradientTape() as tape:
             tape.watch(X)
             y = pool(X, *attrs)
-        np.testing.assert_allclose(y.numpy(), loops.pool(reduce, x, *attrs), atol=1e-12)
+        np.testing.assert_allclose(y.numpy(), looped_windows.pool(reduce, x, *attrs), atol=1e-12)
         g = rng.uniform(-1, 1, y.shape)
         found = tape.gradient(y, X, output_gradients=ll.constant(g))
         if reduce is np.max:
-            wanted = loops.max_pool_gradient(g, x, *attrs)
+            wanted = looped_windows.max_pool_gradient(g, x, *attrs)
         else:
-            wanted = loops.avg_pool_gradient(g, shape, *attrs)
+            wanted = looped_windows.avg_pool_gradient(g, shape, *attrs)
         np.testing.assert_allclose(found.numpy(), wanted, atol=1e-12)
 
     check()

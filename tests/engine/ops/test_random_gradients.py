@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import limelight as ll
-from limelight.core import op as registry
+from limelight.core.op import get
 
 F64 = np.float64
 
@@ -144,7 +144,7 @@ JUMPING = {
 
 @pytest.mark.parametrize("name", JUMPING)
 def test_what_jumps_has_no_gradient_and_names_the_remedy(name):
-    op = registry.get(name)
+    op = get(name)
     assert op.vjp is None
     assert all(remedy in op.why_no_gradient for remedy in JUMPING[name])
     a = ll.constant([0.5, 0.25])

@@ -135,7 +135,10 @@ def test_a_bare_call_sets_the_level_of_the_process_until_the_next() -> None:
         ({"level": 4}, "optimisation levels are 0 to 3, got 4"),
         ({"level": True}, "got True"),
         ({"level": None}, "got None"),
-        ({"without": ["fusion"]}, "without='fusion': no such pass; there are prune, fold, share"),
+        (
+            {"without": ["fusion"]},
+            "without='fusion': no such pass; there are prune, fold, simplify, share, hoist, stack, spread, fuse",
+        ),
         ({"without": "fusion"}, "without='fusion'"),
     ],
 )

@@ -17,7 +17,7 @@ from limelight.graph.build import Rewriter
 from limelight.optimise import algebra, inexact_algebra, view_algebra
 from limelight.optimise.cse import share
 from limelight.optimise.dead_code import prune
-from limelight.optimise.rewriter import Found, rewrite
+from limelight.optimise.rewriter import Replacement, rewrite
 from limelight.optimise.simplify import simplify, simplify_exactly
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -285,9 +285,9 @@ def test_every_rule_has_a_case() -> None:
 
         return noted
 
-    from limelight.optimise.simplify import _together
+    from limelight.optimise.simplify import _merged
 
-    table = _together(*TABLES)
+    table = _merged(*TABLES)
     watched = {op: [noting(rule) for rule in rules] for op, rules in table.items()}
     product = [
         "%2: f32[4,2] = matrix_transpose(%0)",
@@ -368,14 +368,14 @@ def test_new_nodes_know_the_sizes_that_vectors_of_sizes_hold() -> None:
 
 
 def test_rules_that_find_nothing_leave_nothing_behind() -> None:
-    def hesitant(scene: Any, node: Node, inputs: Any) -> None:
-        scene.add("exp", scene.add("negative", inputs[0]))
+    def hesitant(context: Any, node: Node, inputs: Any) -> None:
+        context.add("exp", context.add("negative", inputs[0]))
 
-    def mistaken(scene: Any, node: Node, inputs: Any) -> Found:
-        return Found("mistaken", "another shape", scene.add("expand_dims", inputs[0], params=(0,)))
+    def mistaken(context: Any, node: Node, inputs: Any) -> Replacement:
+        return Replacement("mistaken", "another shape", context.add("expand_dims", inputs[0], params=(0,)))
 
-    def decided(scene: Any, node: Node, inputs: Any) -> Found:
-        return Found("decided", "for a test", scene.add("sin", inputs[0]))
+    def decided(context: Any, node: Node, inputs: Any) -> Replacement:
+        return Replacement("decided", "for a test", context.add("sin", inputs[0]))
 
     text = body("%1: f32[8] = tanh(%0)", "%2: f32[8] = cos(%1)", "return %2", inputs=X8)
     better, record = run(lambda graph: rewrite("r", graph, {"tanh": [hesitant, mistaken, decided]}), text)

@@ -96,16 +96,19 @@ def test_what_never_ends_is_an_error(in_thread: bool) -> None:
 
 
 def test_room_is_given_back_whatever_happens() -> None:
-    levels = [recursion_limit.Level() for _ in range(recursion_limit.SHALLOW + 5)]
-    assert sys.getrecursionlimit() == 1000 + 5 * recursion_limit.FRAMES
+    levels = [recursion_limit.Level() for _ in range(recursion_limit.USUAL_LEVELS + 5)]
+    assert sys.getrecursionlimit() == 1000 + 5 * recursion_limit.FRAMES_PER_LEVEL
     for level in (*levels, *levels):
         level.close()
     assert sys.getrecursionlimit() == 1000
     with pytest.raises(ZeroDivisionError):
-        recursion_limit.roomy(lambda x: 1 / x, 100)(0)
-    assert recursion_limit.roomy(sys.getrecursionlimit, 100)() == 1000 + 100 * recursion_limit.FRAMES
-    assert recursion_limit.roomy(sys.getrecursionlimit, 10_000)() == 1000 + recursion_limit.MOST
-    plain = recursion_limit.roomy(sys.getrecursionlimit, recursion_limit.SHALLOW)
+        recursion_limit.with_recursion_room(lambda x: 1 / x, 100)(0)
+    assert (
+        recursion_limit.with_recursion_room(sys.getrecursionlimit, 100)()
+        == 1000 + 100 * recursion_limit.FRAMES_PER_LEVEL
+    )
+    assert recursion_limit.with_recursion_room(sys.getrecursionlimit, 10_000)() == 1000 + recursion_limit.MAX_RAISE
+    plain = recursion_limit.with_recursion_room(sys.getrecursionlimit, recursion_limit.USUAL_LEVELS)
     assert plain is sys.getrecursionlimit
 
 
@@ -113,8 +116,11 @@ def test_a_limit_that_somebody_sets_meanwhile_stays() -> None:
     def run() -> None:
         sys.setrecursionlimit(2000)
 
-    recursion_limit.roomy(run, 100)()
+    recursion_limit.with_recursion_room(run, 100)()
     assert sys.getrecursionlimit() == 2000
-    assert recursion_limit.roomy(sys.getrecursionlimit, 100)() == 2000 + 100 * recursion_limit.FRAMES
+    assert (
+        recursion_limit.with_recursion_room(sys.getrecursionlimit, 100)()
+        == 2000 + 100 * recursion_limit.FRAMES_PER_LEVEL
+    )
     assert sys.getrecursionlimit() == 2000
     sys.setrecursionlimit(1000)

@@ -20,7 +20,7 @@ import pytest
 
 import limelight as ll
 from limelight.core import dispatch
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import Op
 from limelight.errors import (
     ArgumentError,
@@ -159,7 +159,7 @@ def test_exceptions_in_the_middle_of_a_run(error: BaseException, where: str, cle
             raise error
         return x * 1
 
-    broken = entry(Op("broken", inputs="x", infer=lambda x: x, kernel=kernel, vjp={"x": lambda g: broken(g) * 1}))
+    broken = entry_point(Op("broken", inputs="x", infer=lambda x: x, kernel=kernel, vjp={"x": lambda g: broken(g) * 1}))
     f = ll.function(lambda a: broken(a) * a)
 
     def use(g: Callable[..., Any], where: str = "nowhere") -> Any:
@@ -194,7 +194,7 @@ def test_exceptions_in_a_gradient_rule(error: BaseException, clean: Clean) -> No
             raise error
         return g * 3
 
-    ruled = entry(Op("ruled", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * 3, vjp={"x": rule}))
+    ruled = entry_point(Op("ruled", inputs="x", infer=lambda x: x, kernel=lambda xp, x: x * 3, vjp={"x": rule}))
 
     def slope(g: Callable[..., Any]) -> Any:
         with ll.GradientTape() as tape:
@@ -287,7 +287,7 @@ def test_broken_listeners_break_nothing(clean: Clean) -> None:
 
 
 FOLDER = str(Path(ll.__file__).parent)
-_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.over = True|_pretence\.stack = outer")
+_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.ended = True|_pretence\.stack = outer")
 """Lines at which tracing stops although no signal can arrive there: between a block's end and its clean-up."""
 if sys.version_info >= (3, 12):  # comprehensions are inlined, and what tracing raises in one passes `with` blocks by
     _UNGUARDED = re.compile(rf"{_UNGUARDED.pattern}|.+ for .+ in ")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch, name_scopes
 
 Clean = Any  # the fixture of conftest.py
 Scope = Callable[[], AbstractContextManager[Any]]
@@ -100,9 +100,9 @@ def test_its_late_end_takes_nobody_elses_scope_away(name: str, end: Any, clean: 
         f(x)
         with ll.device("cpu:0"), ll.name_scope("outer"), ll.config.optimiser(level=1), ll.GradientTape() as tape:
             tape.watch(x)
-            before = (dispatch.stack(), dispatch.requested_device(), dispatch.name_scope_now())
+            before = (dispatch.stack(), device_scopes.requested_device(), name_scopes.current_name_scope())
             end(kept.pop())
-            assert (dispatch.stack(), dispatch.requested_device(), dispatch.name_scope_now()) == before
+            assert (dispatch.stack(), device_scopes.requested_device(), name_scopes.current_name_scope()) == before
             y = x * x
         assert tape.gradient(y, x).item() == 6.0
 

@@ -28,7 +28,7 @@ def sizes_of(trace_cache: Any) -> dict[str, int]:
 def test_one_trace_for_all_sizes_does_not_remember_each_size_for_good(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_MOST", 20)
+    monkeypatch.setattr(cache, "_MAX_SHORTCUTS", 20)
     f = ll.function(lambda a: a * 2, reduce_retracing=True)
     for n in range(1, 100):
         x = ll.ones((n,))

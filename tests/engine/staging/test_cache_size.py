@@ -244,6 +244,6 @@ def test_a_call_under_way_does_not_bring_back_what_was_cleared(monkeypatch: pyte
     with monkeypatch.context() as patch:  # cleared between finding the trace and remembering the way to it
         patch.setattr(f, "_note_hit", lambda _: f.clear_cache())
         assert f(x).tolist() == [2.0]
-    assert len(f.trace_cache) == len(f.trace_cache.plain) == 0
+    assert len(f.trace_cache) == len(f.trace_cache.by_types) == 0
     f(x)
     assert f.trace_count == 2

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from limelight.optimise import passes
+
 MOST_NODES = 20_000  # of a graph whose nodes are followed: beyond that nobody reads it
 _LISTED = 4  # ops of a group that are named
 _GROUPS = 12  # groups that are listed
-_MARKS = {
-    "prune": "pruned", "fold": "folded", "share": "shared", "simplify": "simplified", "stack": "stacked",
-    "spread": "spread", "hoist": "hoisted",
-}  # fmt: skip
 
 
 class Step(NamedTuple):
@@ -47,7 +45,10 @@ class Fate(NamedTuple):
     @property
     def mark(self) -> str:
         """The last change in a word, "shared"; "" for a node that was kept."""
-        return _MARKS.get(self.steps[-1].made_by, self.steps[-1].made_by) if self.steps else ""
+        if not self.steps:
+            return ""
+        last = passes.named(self.steps[-1].made_by)
+        return self.steps[-1].made_by if last is None else last.mark
 
 
 def fates(traced: Any, optimised: Any, records: Sequence[Any]) -> dict[Any, Fate]:
@@ -116,18 +117,13 @@ def _step(run: int, made_by: str, change: Any, old: Any) -> Step:
 
 
 def _told(made_by: str, change: Any, old: Any) -> Step:
-    new = change.new[0] if change.new else None
-    line = _line(new) if new is not None else 0
-    if made_by == "prune":
-        return Step(made_by, change.rule, "pruned: nothing uses it")
-    if made_by == "fold":
-        return Step(made_by, change.rule, "folded into a constant")
-    if made_by == "share":
-        where = f"line {line}" if line and line != _line(old) else f"an earlier {old.op} of this line"
-        return Step(made_by, change.rule, f"shared with {where}", line)
-    if made_by == "simplify":
-        return Step(made_by, change.rule, f"simplified by {change.rule}: {change.reason}", line)
-    return Step(made_by, change.rule, f"{made_by}: {change.rule}: {change.reason}", line)
+    """A change in the words of the pass that made it."""
+    line = _line(change.new[0]) if change.new else 0
+    where = f"line {line}" if line and line != _line(old) else f"an earlier {old.op} of this line"
+    known = passes.named(made_by)
+    says = passes.SAYS if known is None else known.says
+    said = says.format(name=made_by, rule=change.rule, reason=change.reason, where=where)
+    return Step(made_by, change.rule, said, line)
 
 
 def _line(node: Any) -> int:

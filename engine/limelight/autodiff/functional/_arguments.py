@@ -58,18 +58,18 @@ def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Ch
     places = [_position(name, i, len(args)) for i in given]  # type: ignore[union-attr]  # an int was wrapped above
     if len(set(places)) != len(places):
         raise ArgumentError(f"{name}: argnums={argnums} names an argument twice")
-    fresh = list(args)
+    made = list(args)
     for i in places:
-        fresh[i] = nest.map_structure(_fresh, args[i])
-        if not any(_moves(x) for x in nest.leaves_of(fresh[i])):
+        made[i] = nest.map_structure(_fresh, args[i])
+        if not any(is_differentiable(x) for x in nest.leaves_of(made[i])):
             kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
             raise DTypeError(
                 f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write 3.0 "
                 "for 3, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
             )
-    chosen = fresh[places[0]] if single else tuple([fresh[i] for i in places])
+    chosen = made[places[0]] if single else tuple([made[i] for i in places])
     leaves, structure = nest.flatten(chosen)
-    return Chosen(tuple(fresh), [x if _moves(x) else None for x in leaves], structure)
+    return Chosen(tuple(made), [x if is_differentiable(x) else None for x in leaves], structure)
 
 
 def _position(name: str, i: Any, count: int) -> int:
@@ -84,7 +84,8 @@ def _fresh(x: Any) -> Any:
     return identity(as_tensor(x)) if isinstance(x, _VALUES) else x
 
 
-def _moves(x: Any) -> bool:
+def is_differentiable(x: Any) -> bool:
+    """Whether `x` can have a derivative."""
     return isinstance(x, (Tensor, Resource)) and x.dtype in INEXACT
 
 
@@ -92,17 +93,12 @@ def _kind(x: Any) -> str:
     return str(x.spec) if hasattr(x, "spec") else type(x).__name__
 
 
-def fresh(tree: Any) -> Any:
+def fresh_tensors(tree: Any) -> Any:
     """A nest of numbers, arrays and tensors as tensors of their own."""
     return nest.map_structure(_fresh, tree)
 
 
-def moves(x: Any) -> bool:
-    """Whether `x` can have a derivative."""
-    return _moves(x)
-
-
-def parted(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     """What to differentiate, and what goes along."""
     if not has_aux:
         return result, None
@@ -111,7 +107,7 @@ def parted(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-def tensors_in(tree: Any) -> Any:
+def as_tensors(tree: Any) -> Any:
     """A result with its numbers and arrays made tensors."""
     return nest.map_structure(
         lambda x: as_tensor(x) if isinstance(x, _VALUES) or hasattr(x, "__as_tensor__") else x, tree

@@ -11,12 +11,12 @@ from limelight.autodiff.functional._arguments import (
     Chosen,
     check_argnums,
     choose,
-    parted,
     require_function,
+    split_aux,
     warn_of_departure,
 )
 from limelight.autodiff.gradient_cuts import departure
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -114,11 +114,11 @@ def value_and_grad(
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([*chosen.sources, *(given or ())])
-            result = handed(fn)(*chosen.args, **kwargs)
-        value, aux = parted("grad", result, has_aux)
+            result = maybe_converted(fn)(*chosen.args, **kwargs)
+        value, aux = split_aux("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):
-            warn_of_departure("grad", departure(tape._notes), "gradient")
+            warn_of_departure("grad", departure(tape._cuts), "gradient")
         found = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
         return (value, aux) if has_aux else value, _arranged(chosen, found, argnums, given)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
 from limelight.autodiff.functional._arguments import (
+    as_tensors,
     choose,
-    fresh,
-    moves,
-    parted,
+    fresh_tensors,
+    is_differentiable,
     require_function,
-    tensors_in,
+    split_aux,
     warn_of_departure,
 )
 from limelight.core import nest
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError
 
@@ -50,16 +50,18 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         raise ArgumentError(
             "jvp: primals and tangents must be tuples or lists, one entry for each argument; write (x,)"
         )
-    args = fresh(tuple(primals))
+    args = fresh_tensors(tuple(primals))
     leaves, structure = nest.flatten(args)
     given = nest.flatten_like(structure, tuple(tangents), "tangents")
     pairs = [(x, t) for x, t in zip(leaves, given, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
-        result = handed(fn)(*args)
-        value, aux = parted("jvp", result, has_aux)
-        value = tensors_in(value)
-    tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if moves(y) else None, value)
-    if forward.departure is not None and None in [forward.jvp(y) for y in nest.leaves_of(value) if moves(y)]:
+        result = maybe_converted(fn)(*args)
+        value, aux = split_aux("jvp", result, has_aux)
+        value = as_tensors(value)
+    tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if is_differentiable(y) else None, value)
+    if forward.departure is not None and None in [
+        forward.jvp(y) for y in nest.leaves_of(value) if is_differentiable(y)
+    ]:
         warn_of_departure("jvp", forward.departure, "tangent")
     return (value, tangent, aux) if has_aux else (value, tangent)
 
@@ -92,9 +94,9 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     chosen = choose("vjp", primals, tuple(range(len(primals))))
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        result = handed(fn)(*chosen.args)
-        value, aux = parted("vjp", result, has_aux)
-        value = tensors_in(value)
+        result = maybe_converted(fn)(*chosen.args)
+        value, aux = split_aux("vjp", result, has_aux)
+        value = as_tensors(value)
     leaves, structure = nest.flatten(value)
     places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and y.dtype in INEXACT]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.batching.rule_table import Site, front, rule
+from limelight.batching.rule_table import Site, front, kind
 from limelight.core.tensor import Tensor
 
 
@@ -27,24 +27,24 @@ def _for_all(site: Site, shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return (None if shape[0] is None else site.size * shape[0], *shape[1:])
 
 
-@rule("max_pool", "avg_pool", "max_pool_gradient", "max_pool_pick")
-def pooled(site: Site) -> Any:
+@kind("pooling")
+def pooling(site: Site) -> Any:
     if not _known(site):
         return NotImplemented
     given = [_merged(site.lead(i)) for i in range(len(site.inputs))]
     return _apart(site.run(given, *site.attrs), site.size)
 
 
-@rule("avg_pool_gradient")
-def spread(site: Site) -> Any:
+@kind("pooling_gradient")
+def pooling_gradient(site: Site) -> Any:
     *rest, shape = site.attrs
     if not _known(site):
         return NotImplemented
     return _apart(site.run([_merged(site.lead(0))], *rest, _for_all(site, shape)), site.size)
 
 
-@rule("conv", "conv_transpose")
-def convolved(site: Site) -> Any:
+@kind("convolution")
+def convolution(site: Site) -> Any:
     """With filters for all examples; or, where each has its own, with each example as a group of channels."""
     if not _known(site):
         return NotImplemented
@@ -59,8 +59,8 @@ def convolved(site: Site) -> Any:
     return _one_by_one(site.run(given, stride, padding, dilation, site.size * groups, *wider), site.size)
 
 
-@rule("conv_filter_gradient")
-def filters(site: Site) -> Any:
+@kind("filter_gradient")
+def filter_gradient(site: Site) -> Any:
     """One gradient for each example, which is a group of channels."""
     if not _known(site):
         return NotImplemented

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_letters
 from typing import Any
 
-from limelight.batching.rule_table import Shared, Site, rule, shape_with
+from limelight.batching.rule_table import Shared, Site, batch_shape, kind
 from limelight.batching.rules.indexing import _ALL, _together
 from limelight.core import shapes
 from limelight.core.index_expression import array_shape, basic_shape
@@ -21,7 +21,7 @@ def _with_label(site: Site, equation: str) -> str | None:
     return f"{','.join(terms)}->{label}{output}"
 
 
-@rule("einsum_one", "einsum_pair", "einsum_one_to", "einsum_pair_to")
+@kind("einsum")
 def einsum(site: Site) -> Any:
     equation, *shape = site.attrs
     wider = _with_label(site, equation)
@@ -30,17 +30,17 @@ def einsum(site: Site) -> Any:
     return site.run(site.inputs, wider, *[(site.size, *sizes) for sizes in shape])
 
 
-@rule("einsum_one_to_dynamic", "einsum_pair_to_dynamic")
+@kind("einsum_dynamic")
 def einsum_dynamic(site: Site) -> Any:
     equation, rank = site.attrs
     wider = _with_label(site, equation)
     if wider is None or site.mask[-1]:
         return NotImplemented
-    return site.run((*site.inputs[:-1], shape_with(site.size, site.inputs[-1])), wider, rank + 1)
+    return site.run((*site.inputs[:-1], batch_shape(site.size, site.inputs[-1])), wider, rank + 1)
 
 
-@rule("index_update", "index_add", "index_multiply", "index_min", "index_max")
-def update(site: Site) -> Any:
+@kind("index_update")
+def index_update(site: Site) -> Any:
     """At places that are the same for all examples, where NumPy keeps the places' axes after the examples'."""
     _, updates, indices = site.inputs
     (key,) = site.attrs
@@ -59,8 +59,8 @@ def _part(site: Site, key: Any) -> shapes.Shape:
     return array_shape(site.op.name, x.shape, key, indices.shape if key.count("i") == 1 else indices.shape[1:])
 
 
-@rule("index_wins", "index_places")
-def of_places(site: Site) -> Any:
+@kind("index_places")
+def index_places(site: Site) -> Any:
     """They depend on the shape of `x` alone, and on places."""
     x, indices = site.inputs
     return NotImplemented if site.mask[1] else Shared(site.run((x[0], indices), *site.attrs))

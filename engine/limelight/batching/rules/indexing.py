@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from limelight.batching.rule_table import Site, front, rule, shape_with
+from limelight.batching.rule_table import Site, batch_shape, front, kind
 from limelight.core import dispatch
 from limelight.core.dtypes import int64
 from limelight.core.op import get
@@ -17,12 +17,12 @@ from limelight.core.tensor import Tensor, constant
 _ALL = (None, None, None)
 
 
-@rule("slice")
-def sliced(site: Site) -> Any:
+@kind("slice")
+def slice_(site: Site) -> Any:
     return site.run(site.inputs, (_ALL, *site.attrs[0]))
 
 
-@rule("dynamic_slice")
+@kind("dynamic_slice")
 def dynamic_slice(site: Site) -> Any:
     if not site.mask[1]:
         return site.run(site.inputs, (_ALL, *site.attrs[0]))
@@ -30,7 +30,7 @@ def dynamic_slice(site: Site) -> Any:
     return NotImplemented if picked is None else index(picked)
 
 
-@rule("slice_scatter", "dynamic_slice_scatter")
+@kind("slice_scatter")
 def slice_scatter(site: Site) -> Any:
     key, shape = site.attrs
     if any(site.mask[1:]):
@@ -41,7 +41,7 @@ def slice_scatter(site: Site) -> Any:
     return site.run(site.inputs, (_ALL, *key), (site.size, *shape))
 
 
-@rule("slice_scatter_dynamic", "dynamic_slice_scatter_dynamic")
+@kind("slice_scatter_dynamic")
 def slice_scatter_dynamic(site: Site) -> Any:
     *given, shape = site.inputs
     key, rank = site.attrs
@@ -50,7 +50,7 @@ def slice_scatter_dynamic(site: Site) -> Any:
         return NotImplemented if picked is None else index_scatter_dynamic(picked)
     if any(site.mask[1:]):
         return NotImplemented
-    return site.run((*given, shape_with(site.size, shape)), (_ALL, *key), rank + 1)
+    return site.run((*given, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
 
 
 def _as_index(site: Site, op: str) -> Site | None:
@@ -68,7 +68,7 @@ def _as_index(site: Site, op: str) -> Site | None:
 # take: along one axis
 
 
-@rule("take")
+@kind("take")
 def take(site: Site) -> Any:
     x, indices = site.inputs
     (axis,) = site.attrs
@@ -83,7 +83,7 @@ def _key_of(axis: int) -> tuple[Any, ...]:
     return ((_ALL,) * axis) + ("i",)
 
 
-@rule("take_scatter")
+@kind("take_scatter")
 def take_scatter(site: Site) -> Any:
     axis, shape = site.attrs
     if site.mask[1]:
@@ -91,7 +91,7 @@ def take_scatter(site: Site) -> Any:
     return site.run(site.inputs, axis + 1, (site.size, *shape)) if isinstance(site.size, int) else NotImplemented
 
 
-@rule("take_scatter_dynamic")
+@kind("take_scatter_dynamic")
 def take_scatter_dynamic(site: Site) -> Any:
     g, indices, shape = site.inputs
     axis, rank = site.attrs
@@ -100,7 +100,7 @@ def take_scatter_dynamic(site: Site) -> Any:
     if site.mask[1]:
         op = get("index_scatter_dynamic")
         return index_scatter_dynamic(replace(site, op=op, attrs=(_key_of(axis), rank)))
-    return site.run((g, indices, shape_with(site.size, shape)), axis + 1, rank + 1)
+    return site.run((g, indices, batch_shape(site.size, shape)), axis + 1, rank + 1)
 
 
 # index: arrays of positions, by NumPy's rule of where their axes stand in the result
@@ -152,7 +152,7 @@ def _scattered(site: Site, key: Any) -> Tensor:
     return moved
 
 
-@rule("index")
+@kind("index")
 def index(site: Site) -> Any:
     x, indices = site.inputs
     (key,) = site.attrs
@@ -169,7 +169,7 @@ def index(site: Site) -> Any:
     return found.transpose((0, *rest[:start], *own, *rest[start:]))
 
 
-@rule("index_scatter")
+@kind("index_scatter")
 def index_scatter(site: Site) -> Any:
     g, indices = site.inputs
     key, shape = site.attrs
@@ -184,13 +184,13 @@ def index_scatter(site: Site) -> Any:
     return site.run((g, indices), (_ALL, *key), wider)
 
 
-@rule("index_scatter_dynamic")
+@kind("index_scatter_dynamic")
 def index_scatter_dynamic(site: Site) -> Any:
     g, indices, shape = site.inputs
     key, rank = site.attrs
     if site.mask[2] or not (site.mask[1] or _together(key)):
         return NotImplemented
-    wider = shape_with(site.size, shape)
+    wider = batch_shape(site.size, shape)
     if site.mask[1]:
         return site.run((_scattered(site, key), _per_example(site, key), wider), ("i", *key), rank + 1)
     return site.run((g, indices, wider), (_ALL, *key), rank + 1)

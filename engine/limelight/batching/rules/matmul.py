@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from limelight.batching.rule_table import Site, rule
+from limelight.batching.rule_table import Site, kind
 from limelight.core import shapes
 from limelight.core.tensor import Tensor
 
 
-@rule("matmul")
+@kind("matmul")
 def matmul(site: Site) -> Any:
     """Examples that are vectors become matrices with one row or column, unless one product of matrices does it all."""
     x, y = site.inputs
@@ -35,7 +35,7 @@ def _matrices(x: Tensor, batched: bool, rank: int, wanted: int, place: int) -> T
     return x.expand_dims(tuple(range(1, 1 + wanted - rank))) if batched and rank < wanted else x
 
 
-@rule("tensordot")
+@kind("tensordot")
 def tensordot(site: Site) -> Any:
     x, y = site.inputs
     ((mine, its),) = site.attrs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from limelight.batching.rule_table import Site, elementwise, front, rule
+from limelight.batching.rule_table import Site, front, kind
 from limelight.batching.rules.indexing import counted
 from limelight.batching.rules.indexing import take as take_rule
 from limelight.core import dispatch
@@ -13,16 +13,14 @@ from limelight.core.dtypes import int64
 from limelight.core.op import get
 from limelight.core.tensor import Tensor
 
-rule("beta_density", "beta_tail", "betainc", "gamma_tail", "truncated_normal_quantile")(elementwise)
 
-
-@rule("embedding")
+@kind("embedding")
 def embedding(site: Site) -> Any:
     """Rows of one table, or of one for each example; the gradient is dense."""
     return take_rule(replace(site, op=get("take"), attrs=(0,)))
 
 
-@rule("gather_nd")
+@kind("gather_nd")
 def gather_nd(site: Site) -> Any:
     x, indices = site.inputs
     if not site.mask[0]:
@@ -30,7 +28,7 @@ def gather_nd(site: Site) -> Any:
     return site.run((x, _with_example(site, 1)))
 
 
-@rule("scatter")
+@kind("scatter")
 def scatter(site: Site) -> Any:
     (shape,) = site.attrs
     if not isinstance(site.size, int):
@@ -46,7 +44,7 @@ def _with_example(site: Site, i: int) -> Tensor:
     return found
 
 
-@rule("segment_sum", "segment_max", "segment_min", "segment_prod")
+@kind("segments")
 def segments(site: Site) -> Any:
     """By the same segments: examples go behind the rows."""
     data, ids = site.inputs
@@ -57,10 +55,13 @@ def segments(site: Site) -> Any:
     return front(found, 1)
 
 
-@rule("isin", "searchsorted")
-def compared(site: Site) -> Any:
-    """One of the operands is looked through, and the other's axes do not matter."""
-    looked_through, of_any_shape = (1, 0) if site.op == "isin" else (0, 1)
-    if site.mask[looked_through] or not site.mask[of_any_shape]:
-        return NotImplemented
-    return site.run(site.inputs, *site.attrs)
+@kind("isin")
+def isin(site: Site) -> Any:
+    """In one and the same set for all examples."""
+    return site.run(site.inputs, *site.attrs) if site.mask == (True, False) else NotImplemented
+
+
+@kind("searchsorted")
+def searchsorted(site: Site) -> Any:
+    """In one and the same sorted vector for all examples."""
+    return site.run(site.inputs, *site.attrs) if site.mask == (False, True) else NotImplemented

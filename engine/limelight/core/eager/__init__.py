@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from limelight.core.eager import numpy_interop as numpy_interop
 from limelight.core.eager.direct_call import call as call
-from limelight.core.eager.entry_points import Entry as Entry
-from limelight.core.eager.entry_points import entry as entry
-from limelight.core.eager.entry_points import entry_of_many as entry_of_many
+from limelight.core.eager.entry_points import EntryPoint as EntryPoint
+from limelight.core.eager.entry_points import entry_point as entry_point
+from limelight.core.eager.entry_points import entry_point_of_many as entry_point_of_many
 from limelight.core.eager.entry_points import operators as operators
 from limelight.core.eager.interpreter import account as account
 from limelight.core.eager.interpreter import explain as explain

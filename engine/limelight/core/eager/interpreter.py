@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Final, NoReturn
 
 from limelight import events
-from limelight.core import backends, devices, dispatch
+from limelight.core import backends, device_scopes, devices, dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import scopes
 from limelight.core.op import Op
@@ -18,7 +18,9 @@ from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
 from limelight.errors import DeviceError, LimelightError, failed, is_user_error
 from limelight.user_code import source_line
 
-# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. See docs/design.md section 3.
+# NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. Its error state is a context
+# variable, and entering that for each op costs more than the op: hence one filter, for warnings that arise in
+# limelight's modules. The user's own NumPy keeps its settings.
 warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
 
 SCALARS: Final = (bool, int, float, complex)
@@ -29,11 +31,11 @@ class Eager(dispatch.Interpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         if op.direct and not scopes:
-            data = _shortest(op, inputs, attrs)
+            data = _run_on_cpu0(op, inputs, attrs)
             if data is not None:
                 return wrap(data)
         if op.higher_order:
-            return _call(op, inputs, attrs)
+            return _run_function(op, inputs, attrs)
         device = place(op, inputs, attrs)
         payloads = _payloads(op, inputs, device)
         start = time.perf_counter()
@@ -45,7 +47,7 @@ class Eager(dispatch.Interpreter):
             if is_user_error(error):
                 raise
             explain(op, inputs, attrs, error)
-        outputs: Any = tuple([_handle(r, device) for r in result]) if op.multiple else wrap(result, device)
+        outputs: Any = tuple([_wrapped(r, device) for r in result]) if op.multiple else wrap(result, device)
         if events.wanted(events.OpRan) or events.wanted(events.Allocated):
             _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
         return outputs
@@ -57,32 +59,32 @@ class Eager(dispatch.Interpreter):
 dispatch.set_base(Eager())
 
 
-def _call(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+def _run_function(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """Runs an op whose parameters are staged functions: their graphs place their own ops and outputs."""
     start = time.perf_counter()
     payloads = [x if type(x) in SCALARS else x._data for x in inputs]
     homes = [getattr(x, "_device", CPU0) for x in inputs]
-    attrs = tuple([tuple([_on(homes, f) for f in p]) if type(p) is tuple else _on(homes, p) for p in attrs])
+    attrs = tuple([tuple([_placed(homes, f) for f in p]) if type(p) is tuple else _placed(homes, p) for p in attrs])
     results = op.kernel_on("numpy")(*payloads, *attrs)
     first = attrs[0][0] if type(attrs[0]) is tuple else attrs[0]  # a switch has its branches in a tuple
     places = list(first.run.output_devices)
     places += [CPU0] * (len(results) - len(places))
-    outputs = tuple([_handle(r, d) for r, d in zip(results, places, strict=True)])
+    outputs = tuple([_wrapped(r, d) for r, d in zip(results, places, strict=True)])
     if events.wanted(events.OpRan) or events.wanted(events.Allocated):
         _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
     return outputs
 
 
-def _on(homes: list[Device], param: Any) -> Any:
+def _placed(homes: list[Device], param: Any) -> Any:
     """A staged function, built for the devices of the inputs that it takes; any other parameter as it is."""
     return param.placed_on(homes[len(homes) - len(param.graph.inputs) :]) if hasattr(param, "graph") else param
 
 
-def _handle(result: Any, device: Device) -> Any:
+def _wrapped(result: Any, device: Device) -> Any:
     return wrap(result, device) if hasattr(result, "dtype") else Opaque(result, device)
 
 
-def _shortest(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+def _run_on_cpu0(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """The kernel's result when all operands are CPU:0 tensors, else None."""
     try:
         if len(inputs) == 2:
@@ -117,7 +119,7 @@ def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Devic
     if homes:
         home: Device = homes.pop()
         return home
-    requested = dispatch.requested_device()
+    requested = device_scopes.requested_device()
     if requested is not None:
         return requested
     return next((x._device for x in inputs if isinstance(x, Tensor)), CPU0)
@@ -202,13 +204,13 @@ def account(tensor: Tensor) -> None:
     events.emit(events.Allocated(device, nbytes, name))
 
     def freed(reference: weakref.ref[Tensor]) -> None:
-        _mourned.pop(id(reference), None)
+        _on_death.pop(id(reference), None)
         if events.wanted(events.Freed):
             events.emit(events.Freed(device, nbytes, name))
 
     reference = weakref.ref(tensor, freed)
-    _mourned[id(reference)] = reference
+    _on_death[id(reference)] = reference
 
 
-_mourned: Final[dict[int, weakref.ref[Tensor]]] = {}
+_on_death: Final[dict[int, weakref.ref[Tensor]]] = {}
 """References whose callbacks report a death: they must outlive the tensors. (weakref.finalize costs far more.)"""

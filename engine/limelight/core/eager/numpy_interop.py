@@ -29,8 +29,8 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
     """
     if dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)]):  # noqa: C419  # few
         warnings.warn(
-            f"{_called(func)} takes the value of a tensor that is watched, and its gradient ends there; "
-            f"{_write(func, self)}",
+            f"{_numpy_name(func)} takes the value of a tensor that is watched, and its gradient ends there; "
+            f"{_advice(func, self)}",
             stacklevel=2,
         )
     try:
@@ -38,7 +38,7 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
     except TypeError as error:
         if isinstance(error, LimelightError):
             raise
-        raise DTypeError(_instead_of(func, self)) from error
+        raise DTypeError(_refusal(func, self)) from error
 
 
 @method("__dlpack__")
@@ -75,7 +75,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return found
 
 
-_OURS: Final = {
+_LIMELIGHT_NAMES: Final = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "fabs": "abs", "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
@@ -90,11 +90,11 @@ def of_ufunc(self: Tensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -
 
     So is `ndarray + tensor`. Raises DTypeError for a ufunc without such an op, for its methods, and with `out=`.
     """
-    ours = getattr(sys.modules["limelight"], _ours(ufunc), None)
+    ours = getattr(sys.modules["limelight"], _limelight_name(ufunc), None)
     if how != "__call__" or ours is None:
         name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
         if is_symbolic(self, *inputs):
-            raise DTypeError(f"{name} does not take tensors: write {_staged(name)}")
+            raise DTypeError(f"{name} does not take tensors: write {_py_func_advice(name)}")
         raise DTypeError(f"{name} does not take tensors: write {name}(x.numpy()), which has no gradient")
     if options and is_symbolic(self, *inputs):
         raise DTypeError(
@@ -108,37 +108,37 @@ def of_ufunc(self: Tensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -
     return ours(*inputs)
 
 
-def _ours(func: Any) -> str:
+def _limelight_name(func: Any) -> str:
     name: str = func.__name__
-    return _OURS.get(name, name)
+    return _LIMELIGHT_NAMES.get(name, name)
 
 
-def _called(func: Any) -> str:
+def _numpy_name(func: Any) -> str:
     home = getattr(func, "__module__", None) or "np"
     return f"{home.replace('numpy', 'np', 1)}.{func.__name__}"
 
 
 def is_symbolic(*xs: Any) -> bool:
     """Whether one of them is a tensor of a trace, which has no value."""
-    symbolic = sys.modules["limelight.staging.tracer"].SymbolicTensor  # which is built upon this
+    symbolic = sys.modules["limelight.staging.symbolic"].SymbolicTensor  # which is built upon this
     return any(isinstance(x, symbolic) for x in xs)
 
 
-def _staged(name: str) -> str:
+def _py_func_advice(name: str) -> str:
     return f"ll.py_func({name}, [x], output_specs), which runs it at each call and has no gradient"
 
 
-def _write(func: Any, x: Any) -> str:
+def _advice(func: Any, x: Any) -> str:
     """What to write instead of a function of NumPy on `x`."""
-    name = _called(func)
-    known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _ours(func))
+    name = _numpy_name(func)
+    known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _limelight_name(func))
     if is_symbolic(x):
-        return f"write {f'll.{_ours(func)}(x)' if known else _staged(name)}"
-    return f"write {f'll.{_ours(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
+        return f"write {f'll.{_limelight_name(func)}(x)' if known else _py_func_advice(name)}"
+    return f"write {f'll.{_limelight_name(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
 
 
-def _instead_of(func: Callable[..., Any], x: Any) -> str:
-    return f"{_called(func)} does not take tensors: {_write(func, x)}"
+def _refusal(func: Callable[..., Any], x: Any) -> str:
+    return f"{_numpy_name(func)} does not take tensors: {_advice(func, x)}"
 
 
 def _tensors(args: Any) -> list[Tensor]:

@@ -1,4 +1,8 @@
-"""Operands made ready for an interpreter: converted, their dtypes checked and brought together."""
+"""Operands prepared for an interpreter: converted to tensors, their dtypes checked and brought to one.
+
+Python numbers stay what they are down to the kernel, where NumPy treats them as weak; only a tracer makes constants of
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from limelight.user_code import operand_text
 
 BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+"""All that there are in the Array API, and there will be no others: hence names, not a field of each op."""
 
 
 def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -22,12 +27,12 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises DTypeError when uniform operands are of different kinds, or of a kind that the op does not accept.
     """
-    if op.uniform and _ready(op, inputs):
+    if op.uniform and _are_ready(op, inputs):
         return inputs
     if op.variadic:
         handles = [as_tensor(x) for x in inputs]
         _check_kind(op, op.accepts_word, handles)
-        return _meet(op, handles, range(len(handles)))
+        return _with_one_dtype(op, handles, range(len(handles)))
     handles = [
         x if isinstance(x, Tensor) or type(x) in SCALARS or operand.accepts == "var" else as_tensor(x)
         for x, operand in zip(inputs, op.operands, strict=True)
@@ -36,10 +41,10 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     for x, operand in zip(handles, op.operands, strict=True):
         if operand.accepts is not None and operand.accepts != "var":
             _check_kind(op, operand.accepts, [x])
-    return _meet(op, handles, uniform)
+    return _with_one_dtype(op, handles, uniform)
 
 
-def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
+def _are_ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     """Whether all operands are tensors of one accepted dtype, or Python floats beside a floating one."""
     shared, number = None, False
     for x in inputs:
@@ -56,7 +61,7 @@ def _ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     return shared in op.accepts and (shared in BESIDE_FLOATS or not number)
 
 
-def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
+def _with_one_dtype(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     """Gives the uniform operands one dtype, by explicit casts within a kind."""
     found = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
     if not found:
@@ -65,14 +70,14 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
         found = [handles[i].dtype for i in uniform]
         if not found:
             return tuple(handles)
-    target = _common(op, handles, uniform, found)
+    target = _common_dtype(op, handles, uniform, found)
     for i in uniform:
         x = handles[i]
         if type(x) in SCALARS:
             if not dtypes.fits(x, target):
-                raise _mixing(op, handles, uniform, [*found, dtypes.default_for(x)])
+                raise _mixing_error(op, handles, uniform, [*found, dtypes.default_for(x)])
             if type(x) is int and not dtypes.in_range(x, target):
-                return _beyond(op, handles, i, target)
+                return _compared_as_infinity(op, handles, i, target)
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
                 handles[i] = constant(x, target)
         elif x.dtype is not target and x.dtype != target:
@@ -80,20 +85,20 @@ def _meet(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     return tuple(handles)
 
 
-def _common(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DType:
+def _common_dtype(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DType:
     """The dtype in which the uniform operands meet; raises DTypeError where there is none that the op accepts."""
     target = dtypes.promote(*found)
     if target is None:
-        raise _mixing(op, handles, uniform, found)
+        raise _mixing_error(op, handles, uniform, found)
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
         wrong = [i for i in uniform if type(handles[i]) not in SCALARS]
-        raise DTypeError(_refused(op, op.accepts_word, target, wrong))
+        raise DTypeError(_refusal(op, op.accepts_word, target, wrong))
     return target
 
 
-def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any, ...]:
+def _compared_as_infinity(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any, ...]:
     """Operands of which one is an int beyond the range of the other's dtype, `target`.
 
     Such a number compares with all its values as infinity does. Other ops cannot use it: raises DTypeError.
@@ -108,43 +113,43 @@ def _beyond(op: Op, handles: list[Any], index: int, target: DType) -> tuple[Any,
 def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
     for i, x in enumerate(handles):
         if type(x) not in SCALARS and dtypes.kind(x.dtype) not in KINDS[accepts]:
-            raise DTypeError(_refused(op, accepts, x.dtype, [i]))
+            raise DTypeError(_refusal(op, accepts, x.dtype, [i]))
 
 
-def _mixing(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTypeError:
+def _mixing_error(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTypeError:
     widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
     target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
-    error = DTypeError(_mixed(op, handles, uniform, target))
+    error = DTypeError(_mixing_message(op, handles, uniform, target))
     error.operands = tuple([id(handles[i]) for i in uniform if type(handles[i]) not in SCALARS])
     error.wanted = target
     return error
 
 
-def _mixed(op: Op, handles: list[Any], uniform: Any, target: DType) -> str:
+def _mixing_message(op: Op, handles: list[Any], uniform: Any, target: DType) -> str:
     operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
     said = f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; write"
     for i in uniform:  # of a truth value beside numbers, and of a number that the op does not take, that one is wrong
         x = handles[i]
         if type(x) in SCALARS and (type(x) is bool or target not in op.accepts):
             number = {"floating": "float", "complex": "complex"}.get(dtypes.kind(target), "int")
-            return f"{said} {number if target in op.accepts else 'int'}({_written(op, [i]) or repr(x)})"
+            return f"{said} {number if target in op.accepts else 'int'}({_operand_in_code(op, [i]) or repr(x)})"
     others = [i for i in uniform if type(handles[i]) not in SCALARS and handles[i].dtype != target]
-    name = _written(op, others)
+    name = _operand_in_code(op, others)
     if name is not None:
         return f"{said} ll.astype({name}, ll.{target.name}), as `{name}` is the {handles[others[0]].spec}"
     which = f", the {handles[others[0]].spec}" if len(others) == 1 else ""
     return f"{said} ll.astype(x, ll.{target.name}) on the operand that should change{which}"
 
 
-def _written(op: Op, wrong: list[int]) -> str | None:
+def _operand_in_code(op: Op, wrong: list[int]) -> str | None:
     """How the user wrote the one operand that is wrong, if it is one of an operator's."""
     written = operand_text.operands(op.name) if len(wrong) == 1 else None
     return None if written is None or wrong[0] > 1 else written[wrong[0]]
 
 
-def _refused(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
+def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
     target = "bool_" if accepts == "bool" else target
-    x = _written(op, wrong) or "x"
+    x = _operand_in_code(op, wrong) or "x"
     return f"{op} needs {kinds} operands, got {got.name}; write ll.astype({x}, ll.{target}) first"

@@ -13,7 +13,7 @@ import numpy as np
 from limelight.core.op import Op
 from limelight.core.shapes import is_static
 from limelight.core.spec import TensorSpec
-from limelight.executors.plan.kernel_calls import Formulas
+from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Group, Node, Value
 
@@ -33,11 +33,11 @@ class _Step(NamedTuple):
     result: int
 
 
-def in_blocks(graph: Graph, formulas: Formulas) -> Graph:
+def in_blocks(graph: Graph, kernel_calls: KernelCalls) -> Graph:
     """`graph` with each large group on CPU:0 as one node."""
     if not any(_is_large(group) for group in graph.groups):
         return graph
-    fused = {group.nodes[-1]: made for group in graph.groups if (made := _fused(group, formulas)) is not None}
+    fused = {group.nodes[-1]: made for group in graph.groups if (made := _fused_op(group, kernel_calls)) is not None}
     inner = {node for group in graph.groups if group.nodes[-1] in fused for node in _steps(group)[:-1]}
     rewriter = Rewriter(graph)
     for node in graph.nodes:
@@ -62,13 +62,13 @@ def _is_large(group: Group) -> bool:
     return isinstance(spec, TensorSpec) and is_static(spec.shape) and (spec.size or 0) >= SMALLEST
 
 
-def _fused(group: Group, formulas: Formulas) -> tuple[Op, tuple[Value, ...]] | None:
+def _fused_op(group: Group, kernel_calls: KernelCalls) -> tuple[Op, tuple[Value, ...]] | None:
     """The op that does for a group, and its operands; None where it is not worth it or cannot be."""
     nodes = _steps(group)
     if not _is_large(group) or len(nodes) < FEWEST or any(node.device is not None for node in nodes):
         return None
-    how = [formulas.of(node, "numpy") for node in nodes]
-    if not all(isinstance(f.kernel, np.ufunc) and f.elementwise and not f.first for f in how):
+    calls = [kernel_calls.of(node, "numpy") for node in nodes]
+    if not all(isinstance(f.kernel, np.ufunc) and f.elementwise and not f.first for f in calls):
         return None
     made = {node.outputs[0] for node in nodes}
     inputs = tuple(dict.fromkeys(x for node in nodes for x in node.inputs if x not in made))
@@ -76,20 +76,20 @@ def _fused(group: Group, formulas: Formulas) -> tuple[Op, tuple[Value, ...]] | N
     if not all(isinstance(x.spec, TensorSpec) and is_static(x.spec.shape) for x in inputs):
         return None
     assert isinstance(last, TensorSpec)
-    besides = list({id(thing): thing for f in how for thing in f.besides}.values())  # each has one place
+    extra = list({id(thing): thing for f in calls for thing in f.extra}.values())  # each has one place
     places: dict[Any, int] = {x: i for i, x in enumerate(inputs)}
-    places |= {id(thing): len(inputs) + i for i, thing in enumerate(besides)}
-    steps, scratch = _assigned(nodes, [f.besides for f in how], places)
-    ufuncs = [f.kernel for f in how]
+    places |= {id(thing): len(inputs) + i for i, thing in enumerate(extra)}
+    steps, scratch = _with_buffers(nodes, [f.extra for f in calls], places)
+    ufuncs = [f.kernel for f in calls]
     program = [_Step(ufunc, *step) for ufunc, step in zip(ufuncs, steps, strict=True) if isinstance(ufunc, np.ufunc)]
-    kernel = _Blocks(last, len(inputs), besides, scratch, program)
+    kernel = _Blocks(last, extra, scratch, program)
     name = f"fused_{len(nodes)}_{nodes[-1].op.name}"
     op = Op(name, inputs="*xs", infer=lambda *xs: last, kernel=lambda xp, *xs: kernel(*xs), why_no_gradient="fused")
     return op, inputs
 
 
-def _assigned(
-    nodes: tuple[Node, ...], besides: list[tuple[Any, ...]], places: dict[Any, int]
+def _with_buffers(
+    nodes: tuple[Node, ...], extra: list[tuple[Any, ...]], places: dict[Any, int]
 ) -> tuple[list[tuple[tuple[int, ...], int]], list[np.dtype[Any]]]:
     """Operands and result of each step as places, and the dtypes of the scratch buffers behind the given ones.
 
@@ -102,7 +102,7 @@ def _assigned(
     free: list[int] = []
     steps = []
     for i, node in enumerate(nodes):
-        operands = tuple([places[x] for x in node.inputs]) + tuple([places[id(x)] for x in besides[i]])
+        operands = tuple([places[x] for x in node.inputs]) + tuple([places[id(x)] for x in extra[i]])
         free += [places[x] for x in dict.fromkeys(node.inputs) if last[x] == i and places[x] >= n_given]
         spec = node.outputs[0].spec
         assert isinstance(spec, TensorSpec)
@@ -121,15 +121,19 @@ def _assigned(
 
 
 class _Blocks:
-    """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis."""
+    """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis.
 
-    def __init__(
-        self, made: TensorSpec, n: int, besides: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]
-    ) -> None:
+    Args:
+        made: the spec of the result.
+        extra: constants that steps take besides the operands.
+        scratch: the dtypes of the buffers that steps write into.
+        steps: the steps in order. Their places count the operands, then these constants, then the buffers.
+    """
+
+    def __init__(self, made: TensorSpec, extra: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]) -> None:
         self._shape: tuple[int, ...] = tuple([size or 0 for size in made.shape])
         self._dtype = made.dtype
-        self._n = n
-        self._besides = besides
+        self._extra = extra
         self._scratch = scratch
         self._steps = steps
 
@@ -144,7 +148,7 @@ class _Blocks:
         for start in range(0, rows.shape[0], size):
             stop = min(start + size, rows.shape[0])
             here = [x[start:stop] if cut else x for x, cut in zip(xs, sliced, strict=True)]
-            places = [*here, *self._besides, *[buffer[: stop - start] for buffer in scratch], rows[start:stop]]
+            places = [*here, *self._extra, *[buffer[: stop - start] for buffer in scratch], rows[start:stop]]
             for ufunc, operands, result in self._steps:
                 ufunc(*[places[i] for i in operands], out=places[result])
         return out

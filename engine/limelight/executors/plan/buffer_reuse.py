@@ -1,4 +1,4 @@
-"""Which dead buffer a result may be written into.
+"""Which dead buffer an elementwise ufunc may write its result into (`out=`).
 
 An operand's buffer may be taken over when nothing can see it afterwards: it was made inside this plan as a new array,
 every op that used it so far is known not to keep or return a part of it, this is its last use, and result and operand
@@ -9,7 +9,7 @@ variables and results of all other kernels may be views of something else and co
 from __future__ import annotations
 
 from limelight.core.spec import TensorSpec
-from limelight.executors.plan.kernel_calls import Formula
+from limelight.executors.plan.kernel_calls import KernelCall
 from limelight.graph.ir import Node, Value
 
 
@@ -17,28 +17,28 @@ class Buffers:
     """Follows the buffers through a graph. Call `take` and then `note` for each node, in order."""
 
     def __init__(self) -> None:
-        self._ours: set[Value] = set()
+        self._owned: set[Value] = set()
         self._shaped_as: dict[Value, Value] = {}  # values that have the same shape, whatever that will be
 
-    def take(self, node: Node, how: Formula, dying: list[Value]) -> Value | None:
+    def take(self, node: Node, call: KernelCall, dying: list[Value]) -> Value | None:
         """The operand into whose buffer the result may go, None when it needs a new one."""
-        if not how.elementwise:
+        if not call.elementwise:
             return None
         wanted = node.outputs[0].spec
         for value in dying:
-            if value in self._ours and value.spec == wanted and self._has_shape_of_result(value, node):
+            if value in self._owned and value.spec == wanted and self._has_shape_of_result(value, node):
                 return value
         return None
 
-    def note(self, node: Node, how: Formula) -> None:
+    def note(self, node: Node, call: KernelCall) -> None:
         """Remembers what `node` made, and which of its operands may be seen through its result from now on."""
-        if not how.fresh:
-            self._ours.difference_update(node.inputs)
+        if not call.fresh:
+            self._owned.difference_update(node.inputs)
             return
         for value in node.outputs:
             if isinstance(value.spec, TensorSpec) and value.spec.shape:
-                self._ours.add(value)
-                if how.elementwise and None in value.spec.shape:
+                self._owned.add(value)
+                if call.elementwise and None in value.spec.shape:
                     self._note_shape(value, node)
 
     def _note_shape(self, result: Value, node: Node) -> None:
@@ -59,10 +59,10 @@ class Buffers:
             return True
         axes = [i - mine.rank for i, n in enumerate(mine.shape) if n is None]
         same = self._shaped_as.get(value, value)
-        return all(self._shaped_as.get(other, other) is same or _is_silent(other, axes) for other in node.inputs)
+        return all(self._shaped_as.get(other, other) is same or _is_one_on(other, axes) for other in node.inputs)
 
 
-def _is_silent(other: Value, axes: list[int]) -> bool:
+def _is_one_on(other: Value, axes: list[int]) -> bool:
     """Whether `other` has size 1, or no such axis, on each of the axes, which are counted from the end."""
     spec = other.spec
     return isinstance(spec, TensorSpec) and all(-axis > spec.rank or spec.shape[axis] == 1 for axis in axes)

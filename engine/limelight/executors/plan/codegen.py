@@ -1,8 +1,9 @@
 """Writes a graph as straight-line Python.
 
-One node is one line. A value lives in a local variable from the node that makes it to its last use; the variable is
-then used again, or deleted. Large graphs are written as several functions, so that compiling stays linear in their
-size and frames stay small; values that cross from one part to a later one are parked in a list.
+One node is one line, so that the line at which a run fails leads to its node. A value lives in a local variable from
+the node that makes it to its last use; the variable is then used again, or deleted. Large graphs are written as several
+functions of about a thousand nodes, so that compiling stays linear in their size and frames stay small; values that
+cross from one part to a later one are parked in a list.
 
     def run(v0, v1):
      try:
@@ -23,8 +24,8 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core.devices import CPU0
 from limelight.executors.plan.buffer_reuse import Buffers
-from limelight.executors.plan.kernel_calls import Formula, Formulas
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 
@@ -33,8 +34,8 @@ PART: Final = 1000
 _FIRST_LINE: Final = 3  # of the nodes: the lines before it are `def` and `try`
 _INLINE: Final = {type(None), bool, int}
 _LONGEST_INLINE: Final = 8
-_ODD: Final = re.compile(r"\W")
-_TAKEN: Final = re.compile(r"([vcp]|part)\d+\Z|(run|blame|parked)\Z|\d")
+_NOT_IN_NAMES: Final = re.compile(r"\W")
+_RESERVED: Final = re.compile(r"([vcp]|part)\d+\Z|(run|blame|parked)\Z|\d")
 
 
 class Part(NamedTuple):
@@ -57,15 +58,20 @@ class Part(NamedTuple):
 
 def emit(graph: Graph) -> list[Part]:
     """The functions of a plan for `graph`; the first is the one to call, the others are called by it."""
-    return _Emitter(graph, PART).emit()
+    return _PlanWriter(graph, PART).emit()
 
 
-class _Emitter:
+class _PlanWriter:
+    """What the functions of a plan have in common, and how they are put together.
+
+    `last` is the node of the last use of each value; `parked` the places of values that cross from one part to another.
+    """
+
     def __init__(self, graph: Graph, size: int) -> None:
         self.graph = graph
         self.nodes = [node for node in graph.nodes if node.op is not constant_op]
         self.buffers = Buffers()
-        self.formulas = Formulas(cheaper)
+        self.kernel_calls = KernelCalls(specialised)
         self.constants = {node.outputs[0]: _payload(node) for node in graph.nodes if node.op is constant_op}
         self.last: dict[Value, int] = {}
         for i, node in enumerate(self.nodes):
@@ -76,66 +82,73 @@ class _Emitter:
 
     def emit(self) -> list[Part]:
         if len(self.nodes) <= self.size:
-            return [self._whole()]
+            return [self._only_part()]
         self.parked.update({value: i for i, value in enumerate(self.graph.inputs)})
         parts = []
         for n, start in enumerate(range(0, len(self.nodes), self.size)):
             stop = min(start + self.size, len(self.nodes))
-            scribe = Scribe(self, f"part{n}", start, stop)
-            scribe.head("parked")
-            scribe.write()
-            parts.append(scribe.finish())
+            writer = FunctionWriter(self, f"part{n}", start, stop)
+            writer.head("parked")
+            writer.write()
+            parts.append(writer.finish())
         return [self._caller(parts), *parts]
 
-    def _whole(self) -> Part:
-        scribe = Scribe(self, "run", 0, len(self.nodes))
-        names = scribe.parameters(self.graph.inputs)
-        scribe.head(", ".join(names), guarded=True)
-        scribe.write()
-        return scribe.finish([scribe.word(value) for value in self.graph.outputs])
+    def _only_part(self) -> Part:
+        writer = FunctionWriter(self, "run", 0, len(self.nodes))
+        names = writer.parameters(self.graph.inputs)
+        writer.head(", ".join(names), guarded=True)
+        writer.write()
+        return writer.finish([writer.variable(value) for value in self.graph.outputs])
 
     def _caller(self, parts: list[Part]) -> Part:
-        scribe = Scribe(self, "run", 0, 0)
-        names = scribe.parameters(self.graph.inputs)
-        scribe.head(", ".join(names), guarded=True)
-        scribe.line(f"parked = [{', '.join(names)}] + [None] * {len(self.parked) - len(names)}")
+        writer = FunctionWriter(self, "run", 0, 0)
+        names = writer.parameters(self.graph.inputs)
+        writer.head(", ".join(names), guarded=True)
+        writer.line(f"parked = [{', '.join(names)}] + [None] * {len(self.parked) - len(names)}")
         for part in parts:
-            scribe.line(f"{part.name}(parked)")
-        outputs = [f"parked[{self.parked[v]}]" if v in self.parked else scribe.word(v) for v in self.graph.outputs]
-        return scribe.finish(outputs)
+            writer.line(f"{part.name}(parked)")
+        outputs = [f"parked[{self.parked[v]}]" if v in self.parked else writer.variable(v) for v in self.graph.outputs]
+        return writer.finish(outputs)
 
 
-class Scribe:
-    """Writes one function, for the nodes from `start` to `stop`."""
+class FunctionWriter:
+    """Writes one function.
 
-    def __init__(self, whole: _Emitter, name: str, start: int, stop: int) -> None:
-        self._whole = whole
+    Args:
+        plan: the plan that it belongs to.
+        name: its name in the code.
+        start: the place of its first node among those of the plan.
+        stop: that behind its last node.
+    """
+
+    def __init__(self, plan: _PlanWriter, name: str, start: int, stop: int) -> None:
+        self._plan = plan
         self._name = name
         self._start = start
         self._stop = stop
         self._lines: list[str] = []
-        self._table: list[tuple[Node, list[str]]] = []
+        self._nodes_by_line: list[tuple[Node, list[str]]] = []
         self._indent = " "
-        self._words: dict[Value, str] = {}
-        self._free: list[str] = []
-        self._n_slots = 0
-        self._own: set[str] = set()  # variables that may be used again: not parameters, not constants
+        self._variables: dict[Value, str] = {}
+        self._free_variables: list[str] = []
+        self._n_variables = 0
+        self._reusable: set[str] = set()  # variables that may be used again: not parameters, not constants
         self._namespace: dict[str, Any] = {}
         self._bound: dict[tuple[int, bool], str] = {}
-        self._last = whole.last if stop - start == len(whole.nodes) else self._last_here()
+        self._last = plan.last if stop - start == len(plan.nodes) else self._last_here()
 
     def _last_here(self) -> dict[Value, int]:
         """The last use of each value in this part."""
         last: dict[Value, int] = {}
         for i in range(self._start, self._stop):
-            last.update(dict.fromkeys(self._whole.nodes[i].inputs, i))
+            last.update(dict.fromkeys(self._plan.nodes[i].inputs, i))
         return last
 
     # The frame of the function
 
     def parameters(self, inputs: Sequence[Value]) -> list[str]:
-        names = [self._slot() for _ in inputs]
-        self._words.update(zip(inputs, names, strict=True))
+        names = [self._new_variable() for _ in inputs]
+        self._variables.update(zip(inputs, names, strict=True))
         return names
 
     def head(self, parameters: str, guarded: bool = False) -> None:
@@ -149,107 +162,107 @@ class Scribe:
 
     def finish(self, outputs: Iterable[str] | None = None) -> Part:
         if outputs is not None:
-            words = list(outputs)
-            self.line(f"return ({', '.join(words)}{',' if len(words) == 1 else ''})")
+            results = list(outputs)
+            self.line(f"return ({', '.join(results)}{',' if len(results) == 1 else ''})")
             self._lines += [" except Exception as error:", "  blame(error)", "  raise"]
-        return Part(self._name, self._lines, self._namespace, self._table)
+        return Part(self._name, self._lines, self._namespace, self._nodes_by_line)
 
     # Nodes
 
     def write(self) -> None:
         for i in range(self._start, self._stop):
-            self._node(i, self._whole.nodes[i])
+            self._node(i, self._plan.nodes[i])
         if self._start == self._stop:
             self.line("pass")
 
     def _node(self, i: int, node: Node) -> None:
-        how = self._whole.formulas.of(node, (node.device or CPU0).backend)
-        loads = "".join(self._loads(i, node)) if self._whole.parked else ""
-        words = [self.word(value, how.scalar) for value in node.inputs]
+        call = self._plan.kernel_calls.of(node, (node.device or CPU0).backend)
+        loads = "".join(self._loads(i, node)) if self._plan.parked else ""
+        operands = [self.variable(value, call.scalar) for value in node.inputs]
         dead = self._dead(i, node)
-        buffer = self._whole.buffers.take(node, how, [v for v in dead if self._whole.last[v] == i]) if dead else None
-        self._whole.buffers.note(node, how)
+        buffer = self._plan.buffers.take(node, call, [v for v in dead if self._plan.last[v] == i]) if dead else None
+        self._plan.buffers.note(node, call)
         if buffer is not None:  # its variable takes the result
             dead.append(dead.pop(dead.index(buffer)))
-        expression = self._expression(node, how, words, None if buffer is None else self._words[buffer])
-        spare = [self._words.pop(value) for value in dead]
+        expression = self._expression(node, call, operands, None if buffer is None else self._variables[buffer])
+        spare = [self._variables.pop(value) for value in dead]
         targets, parking, unused = self._targets(i, node, spare)
         after = f";del {', '.join([*spare, *unused])}" if spare or unused else ""
-        self._free += spare + unused
+        self._free_variables += spare + unused
         self._lines.append(f"{self._indent}{loads}{targets}{expression}{parking}{after}")
-        self._table.append((node, words))
+        self._nodes_by_line.append((node, operands))
 
     def _dead(self, i: int, node: Node) -> list[Value]:
         """The operands that this part needs no longer, and whose variables may therefore be used again."""
-        last, words, own = self._last, self._words, self._own
-        return [v for v in dict.fromkeys(node.inputs) if last[v] == i and words.get(v) in own]
+        last, variables, reusable = self._last, self._variables, self._reusable
+        return [v for v in dict.fromkeys(node.inputs) if last[v] == i and variables.get(v) in reusable]
 
     def _targets(self, i: int, node: Node, spare: list[str]) -> tuple[str, str, list[str]]:
         """The left side of the line; what to park; the variables that nobody will read."""
         names: list[str] = []
         unused: list[str] = []
         parking = ""
-        last = self._whole.last
+        last = self._plan.last
         if not any(value in last for value in node.outputs):
             return "", "", []
         for value in node.outputs:
-            name = spare.pop() if spare else self._slot()
-            self._own.add(name)
+            name = spare.pop() if spare else self._new_variable()
+            self._reusable.add(name)
             names.append(name)
             if last.get(value, -1) >= self._stop and self._is_part():
                 parking += f";parked[{self._park(value)}] = {name}"
             if value in self._last:
-                self._words[value] = name
+                self._variables[value] = name
             else:
                 unused.append(name)
         comma = "," if node.op.multiple and len(names) == 1 else ""
         return f"{', '.join(names)}{comma} = ", parking, unused
 
     def _is_part(self) -> bool:
-        return self._last is not self._whole.last
+        return self._last is not self._plan.last
 
     def _park(self, value: Value) -> int:
-        return self._whole.parked.setdefault(value, len(self._whole.parked))
+        return self._plan.parked.setdefault(value, len(self._plan.parked))
 
     def _loads(self, i: int, node: Node) -> Iterator[str]:
         """Fetches operands that an earlier part made; the last part to use one empties its place."""
-        parked = self._whole.parked
+        parked = self._plan.parked
         for value in dict.fromkeys(node.inputs):
-            if value in self._words or value not in parked:
+            if value in self._variables or value not in parked:
                 continue
-            name = self._words[value] = self._slot()
-            self._own.add(name)
+            name = self._variables[value] = self._new_variable()
+            self._reusable.add(name)
             yield f"{name} = parked[{parked[value]}];"
-            if self._whole.last[value] < self._stop:
+            if self._plan.last[value] < self._stop:
                 yield f"parked[{parked[value]}] = None;"
 
-    def _expression(self, node: Node, how: Formula, words: list[str], out: str | None) -> str:
-        params = node.params if how.params is None else how.params
+    def _expression(self, node: Node, call: KernelCall, operands: list[str], out: str | None) -> str:
+        params = node.params if call.params is None else call.params
         written = [_inline(param) or self._bind(param, "p") for param in params] if params else []
-        if how.kernel is None:
-            return f"{words[0]}{how.middle}{', '.join([*words[1:], *written])}{how.end}"
-        if how.packed:
-            words = [f"({', '.join(words)},)"]
-        arguments = [*[self._bind(x, "xp") for x in how.first], *words] if how.first else words.copy()
-        arguments += [self._bind(x, "c") for x in how.besides]
+        if call.kernel is None:
+            return f"{operands[0]}{call.infix}{', '.join([*operands[1:], *written])}{call.suffix}"
+        if call.packed:
+            operands = [f"({', '.join(operands)},)"]
+        arguments = [*[self._bind(x, "xp") for x in call.first], *operands] if call.first else operands.copy()
+        arguments += [self._bind(x, "c") for x in call.extra]
         if out is not None:
-            arguments.append(f"{how.out}{out}")
-        return f"{self._bind(how.kernel, node.op.name)}({', '.join(arguments + written)})"
+            arguments.append(f"{call.out}{out}")
+        return f"{self._bind(call.kernel, node.op.name)}({', '.join(arguments + written)})"
 
-    # Words
+    # Names
 
-    def word(self, value: Value, scalar: bool = False) -> str:
+    def variable(self, value: Value, scalar: bool = False) -> str:
         """The name of a value in this function; constants get theirs when they are first used."""
-        word = self._words.get(value)
-        if word is not None:
-            return word
-        return self._bind(self._whole.constants[value], "c", scalar)
+        variable = self._variables.get(value)
+        if variable is not None:
+            return variable
+        return self._bind(self._plan.constants[value], "c", scalar)
 
-    def _slot(self) -> str:
-        if self._free:
-            return self._free.pop()
-        self._n_slots += 1
-        return f"v{self._n_slots - 1}"
+    def _new_variable(self) -> str:
+        if self._free_variables:
+            return self._free_variables.pop()
+        self._n_variables += 1
+        return f"v{self._n_variables - 1}"
 
     def _bind(self, thing: Any, hint: str, scalar: bool = False) -> str:
         """A free name of the function for `thing`; with `scalar`, for its only element if it is a 0-d array."""
@@ -261,8 +274,8 @@ class Scribe:
         return name
 
     def _new_name(self, hint: str) -> str:
-        name = _ODD.sub("_", hint)
-        if _TAKEN.match(name) or keyword.iskeyword(name):
+        name = _NOT_IN_NAMES.sub("_", hint)
+        if _RESERVED.match(name) or keyword.iskeyword(name):
             name = f"op_{name}"
         while name in self._namespace or len(hint) == 1:
             name, hint = f"{hint}{len(self._namespace)}", f"{hint}_"

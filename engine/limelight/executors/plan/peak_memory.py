@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
 from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
+from limelight.executors.base import Peak
 from limelight.executors.plan.buffer_reuse import Buffers
-from limelight.executors.plan.kernel_calls import Formulas
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
-
-
-class Peak(NamedTuple):
-    """The most bytes of intermediates and results that are alive at once, and the node that runs then.
-
-    Inputs and literals do not count, nor does what kernels need inside, nor the insides of called functions. `exact` is
-    False where sizes are unknown: those values are not counted.
-    """
-
-    nbytes: int
-    node: Node | None
-    exact: bool
 
 
 def peak(graph: Graph) -> Peak:
@@ -41,7 +28,7 @@ class _Account:
 
     def __init__(self, last: dict[Value, int]) -> None:
         self._last = last
-        self._formulas = Formulas(cheaper)
+        self._kernel_calls = KernelCalls(specialised)
         self._buffers = Buffers()
         self._holds: dict[Value, list[int]] = {}  # the buffers that a value keeps alive
         self._holders: list[int] = []  # of each buffer: how many values hold it
@@ -52,12 +39,12 @@ class _Account:
         self.exact = True
 
     def run(self, i: int, node: Node) -> None:
-        how = self._formulas.of(node, (node.device or CPU0).backend)
+        call = self._kernel_calls.of(node, (node.device or CPU0).backend)
         dying = [value for value in dict.fromkeys(node.inputs) if self._last[value] == i]
-        taken = self._buffers.take(node, how, dying)
-        self._buffers.note(node, how)
+        taken = self._buffers.take(node, call, dying)
+        self._buffers.note(node, call)
         for value in node.outputs:
-            self._holds[value] = self._made(value, node, fresh=how.fresh, taken=taken)
+            self._holds[value] = self._made(value, node, fresh=call.fresh, taken=taken)
             for buffer in self._holds[value]:
                 self._holders[buffer] += 1
         if self._live > self.most:
@@ -69,7 +56,7 @@ class _Account:
         if taken is not None:
             return self._holds[taken]
         shared = [buffer for x in node.inputs for buffer in self._holds.get(x, ())]
-        if not fresh and shared and node.op.name in _VIEWS:
+        if not fresh and shared and node.op.view:
             return shared
         size = value.spec.nbytes if isinstance(value.spec, TensorSpec) else 0
         self.exact &= size is not None
@@ -83,9 +70,3 @@ class _Account:
             self._holders[buffer] -= 1
             if not self._holders[buffer]:
                 self._live -= self._sizes[buffer]
-
-
-_VIEWS: Final = frozenset(
-    ["identity", "stop_gradient", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose", "slice", "flip"]
-)
-"""Ops whose results share the memory of their operands, as a rule."""

@@ -1,4 +1,9 @@
-"""Graphs as one straight-line Python function: ready at once, and nothing interpreted while it runs."""
+"""The executor `plan`: a graph becomes one straight-line Python function, ready at once, nothing of it interpreted.
+
+A graph with unknown sizes has one plan for all sizes: nothing is specialised to a value that is unknown when it is
+traced. The plan frees what is dead and leaves the rest to NumPy: giving products a buffer (`out=`), or keeping dead
+buffers for later, gained nothing at any size, since NumPy's own allocations are as fast.
+"""
 
 from __future__ import annotations
 
@@ -6,61 +11,65 @@ import functools
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any, Final, Protocol, cast
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import Any, Final, NamedTuple, cast
 
 from limelight.core.devices import Device
+from limelight.executors import base
+from limelight.executors.base import Runnable
 from limelight.executors.error_lines import explain
 from limelight.executors.placement import place
 from limelight.executors.plan.blocked_groups import in_blocks
 from limelight.executors.plan.codegen import Part, emit
-from limelight.executors.plan.kernel_calls import Formulas
-from limelight.executors.plan.peak_memory import Peak, peak
-from limelight.executors.plan.specialised_kernels import cheaper
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.peak_memory import peak
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph, Node
-from limelight.user_code.source_line import GENERATED_PREFIX, Source, locals_of
+from limelight.user_code.source_line import GENERATED_PREFIX, locals_of
 
 _numbers: Final = itertools.count(1)
 _MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
 
 
-class Plan(Protocol):
-    """A runnable graph: `plan(*payloads) -> tuple of payloads`.
+def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
+    """Compiles `graph` to a function from payloads to payloads: see `Executor.build`.
 
-    Payloads are arrays, storages of variables and opaque values, never tensors. `output_devices` says where the
-    results are; `source` is the code that runs; `memory()` estimates what it needs at most.
+    The message of a RunError names the graph, the op, the operands and the user's line, and that of each call. Nothing
+    is spent on this in a run that succeeds: the line of the generated code at which it failed leads to the node.
     """
-
-    output_devices: tuple[Device, ...]
-    source: str
-    memory: Callable[[], Peak]
-
-    def __call__(self, *payloads: Any) -> tuple[Any, ...]: ...
-
-
-def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Plan:
-    """Compiles `graph` to a function from payloads to payloads.
-
-    `devices` are those of the inputs (default: all on CPU:0); with `deliver` all outputs are brought to that device.
-    Each call is independent: plans may run on several threads, and call themselves.
-
-    The plan raises RunError when a kernel fails: its message names the graph, the op, the operands and the user's
-    line, that of each call included. Errors of limelight keep their class; KeyboardInterrupt passes unchanged.
-    """
-    with collector_paused():
+    with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        return _compile(in_blocks(placed.graph, Formulas(cheaper)), placed.outputs)
+        return _compile(in_blocks(placed.graph, KernelCalls(specialised)), placed.outputs)
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:
     """The lines of the plan for `graph` on the CPU, in order, each with the node that it runs."""
     placed = place(graph, (), None, build)
-    return [line for part in emit(in_blocks(placed.graph, Formulas(cheaper))) for line in part.code()]
+    return [line for part in emit(in_blocks(placed.graph, KernelCalls(specialised))) for line in part.code()]
 
 
-def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
+def node_at(tb: TracebackType) -> Node | None:
+    """The node at which a plan was, if this is the frame of one."""
+    blame = tb.tb_frame.f_globals.get("blame")
+    site = blame.locate(tb) if isinstance(blame, _Blame) else None
+    return None if site is None else site.node
+
+
+class _Plan:
+    """The functions of this module as an executor."""
+
+    name = base.DEFAULT
+    build = staticmethod(build)
+    code = staticmethod(code)
+    node_at = staticmethod(node_at)
+
+
+base.register(_Plan())
+
+
+def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
     parts = emit(graph)
     blame = _Blame(graph)
     namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
@@ -72,19 +81,15 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Plan:
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False
-    return cast(Plan, run)
+    return cast(Runnable, run)
 
 
-def running(tb: TracebackType | None) -> Source | None:
-    """The user's line of the innermost op that plans were at when this was raised; None where none was running."""
-    line = None
-    while tb is not None:
-        blame = tb.tb_frame.f_globals.get("blame")
-        found = blame.locate(tb) if isinstance(blame, _Blame) else None
-        if found is not None and found[1][0].stack:
-            line = found[1][0].stack[0]
-        tb = tb.tb_next
-    return line
+class _Site(NamedTuple):
+    """Where a plan was: the frame of its function, the node, and the variables that hold the node's operands."""
+
+    frame: FrameType
+    node: Node
+    operands: list[str]
 
 
 class _Blame:
@@ -105,23 +110,19 @@ class _Blame:
         return namespace.pop(part.name)
 
     def __call__(self, error: Exception) -> None:
-        found = self.locate(error.__traceback__)
-        if found is None:
+        site = self.locate(error.__traceback__)
+        if site is None:
             return
-        frame, entry = found
-        node, words = entry
-        scope = {**frame.f_globals, **locals_of(frame)}
-        better = explain(self._graph, node, [scope[word] for word in words], error)
+        scope = {**site.frame.f_globals, **locals_of(site.frame)}
+        better = explain(self._graph, site.node, [scope[operand] for operand in site.operands], error)
         if better is not error:
             raise better from error
 
-    def locate(self, tb: TracebackType | None) -> Any:
-        """The frame and the node that were running: in this function, or in the part that it called."""
-        found = None
+    def locate(self, tb: TracebackType | None) -> _Site | None:
+        """What was running: a line of this function, or one of the part that it called."""
         while tb is not None and tb.tb_frame.f_code.co_filename in self.parts:
-            part = self.parts[tb.tb_frame.f_code.co_filename]
-            found = part.node_at(tb.tb_lineno)
-            if found is not None:
-                return tb.tb_frame, found
+            at = self.parts[tb.tb_frame.f_code.co_filename].node_at(tb.tb_lineno)
+            if at is not None:
+                return _Site(tb.tb_frame, *at)
             tb = tb.tb_next
         return None

@@ -1,4 +1,4 @@
-"""Cheaper than the kernel, and the same: what NumPy offers for particular shapes and dtypes.
+"""Cheaper than an op's kernel, and the same: what NumPy offers for particular shapes and dtypes.
 
 An op's kernel serves all shapes and looks at what it gets. A plan knows ranks and dtypes beforehand, so it can go where
 the kernel would go in the end. Times are for ten float32 numbers.
@@ -17,17 +17,17 @@ from limelight.core.index_expression import native
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
-from limelight.executors.plan.kernel_calls import Choice, Formula
+from limelight.executors.plan.kernel_calls import KernelCall, Specialisation
 from limelight.graph.ir import Node
 from limelight.ops._shape_rules import SHORT
 
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _BLAS: Final = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
 _LARGEST_ONES: Final = 4096
-_AS_IT_IS: Final = Formula(params=())  # another name for the operand
+_OPERAND_ITSELF: Final = KernelCall(params=())  # another name for the operand
 
 
-def cheaper(op: Op, kernel: Callable[..., Any]) -> Choice | None:
+def specialised(op: Op, kernel: Callable[..., Any]) -> Specialisation | None:
     """What may replace the NumPy kernel of an op, if anything."""
     return _OPERATORS.get(kernel) if isinstance(kernel, np.ufunc) else _OPS.get(op.name)
 
@@ -36,9 +36,9 @@ def cheaper(op: Op, kernel: Callable[..., Any]) -> Choice | None:
 # overflow are a matter of warnings there.
 
 
-def _infix(symbol: str) -> Choice:
-    found = Formula(middle=f" {symbol} ", fresh=True, scalar=True)
-    return lambda node: found if all(_is_scalar(value.spec) for value in node.inputs) else None
+def _infix(symbol: str) -> Specialisation:
+    call = KernelCall(infix=f" {symbol} ", fresh=True, scalar=True)
+    return lambda node: call if all(_is_scalar(value.spec) for value in node.inputs) else None
 
 
 def _is_scalar(spec: Any) -> bool:
@@ -47,10 +47,10 @@ def _is_scalar(spec: Any) -> bool:
 
 # The method `dot` takes 270 ns where `matmul` takes 800.
 
-_DOT: Final = Formula(middle=".dot(", end=")", fresh=True)
+_DOT: Final = KernelCall(infix=".dot(", suffix=")", fresh=True)
 
 
-def _dot(node: Node) -> Formula | None:
+def _dot(node: Node) -> KernelCall | None:
     return _DOT if all(_is_blas(value.spec) for value in node.inputs) else None
 
 
@@ -63,28 +63,28 @@ def _is_blas(spec: Any) -> bool:
 _WIDENING: Final = (np.add, np.multiply)  # they reduce small integers as large ones unless they are told a dtype
 
 
-def _reduction(ufunc: Any) -> Choice:
+def _reduction(ufunc: Any) -> Specialisation:
     reduce, widens = ufunc.reduce, ufunc in _WIDENING
 
-    def choose(node: Node) -> Formula | None:
+    def choose(node: Node) -> KernelCall | None:
         given, made = _specs(node)
         axis, keepdims = node.params
         if given.dtype in SHORT:
             return None
-        if ufunc is np.add and not keepdims and (found := _sum_by_ones(given, axis)) is not None:
-            return found
+        if ufunc is np.add and not keepdims and (call := _sum_by_ones(given, axis)) is not None:
+            return call
         as_given = made.dtype == given.dtype and (dtypes.is_inexact(given.dtype) or not widens)
         totals = None if as_given or made.dtype == dtypes.bool_ else made.dtype
-        return Formula(reduce, params=(axis, totals, None, keepdims), fresh=True)
+        return KernelCall(reduce, params=(axis, totals, None, keepdims), fresh=True)
 
     return choose
 
 
-def _sum_to(node: Node) -> Formula | None:
+def _sum_to(node: Node) -> KernelCall | None:
     """Nothing where the shape is right, a single reduction where that needs no reshape afterwards."""
     given, made = _specs(node)
     if given.shape == made.shape and shapes.is_static(made.shape):
-        return _AS_IT_IS
+        return _OPERAND_ITSELF
     lead = given.rank - made.rank
     inner = [(lead + i, n, given.shape[lead + i]) for i, n in enumerate(made.shape)]
     if None in made.shape and any(n is None or m is None for _, n, m in inner):
@@ -98,17 +98,18 @@ def _sum_to(node: Node) -> Formula | None:
     by_ones = _sum_by_ones(given, axes, keepdims=not lead)
     if by_ones is not None:
         return by_ones
-    return Formula(_SUM, params=(axes, given.dtype, None, not lead), fresh=True)
+    return KernelCall(_SUM, params=(axes, given.dtype, None, not lead), fresh=True)
 
 
 _SUM: Final = np.add.reduce
 _MOST_SUMMED: Final = 4096
 
 
-def _sum_by_ones(given: TensorSpec, axis: Any, keepdims: bool = False) -> Formula | None:
+def _sum_by_ones(given: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
     """A product with ones takes 260 ns where a sum takes 830: rows or columns of small matrices, or all elements.
 
-    The additions are in another order. Large ones stay with NumPy, which adds in pairs and is as fast there.
+    The additions are in another order, and a sum of nothing but -0.0 is 0.0. Large ones stay with NumPy, which adds in
+    pairs and is as fast there.
     """
     if given.dtype not in _FLOATS or not 1 < (given.size or 0) <= _MOST_SUMMED or given.rank > 2:
         return None
@@ -118,11 +119,13 @@ def _sum_by_ones(given: TensorSpec, axis: Any, keepdims: bool = False) -> Formul
         return None
     if len(summed) == given.rank:
         ones = _ones((given.size,), given.dtype)
-        return None if keepdims else Formula(middle=".ravel().dot(", end=")", params=(ones,), fresh=True)
+        return None if keepdims else KernelCall(infix=".ravel().dot(", suffix=")", params=(ones,), fresh=True)
     n = given.shape[summed[0]]
     if summed == [1]:
-        return Formula(middle=".dot(", end=")", params=(_ones((n, 1) if keepdims else (n,), given.dtype),), fresh=True)
-    return Formula(_ones_dot((1, n) if keepdims else (n,), given.dtype), params=(), fresh=True)
+        return KernelCall(
+            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), given.dtype),), fresh=True
+        )
+    return KernelCall(_ones_dot((1, n) if keepdims else (n,), given.dtype), params=(), fresh=True)
 
 
 @functools.cache
@@ -133,26 +136,26 @@ def _ones_dot(shape: Shape, dtype: dtypes.DType) -> Any:
 # Views by a method instead of a function.
 
 
-def _method(name: str, fresh: bool = False) -> Choice:
-    found = Formula(middle=f".{name}(", end=")", fresh=fresh)
-    return lambda node: found
+def _method(name: str, fresh: bool = False) -> Specialisation:
+    call = KernelCall(infix=f".{name}(", suffix=")", fresh=fresh)
+    return lambda node: call
 
 
-def _reshape_to_result(node: Node) -> Formula | None:
+def _reshape_to_result(node: Node) -> KernelCall | None:
     shape = _specs(node)[1].shape
-    return Formula(middle=".reshape(", end=")", params=(shape,)) if shapes.is_static(shape) else None
+    return KernelCall(infix=".reshape(", suffix=")", params=(shape,)) if shapes.is_static(shape) else None
 
 
-def _index(node: Node) -> Formula:
-    return Formula(middle="[", end="]", params=(native(node.params[0]),))
+def _index(node: Node) -> KernelCall:
+    return KernelCall(infix="[", suffix="]", params=(native(node.params[0]),))
 
 
-_SWAP: Final = Formula(middle=".swapaxes(", end=")", params=(-1, -2))
-_TURN: Final = Formula(middle=".T", params=())
+_SWAP_AXES: Final = KernelCall(infix=".swapaxes(", suffix=")", params=(-1, -2))
+_TRANSPOSE_2D: Final = KernelCall(infix=".T", params=())
 
 
-def _matrix_transpose(node: Node) -> Formula:
-    return _TURN if _specs(node)[0].rank == 2 else _SWAP
+def _matrix_transpose(node: Node) -> KernelCall:
+    return _TRANSPOSE_2D if _specs(node)[0].rank == 2 else _SWAP_AXES
 
 
 # Activations, with constants of their dtype instead of Python numbers, and masks that are cast at once.
@@ -165,52 +168,52 @@ def _zero(dtype: dtypes.DType) -> Any:
     return zero
 
 
-def _relu(node: Node) -> Formula | None:
+def _relu(node: Node) -> KernelCall | None:
     given = _specs(node)[0]
     if given.dtype not in _FLOATS or not given.shape:
         return None
-    return Formula(np.maximum, params=(), elementwise=True, out="out=", fresh=True, besides=(_zero(given.dtype),))
+    return KernelCall(np.maximum, params=(), elementwise=True, out="out=", fresh=True, extra=(_zero(given.dtype),))
 
 
-def _relu_grad(node: Node) -> Formula | None:
+def _relu_grad(node: Node) -> KernelCall | None:
     made = node.outputs[0].spec
     alike = all(value.spec == made for value in node.inputs)
     if not alike or not isinstance(made, TensorSpec) or made.dtype not in _FLOATS or not made.shape:
         return None
-    return Formula(_masked, params=(_zero(made.dtype), made.dtype), fresh=True)
+    return KernelCall(_masked_gradient, params=(_zero(made.dtype), made.dtype), fresh=True)
 
 
-def _masked(g: Any, y: Any, zero: Any, dtype: Any) -> Any:
+def _masked_gradient(g: Any, y: Any, zero: Any, dtype: Any) -> Any:
     return np.multiply(g, np.greater(y, zero).astype(dtype))
 
 
-def _concat(node: Node) -> Formula | None:
-    return Formula(np.concatenate, params=node.params, fresh=True, packed=True)
+def _concat(node: Node) -> KernelCall | None:
+    return KernelCall(np.concatenate, params=node.params, fresh=True, packed=True)
 
 
-_READ: Final = Formula(middle=".array")
+_READ: Final = KernelCall(infix=".array")
 
 
-def _broadcast_to(node: Node) -> Formula | None:
+def _broadcast_to(node: Node) -> KernelCall | None:
     """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter."""
     made = _specs(node)[1]
     if made.size is None or made.size > _LARGEST_ONES or made.dtype not in _BLAS or not made.shape:
         return None
-    return Formula(np.multiply, params=(_ones(made.shape, made.dtype),), fresh=True)
+    return KernelCall(np.multiply, params=(_ones(made.shape, made.dtype),), fresh=True)
 
 
 def _ones(shape: Shape, dtype: dtypes.DType) -> Any:
     key = (shape, dtype)
-    found = _known_ones.get(key)
-    if found is None:
-        if len(_known_ones) > 256:
-            _known_ones.clear()
-        found = _known_ones[key] = np.ones(shape, dtype)
-        found.flags.writeable = False
-    return found
+    call = _ones_by_shape.get(key)
+    if call is None:
+        if len(_ones_by_shape) > 256:
+            _ones_by_shape.clear()
+        call = _ones_by_shape[key] = np.ones(shape, dtype)
+        call.flags.writeable = False
+    return call
 
 
-_known_ones: Final[dict[tuple[Shape, dtypes.DType], Any]] = {}
+_ones_by_shape: Final[dict[tuple[Shape, dtypes.DType], Any]] = {}
 
 
 def _specs(node: Node) -> tuple[TensorSpec, TensorSpec]:
@@ -221,7 +224,7 @@ def _specs(node: Node) -> tuple[TensorSpec, TensorSpec]:
     return given, made
 
 
-_OPERATORS: Final[dict[Any, Choice]] = {
+_OPERATORS: Final[dict[Any, Specialisation]] = {
     np.add: _infix("+"),
     np.subtract: _infix("-"),
     np.multiply: _infix("*"),
@@ -233,14 +236,15 @@ _OPERATORS: Final[dict[Any, Choice]] = {
     np.equal: _infix("=="),
     np.not_equal: _infix("!="),
 }
-_OPS: Final[dict[str, Choice]] = {
+"""By ufunc: an op of another name with this kernel is as well served."""
+_OPS: Final[dict[str, Specialisation]] = {
     "all": _reduction(np.logical_and),
     "any": _reduction(np.logical_or),
     "astype": _method("astype", fresh=True),
     "broadcast_to": _broadcast_to,
     "concat": _concat,
     "expand_dims": _reshape_to_result,
-    "identity": lambda node: _AS_IT_IS,
+    "identity": lambda node: _OPERAND_ITSELF,
     "matmul": _dot,
     "matrix_transpose": _matrix_transpose,
     "max": _reduction(np.maximum),
@@ -252,8 +256,10 @@ _OPS: Final[dict[str, Choice]] = {
     "reshape": _method("reshape"),
     "slice": _index,
     "squeeze": _reshape_to_result,
-    "stop_gradient": lambda node: _AS_IT_IS,
+    "stop_gradient": lambda node: _OPERAND_ITSELF,
     "sum": _reduction(np.add),
     "sum_to": _sum_to,
     "transpose": _method("transpose"),
 }
+"""By op. The table is the plan's own business and not the ops': it says what NumPy has for particular ranks and dtypes,
+and how that is written in a line of Python; another executor has no use for it."""

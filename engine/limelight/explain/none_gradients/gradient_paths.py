@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
-from limelight.autodiff.gradient_cuts import Edge, Note, edge_of
+from limelight.autodiff.gradient_cuts import Edge, GradientCut, edge_of
 from limelight.control_flow.py_func import Recording, lost_at
 from limelight.core.op import Op
 from limelight.explain.none_gradients.op_history import Step
@@ -39,9 +39,9 @@ class Reach(NamedTuple):
 
 def edges_of(tape: GradientTape) -> list[Edge]:
     """What the tape recorded, as far as it still has it."""
-    if tape._entries or tape._outline is None:
+    if tape._entries or tape._edges_left is None:
         return [edge_of(entry, keep=True) for entry in tape._entries]
-    return tape._outline
+    return tape._edges_left
 
 
 def forwards(tape: GradientTape, start: int) -> Reach:
@@ -51,9 +51,9 @@ def forwards(tape: GradientTape, start: int) -> Reach:
         if reach.uids.intersection(edge.inputs):
             reach.edges.append(edge)
             _follow(edge, reach)
-    for note in tape._notes:
-        if reach.uids.intersection(note.inputs):
-            reach.cuts.extend(_cuts_of(note, reach.uids))
+    for cut in tape._cuts:
+        if reach.uids.intersection(cut.inputs):
+            reach.cuts.extend(_cuts_of(cut, reach.uids))
     return reach
 
 
@@ -89,8 +89,8 @@ def _graph_of(saved: Any) -> Graph | None:
     return graph if isinstance(graph, Graph) else None
 
 
-def _cuts_of(note: Note, reached: set[int]) -> list[Cut]:
-    """A note as cuts: for a call, the nodes inside it."""
+def _cuts_of(note: GradientCut, reached: set[int]) -> list[Cut]:
+    """What a tape noted of an op that it did not record, as cuts: for a call, the nodes inside it."""
     for function in note.attrs:
         graph = getattr(function, "graph", None)
         if isinstance(graph, Graph):

@@ -7,7 +7,7 @@ import weakref
 from typing import Any, Final, NamedTuple
 
 from limelight.autodiff import GradientTape
-from limelight.autodiff.gradient_cuts import named
+from limelight.autodiff.gradient_cuts import ensure_uid
 from limelight.core import dispatch
 from limelight.core.op import Op
 from limelight.user_code import source_line as source
@@ -50,7 +50,7 @@ class History(dispatch.BlockInterpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        given = tuple([named(x) if hasattr(x, "_uid") else 0 for x in inputs])
+        given = tuple([ensure_uid(x) if hasattr(x, "_uid") else 0 for x in inputs])
         tapes = [x for x in dispatch.stack() if isinstance(x, GradientTape)]
         for tape in tapes:
             seen = _histories.setdefault(tape, [])
@@ -59,7 +59,7 @@ class History(dispatch.BlockInterpreter):
         watched = {tape.id: tuple([uid in tape._watched for uid in given]) for tape in tapes}
         out = self.below.process(op, inputs, attrs)
         outs = out if isinstance(out, tuple) else (out,)
-        outputs = tuple([named(y) for y in outs])
+        outputs = tuple([ensure_uid(y) for y in outs])
         if op.effect == "write":
             outputs = (*outputs, given[0])
         recording = {tape.id: tape._recording for tape in tapes}
@@ -71,7 +71,7 @@ class History(dispatch.BlockInterpreter):
     def constant(self, array: Any, device: Any) -> Any:
         made = super().constant(array, device)
         place = source.place(sys._getframe(1))
-        self.steps.append(Step(None, (), (), (named(made),), {}, {}, _resolved(place)))
+        self.steps.append(Step(None, (), (), (ensure_uid(made),), {}, {}, _resolved(place)))
         self._kept.append(made)
         return made
 

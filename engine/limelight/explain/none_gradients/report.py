@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from limelight.autodiff import INEXACT, GradientTape
-from limelight.autodiff.cut_provenance import MOST, came_of
+from limelight.autodiff.cut_provenance import MAX_VALUES, ancestors
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
@@ -120,7 +120,7 @@ class _Question:
             return self._connected(reach)
         if steps:
             return self._by_history(backwards(steps, self.target._uid, self.source._uid), reach)
-        if self.tape._used and not self.tape.persistent and self.tape._outline is None:
+        if self.tape._used and not self.tape.persistent and self.tape._edges_left is None:
             return self._by_used_tape(reach)
         return self._by_cuts(reach)
 
@@ -174,11 +174,11 @@ class _Question:
     def _cuts_before_target(self, reach: Reach) -> list[Cut]:
         """The cuts that the target came of; else those whose results went where no tape looks: to Python, to NumPy."""
         uid = self.target._uid
-        before = came_of(uid, self.tape._beyond, edges_of(self.tape), self.tape._notes) if uid else set()
+        before = ancestors(uid, self.tape._cut_descendants, edges_of(self.tape), self.tape._cuts) if uid else set()
         on_the_way = [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
         if on_the_way:
             return on_the_way
-        forgotten = len(self.tape._beyond) >= MOST
+        forgotten = len(self.tape._cut_descendants) >= MAX_VALUES
         left = [cut for cut in reach.cuts if cut.op is None or 0 in cut.outputs or forgotten]
         left = [cut for cut in left if not uid or uid not in cut.beside]
         own = [cut for cut in left if cut.source is not None and self.target_name in fixes.assigned(cut.source.text)]

@@ -11,9 +11,10 @@ import ast
 from collections import deque
 from typing import Final, NamedTuple
 
+from limelight.core.op import all_ops
 from limelight.explain.fix import called, names_around, statement_at, whole_lines
 from limelight.explain.nonfinite.log_of_softmax import log_of_softmax
-from limelight.explain.nonfinite.operand_mask import Domain, Mask, masked
+from limelight.explain.nonfinite.operand_mask import Mask, masked
 from limelight.graph.ir import Graph, Node
 from limelight.graph.printer import nested
 from limelight.user_code.source_line import Source
@@ -21,41 +22,8 @@ from limelight.user_code.source_line import Source
 _FARTHEST: Final = 8
 """How many ops there may be between an op and the `where` that masks its result."""
 
-_POSITIVE: Final = "{x} > 0"
-_DOMAINS: Final = {
-    "sqrt": Domain(
-        0,
-        _POSITIVE,
-        "1",
-        "the square root of a negative number is NaN, and its slope at 0 infinite (ll.linalg.norm(x) has 0 there)",
-    ),
-    "rsqrt": Domain(0, _POSITIVE, "1", "1/sqrt(x) is infinite at 0, and NaN below"),
-    "log": Domain(
-        0,
-        _POSITIVE,
-        "1",
-        "the logarithm of 0 and its slope there are infinite, below 0 it is NaN (ll.xlogy(x, y) is x * log(y), and 0 "
-        "where x is)",
-    ),
-    "log1p": Domain(0, "{x} > -1", "0", "log(1 + x) and its slope are infinite at -1, below it is NaN"),
-    "pow": Domain(
-        0,
-        _POSITIVE,
-        "1",
-        "a power below 1 has an infinite slope at 0, one below 0 is infinite there; neither is for x < 0",
-    ),
-    "divide": Domain(1, "{x} != 0", "1", "a quotient by 0 is infinite or NaN, and so is its gradient"),
-    "reciprocal": Domain(0, "{x} != 0", "1", "1/x is infinite at 0, and so is its gradient"),
-    "asin": Domain(
-        0,
-        "{ll}.abs({x}) < 1",
-        "0",
-        "the slope is infinite at -1 and 1; beyond them it is NaN",
-        "{ll}.clip({x}, -0.999999, 0.999999)",
-    ),
-    "acosh": Domain(0, "{x} > 1", "2", "the slope is infinite at 1, below it is NaN", "{ll}.maximum({x}, 1.000001)"),
-}
-_LIKE: Final = {"log2": "log", "log10": "log", "acos": "asin", "atanh": "asin"}
+_OVERFLOWING: Final = frozenset(["exp", "expm1"])
+"""Not a `domain`: every operand is inside, the range of the result is too small, and the remedy is another formula."""
 _OVERFLOWS: Final = (
     "exp of large numbers overflows: subtract the maximum first, which does not change a quotient, as ll.nn.softmax, "
     "ll.nn.log_softmax and ll.logsumexp do"
@@ -71,9 +39,10 @@ def hint_and_fix(op: str, line: Source | None, graph: Graph, backward: bool) -> 
         graph: has the op, itself or in a function that it calls.
         backward: whether it is the gradient of the op that makes them.
     """
-    if op in ("exp", "expm1"):
+    if op in _OVERFLOWING:
         return ("" if backward else _OVERFLOWS), ""
-    domain = _DOMAINS.get(_LIKE.get(op, op))
+    defined = all_ops().get(op)
+    domain = None if defined is None else defined.domain
     if domain is None:
         return "", ""
     if op == "log" and (fused := log_of_softmax(line, graph)) is not None:
@@ -83,7 +52,7 @@ def hint_and_fix(op: str, line: Source | None, graph: Graph, backward: bool) -> 
         why = "where() masks the result alone, and 0 times infinity is NaN" if backward else domain.why
         hint = f"{why}: mask the operand of {op} as well"
     else:
-        hint = domain.why if domain.near else f"{domain.why}; where 0 is meant there, mask both operand and result"
+        hint = domain.why if domain.nearest else f"{domain.why}; where 0 is meant there, mask both operand and result"
     statement = statement_at(line)
     if line is None or statement is None:
         return hint, ""

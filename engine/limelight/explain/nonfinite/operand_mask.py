@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
+from limelight.core.op import Domain
 from limelight.explain.fix import called, expression, replaced
 
 _LONGEST: Final = 8
@@ -15,24 +16,6 @@ _NAMES: Final = ("t", "inner", "operand")
 _OWN_NAMES: Final = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """What has names of its own, which mean nothing before the statement."""
 _OPERATORS: Final[dict[type[ast.operator], str]] = {ast.Div: "divide", ast.Pow: "pow"}
-
-
-class Domain(NamedTuple):
-    """Where an op is smooth, and what to do outside.
-
-    Args:
-        place: the operand that matters, from 0.
-        inside: the condition under which the op is smooth, as code with {x} for the operand and {ll} for the library.
-        harmless: a number that fulfils it, as code.
-        why: what happens outside, in words.
-        near: what stands for the operand where 0 instead of the result would be wrong, as code; empty for a mask.
-    """
-
-    place: int
-    inside: str
-    harmless: str
-    why: str
-    near: str = ""
 
 
 class Mask(NamedTuple):
@@ -54,21 +37,20 @@ def masked(statement: ast.stmt, op: str, domain: Domain, mask: Mask | None, take
         mask: that of the result; None where it has none.
         taken: names around the statement, which it may not assign.
     """
-    calls = [call for node in ast.walk(statement) if (call := _call_of(op, domain.place, node)) is not None]
+    calls = [call for node in ast.walk(statement) if (call := _call_of(op, domain.operand, node)) is not None]
     if len(calls) != 1:
         return ""
     call = calls[0]
     x = ast.unparse(call.operand)
-    if mask is None and domain.near:
-        return replaced(statement, call.node, call.with_operand(domain.near.format(x=x, ll=call.library)))
+    if mask is None and domain.nearest:
+        return replaced(statement, call.node, call.with_operand(domain.nearest.format(x=x, ll=call.library)))
     binding, is_loose = "", isinstance(call.operand, ast.BinOp)
     if mask is None and len(x) > _LONGEST and not _has_own_names(statement, call.node):
         used = {*taken, *[node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]}
         name = next((one for one in _NAMES if one not in used), "x_")
         binding, x, is_loose = f"{name} = {x}\n", name, False
-    inside = domain.inside.format(x=f"({x})" if is_loose else x, ll=call.library)
-    condition, is_taken = mask or (inside, True)
-    pair = f"{x}, {domain.harmless}" if is_taken else f"{domain.harmless}, {x}"
+    condition, is_taken = mask or (domain.condition.format(x=f"({x})" if is_loose else x, ll=call.library), True)
+    pair = f"{x}, {domain.inside}" if is_taken else f"{domain.inside}, {x}"
     new = call.with_operand(f"{call.library}.where({condition}, {pair})")
     if mask is None:
         new = expression(f"{call.library}.where({condition}, {ast.unparse(new)}, 0)")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape
-from limelight.core import dispatch
+from limelight.core import device_scopes, dispatch
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, Storage
 from limelight.errors import ArgumentError
@@ -148,7 +148,7 @@ def _named(graph: Graph, index: int) -> str:
 
 def _with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
     """`graph` and then its gradient by some inputs, in one graph."""
-    with dispatch.fresh_stack(), dispatch.device(None), Tracer(graph.name) as tracer:
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
         inputs = [tracer.add_input(v.spec, name) for v, name in zip(graph.inputs, graph.input_names, strict=True)]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([inputs[i] for i in wanted])

@@ -20,9 +20,9 @@ from limelight.explain.retracing.fix_context import MOST, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, differing, sealed, show
 from limelight.explain.retracing.miss import Closest, Miss, times
 from limelight.explain.tracing import snapshot
-from limelight.staging.cache_history import Ghost
 from limelight.staging.key import Key
 from limelight.staging.key_parts import ObjectPart, ValuePart
+from limelight.staging.trace_cache import Ghost
 from limelight.staging.tracer import Tracer
 from limelight.user_code import call_expression
 from limelight.user_code.source_line import Source

@@ -13,7 +13,7 @@ from limelight.errors import DeadVariableError, LimelightError
 from limelight.explain.retracing.diagnosis import diagnose
 from limelight.explain.retracing.miss import Closest, Miss
 from limelight.explain.tracing import snapshot
-from limelight.staging import max_traces, run_eagerly
+from limelight.staging import run_eagerly
 from limelight.user_code import source_line
 
 _SPELLED: Final = 3
@@ -69,8 +69,8 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
     if trace is not None:
         return Prediction(function.name, True, trace, notes=(*_unseen(function, trace), *_same_calls(call, kwargs)))
     record = diagnose(function, call.key, source_line.user_stack())
-    if max_traces.is_spent(function):
-        refusal = f"TraceBudgetError: {max_traces.exceeded(function, record)}"
+    if function.trace_cache.budget_is_spent:
+        refusal = f"TraceBudgetError: {function.trace_cache.over_budget(function.name, record)}"
         return Prediction(function.name, False, miss=record, error=refusal)
     return Prediction(function.name, False, miss=record, notes=tuple(_consequences(function)))
 
@@ -117,7 +117,7 @@ def _why_eagerly(function: Any) -> str:
 def _consequences(function: Any) -> list[str]:
     """What tracing would bring besides a trace."""
     said = []
-    victim = function.trace_cache.next_to_go
+    victim = function.trace_cache.next_evicted
     if victim is not None:
         size = function.trace_cache.size
         said.append(f"It would take the place of {Closest.of(victim)}, since cache_size={size}.")

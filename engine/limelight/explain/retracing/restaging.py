@@ -11,7 +11,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
-from limelight.staging.cache_history import WINDOW, History
+from limelight.staging.trace_cache import WINDOW, History
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 

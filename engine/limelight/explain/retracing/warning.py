@@ -9,7 +9,7 @@ from typing import Any, Final
 from limelight.errors import RetracingWarning
 from limelight.explain.retracing import restaging
 from limelight.explain.retracing.restaging import Family
-from limelight.staging.cache_history import WINDOW, History
+from limelight.staging.trace_cache import WINDOW, History
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 

@@ -1,4 +1,8 @@
-"""Neural networks as functions of tensors: what layers are made of. All of these are names of `ll.nn` too."""
+"""Neural networks as functions of tensors: what layers are made of. All of these are names of `ll.nn` too.
+
+They are compositions of ops, checked under their own names, unless one kernel or gradient is much better: windows,
+softmax, cross entropies and standard scores are ops (`limelight.ops.nn`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from limelight.ops.nn.pooling import global_max_pool as global_max_pool
 from limelight.ops.nn.pooling import max_pool as max_pool
 from limelight.ops.nn.softmax import log_softmax as log_softmax
 from limelight.ops.nn.softmax import softmax as softmax
-from limelight.ops.nn.standard_scores import standardise as standardise
+from limelight.ops.nn.standardise import standardise as standardise
 
 __all__ = [
     "avg_pool",

@@ -37,7 +37,17 @@ def check_broadcast(name: str, **given: Tensor) -> None:
 
 
 def check_alike(name: str, x: Tensor, y: Tensor, what: str = "predictions and targets") -> None:
-    """Raises ShapeError unless the shapes are equal, as far as they are known."""
+    """Checks that the shapes of two operands are equal, as far as they are known.
+
+    Args:
+        name: that of the function that the user called.
+        x: one operand.
+        y: the other operand.
+        what: what the two are, for the message.
+
+    Raises:
+        ShapeError: they are not.
+    """
     if len(x.shape) == len(y.shape):
         axis = next(
             (i for i, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)) if None not in (m, n) and m != n), None
@@ -54,7 +64,20 @@ def check_alike(name: str, x: Tensor, y: Tensor, what: str = "predictions and ta
 
 
 def choice(name: str, what: str, given: T, among: tuple[T, ...]) -> T:
-    """`given`. Raises ArgumentError unless it is one of those allowed."""
+    """A word or number that must be one of a few.
+
+    Args:
+        name: that of the function that the user called.
+        what: that of its argument.
+        given: the argument.
+        among: what is allowed.
+
+    Returns:
+        `given`.
+
+    Raises:
+        ArgumentError: it is none of those allowed.
+    """
     if given not in among:
         raise ArgumentError(f"{name}: {what} must be one of {', '.join(map(repr, among))}; got {given!r}")
     return given

@@ -9,11 +9,11 @@ from limelight.core import shapes
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ShapeError
 from limelight.nn.functional._operands import floating
-from limelight.ops.elementwise.comparison import where
 from limelight.ops.elementwise.exponential import expm1
-from limelight.ops.elementwise.limits import clip
+from limelight.ops.elementwise.extremes import clip
+from limelight.ops.elementwise.where import where
 from limelight.ops.nn.activations import relu, softplus
-from limelight.ops.special.normal import ndtr
+from limelight.ops.special.error_function import ndtr
 
 __all__ = [
     "celu",

@@ -1,4 +1,8 @@
-"""Attention: means of values, weighted by how well queries and keys agree."""
+"""Attention: means of values, weighted by how well queries and keys agree.
+
+A query that may see nothing gets zeros, not NaN. `causal` counts from the end, so that one query with many keys is the
+last of them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError, ShapeError
 from limelight.nn.functional._operands import floating, wide
 from limelight.ops.create.creation import arange
-from limelight.ops.elementwise.comparison import where
+from limelight.ops.elementwise.where import where
 from limelight.ops.nn.softmax import softmax
 
 __all__ = ["dot_product_attention"]

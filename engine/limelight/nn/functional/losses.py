@@ -2,6 +2,7 @@
 
 `reduction` is "none" (a loss for each element or example), "mean" or "sum". Losses that are means by name are so by
 default ("mean_squared_error", "mean_absolute_error"); the others return one loss for each. Each docstring says which.
+Losses of pairs do not broadcast, since (n, 1) against (n,) is a frequent mistake.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from limelight.core import dtypes, shapes
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.nn.functional._operands import check_alike, choice, floating
-from limelight.ops.elementwise.comparison import where
-from limelight.ops.elementwise.exponential import log, rsqrt
-from limelight.ops.elementwise.limits import maximum
-from limelight.ops.index.take_along_axis import take_along_axis
+from limelight.ops.elementwise.extremes import maximum
+from limelight.ops.elementwise.logarithms import log
+from limelight.ops.elementwise.powers import rsqrt
+from limelight.ops.elementwise.where import where
+from limelight.ops.index.along_axis import take_along_axis
 from limelight.ops.nn import activations, softmax
 from limelight.ops.nn.activations import relu, softplus
 
@@ -37,7 +39,7 @@ __all__ = [
 Reduction: TypeAlias = Literal["none", "mean", "sum"]
 
 
-def _reduced(name: str, losses: Tensor, reduction: Reduction) -> Tensor:
+def _reduce(name: str, losses: Tensor, reduction: Reduction) -> Tensor:
     """The losses as asked for. Raises ArgumentError for another word."""
     choice(name, "reduction", reduction, ("none", "mean", "sum"))
     return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
@@ -58,14 +60,14 @@ def _axis(name: str, axis: int) -> int:
     return axis
 
 
-def _compared(
+def _loss_of_differences(
     name: str, each: Callable[[Tensor], Tensor], x: TensorLike, targets: TensorLike, reduction: Reduction
 ) -> Tensor:
     """`each` of the differences of predictions and targets, which must be alike."""
     x = floating(name, x)
     targets = _targets(name, x, targets)
     check_alike(name, x, targets)
-    return _reduced(name, each(x - targets), reduction)
+    return _reduce(name, each(x - targets), reduction)
 
 
 # --- regression
@@ -80,7 +82,7 @@ def mean_squared_error(x: TensorLike, targets: TensorLike, /, reduction: Reducti
     >>> ll.nn.mean_squared_error(ll.constant([1.0, 3.0]), ll.constant([1.0, 1.0])).item()
     2.0
     """
-    return _compared("mean_squared_error", Tensor.square, x, targets, reduction)
+    return _loss_of_differences("mean_squared_error", Tensor.square, x, targets, reduction)
 
 
 def mean_absolute_error(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "mean") -> Tensor:
@@ -90,7 +92,7 @@ def mean_absolute_error(x: TensorLike, targets: TensorLike, /, reduction: Reduct
     >>> ll.nn.mean_absolute_error(ll.constant([1.0, 3.0]), ll.constant([1.0, 1.0])).item()
     1.0
     """
-    return _compared("mean_absolute_error", abs, x, targets, reduction)
+    return _loss_of_differences("mean_absolute_error", abs, x, targets, reduction)
 
 
 def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: Reduction = "none") -> Tensor:
@@ -120,7 +122,7 @@ def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: 
         size = abs(difference)
         return where(size < delta, 0.5 * difference.square(), delta * (size - 0.5 * delta))
 
-    return _compared("huber", each, x, targets, reduction)
+    return _loss_of_differences("huber", each, x, targets, reduction)
 
 
 def log_cosh(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") -> Tensor:
@@ -138,7 +140,7 @@ def log_cosh(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none
     def each(d: Tensor) -> Tensor:
         return d + softplus(-2.0 * d) - math.log(2.0)
 
-    return _compared("log_cosh", each, x, targets, reduction)
+    return _loss_of_differences("log_cosh", each, x, targets, reduction)
 
 
 # --- classes
@@ -160,7 +162,7 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
         targets = _targets("hinge", x, targets)
     targets = floating("hinge", targets)
     check_alike("hinge", x, targets)
-    return _reduced("hinge", relu(1.0 - x * targets), reduction)
+    return _reduce("hinge", relu(1.0 - x * targets), reduction)
 
 
 def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: Reduction = "none") -> Tensor:
@@ -177,7 +179,7 @@ def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: 
     """
     name = "sigmoid_cross_entropy"
     x = floating(name, logits)
-    return _reduced(name, activations.sigmoid_cross_entropy(x, _targets(name, x, labels)), reduction)
+    return _reduce(name, activations.sigmoid_cross_entropy(x, _targets(name, x, labels)), reduction)
 
 
 def softmax_cross_entropy(
@@ -213,7 +215,7 @@ def softmax_cross_entropy(
     if label_smoothing:
         evenly = -softmax.log_softmax(logits, axis).mean(axis)
         losses = (1.0 - label_smoothing) * losses + label_smoothing * evenly
-    return _reduced(name, losses, reduction)
+    return _reduce(name, losses, reduction)
 
 
 def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, reduction: Reduction = "none") -> Tensor:
@@ -242,15 +244,15 @@ def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, re
         raise DTypeError(f"nll: labels must be class numbers, integers; got {labels.spec}")
     place = shapes.one_axis("nll", x.ndim, _axis("nll", axis))
     wanted = x.shape[:place] + x.shape[place + 1 :]
-    if not _agree(wanted, labels.shape):
+    if not _shapes_agree(wanted, labels.shape):
         raise ShapeError(
             f"nll: log-probabilities {x.spec} need one class number for each example, so labels of shape "
             f"{shapes.show(wanted)}, got {labels.spec}"
         )
-    return _reduced("nll", -take_along_axis(x, labels.expand_dims(place), axis=place).squeeze(place), reduction)
+    return _reduce("nll", -take_along_axis(x, labels.expand_dims(place), axis=place).squeeze(place), reduction)
 
 
-def _agree(shape: shapes.Shape, other: shapes.Shape) -> bool:
+def _shapes_agree(shape: shapes.Shape, other: shapes.Shape) -> bool:
     return len(shape) == len(other) and all(None in (m, n) or m == n for m, n in zip(shape, other, strict=True))
 
 
@@ -282,7 +284,7 @@ def kl_divergence(
     check_alike("kl_divergence", x, targets, "log-probabilities and targets")
     there = targets > 0
     each = where(there, targets * (log(where(there, targets, 1.0)) - where(there, x, 0.0)), 0.0)
-    return _reduced(
+    return _reduce(
         "kl_divergence", each.sum(shapes.one_axis("kl_divergence", x.ndim, _axis("kl_divergence", axis))), reduction
     )
 

@@ -11,8 +11,8 @@ from limelight.core import shapes
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.functional._operands import floating, wide, widened
-from limelight.ops.elementwise.exponential import rsqrt
-from limelight.ops.nn.standard_scores import standardise
+from limelight.ops.elementwise.powers import rsqrt
+from limelight.ops.nn.standardise import standardise
 from limelight.ops.reduce.statistics import var
 
 __all__ = ["batch_norm", "batch_norm_training", "group_norm", "layer_norm", "moments", "rms_norm"]
@@ -130,7 +130,7 @@ def layer_norm(
     [-1.0, 1.0]
     """
     x = floating("layer_norm", x)
-    z = _standard(wide(x), shapes.axes("layer_norm", x.ndim, axis), epsilon)
+    z = _standard_scores(wide(x), shapes.axes("layer_norm", x.ndim, axis), epsilon)
     return _scaled("layer_norm", x, z, scale, offset)
 
 
@@ -193,23 +193,23 @@ def group_norm(
             f"group_norm: x must be (batch, *space, channels), with channels known and a multiple of the {groups} "
             f"groups; got {x.spec}"
         )
-    sizes = _sizes(x)
+    sizes = _shape_to_restore(x)
     if isinstance(sizes, tuple):
         apart: Any = (sizes[0], int(np.prod(sizes[1:-1])), groups, channels // groups)
     else:
         apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + sizes[1:-1].prod() * np.array([0, 1, 0, 0])
         apart = apart + np.array([0, 0, groups, channels // groups])  # not -1: there may be no examples
-    z = _standard(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
+    z = _standard_scores(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
     return _scaled("group_norm", x, z, scale, offset)
 
 
-def _sizes(x: Tensor) -> Any:
+def _shape_to_restore(x: Tensor) -> Any:
     """The shape to come back to. Where the batch alone is unknown it is -1, since a vector would forget the others."""
     rest = x.shape[1:]
     return (-1, *rest) if x.shape[0] is None and None not in rest and 0 not in rest else x.sizes()
 
 
-def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+def _standard_scores(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
     return standardise(x, axes, epsilon)[0]
 
 

@@ -1,4 +1,7 @@
-"""One step in time of recurrent networks."""
+"""One step in time of recurrent networks: `lstm_cell`, `gru_cell`.
+
+A GRU applies its reset gate before the product with the recurrent weights, as in the paper.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,18 @@ def lstm_cell(
 
 
 def lstm_step(given: Tensor, h: Tensor, c: Tensor, recurrent: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """The rest of `lstm_cell`, after `given` = x @ kernel + bias, which can be computed for all times at once."""
+    """What is left of `lstm_cell` once the inputs are multiplied, which can be done for all times at once.
+
+    Args:
+        given: x @ kernel + bias, (batch, 4 units).
+        h: the state that is shown, (batch, units).
+        c: the memory, (batch, units).
+        recurrent: the weights of `h`, (units, 4 units).
+        n: the number of units.
+
+    Returns:
+        The next `h` and `c`.
+    """
     gates = given + h @ recurrent
     enters, stays, leaves = (gates[..., i * n : (i + 1) * n].sigmoid() for i in (0, 1, 3))
     c = stays * c + enters * gates[..., 2 * n : 3 * n].tanh()
@@ -82,7 +96,17 @@ def gru_cell(
 
 
 def gru_step(given: Tensor, h: Tensor, recurrent: Tensor, n: int) -> Tensor:
-    """The rest of `gru_cell`, after `given` = x @ kernel + bias."""
+    """What is left of `gru_cell` once the inputs are multiplied.
+
+    Args:
+        given: x @ kernel + bias, (batch, 3 units).
+        h: the state, (batch, units).
+        recurrent: the weights of `h`, (units, 3 units).
+        n: the number of units.
+
+    Returns:
+        The next state.
+    """
     gates = (given[..., : 2 * n] + h @ recurrent[:, : 2 * n]).sigmoid()
     reset, update = gates[..., :n], gates[..., n:]
     candidate = (given[..., 2 * n :] + (reset * h) @ recurrent[:, 2 * n :]).tanh()

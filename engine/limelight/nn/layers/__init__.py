@@ -1,4 +1,9 @@
-"""Layers: modules whose weights are variables that are made on the first call."""
+"""Layers: modules whose weights are variables that are made on the first call. A file for each kind of layer.
+
+`layer` has the base class, `dense` Dense, `convolution` Conv and ConvTranspose, `pooling` MaxPool and AvgPool,
+`normalisation` BatchNorm, LayerNorm, RMSNorm and GroupNorm, `recurrent` LSTM and GRU and their cells, `attention`
+MultiHeadAttention, and `embedding`, `dropout`, `flatten` and `sequential` the layer of that name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""`MultiHeadAttention`: attention with several heads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
 from limelight.nn.functional.attention import dot_product_attention
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import checked_flag, checked_size
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_flag, checked_size
 from limelight.ops.shape.concat import concat, split, stack, unstack
 
 
@@ -100,9 +100,13 @@ class MultiHeadAttention(Layer):
         assert self.key is not None
         assert self.value is not None
         assert self.output is not None
-        q, k, v = self._apart(self.query(query)), self._apart(self.key(key)), self._apart(self.value(value))
+        q, k, v = (
+            self._split_heads(self.query(query)),
+            self._split_heads(self.key(key)),
+            self._split_heads(self.value(value)),
+        )
         seen = dot_product_attention(q, k, v, mask, causal)
-        merged: Tensor = self.output(_together(seen))
+        merged: Tensor = self.output(_merge_heads(seen))
         return merged
 
     def _projection(self, units: int) -> Dense:
@@ -114,7 +118,7 @@ class MultiHeadAttention(Layer):
             raise ShapeError(f"{self!r} needs a {what} of shape (batch, keys, features), got {x.spec}")
         return x
 
-    def _apart(self, x: Tensor) -> Tensor:
+    def _split_heads(self, x: Tensor) -> Tensor:
         """(batch, time, heads * depth) to (batch, heads, time, depth)."""
         batch, time, width = x.shape
         assert width is not None
@@ -123,7 +127,7 @@ class MultiHeadAttention(Layer):
         return stack(split(x, self.heads, axis=-1), axis=1)  # a reshape to unknown sizes would forget the known ones
 
 
-def _together(x: Tensor) -> Tensor:
+def _merge_heads(x: Tensor) -> Tensor:
     """(batch, heads, time, depth) to (batch, time, heads * depth)."""
     batch, heads, time, depth = x.shape
     if batch is not None and time is not None and heads is not None and depth is not None:

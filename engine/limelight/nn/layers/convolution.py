@@ -1,25 +1,25 @@
-"""Convolutions and their transposes."""
+"""`Conv` and `ConvTranspose`: convolutions and their transposes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
-from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import (
+from limelight.nn.layers.constructor_checks import (
     Activation,
     checked_activation,
     checked_flag,
     checked_size,
     checked_sizes,
 )
+from limelight.nn.layers.layer import Layer
 from limelight.ops.nn._windows import NAMES, PaddingLike, spatial_rank
 from limelight.ops.nn.convolution import conv, conv_transpose
 
@@ -73,7 +73,7 @@ class _Convolution(Layer):
         """`y` with bias and activation."""
         if self.bias is not None:
             y = y + self.bias
-        return y if self.activation is None else handed(self.activation)(y)
+        return y if self.activation is None else maybe_converted(self.activation)(y)
 
     def make(self, kernel: Sizes, initializer: Initializer) -> None:
         """Makes the weights; `kernel` is the shape without the window, which goes first."""

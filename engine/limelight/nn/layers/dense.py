@@ -1,17 +1,17 @@
-"""The fully connected layer."""
+"""`Dense`, the fully connected layer."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import TensorLike
 from limelight.core.variable import Variable
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import Activation, checked_activation, checked_flag, checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import Activation, checked_activation, checked_flag, checked_size
 
 
 class Dense(Layer):
@@ -77,4 +77,4 @@ class Dense(Layer):
         y = self.ready(x) @ self.kernel
         if self.bias is not None:
             y = y + self.bias
-        return y if self.activation is None else handed(self.activation)(y)
+        return y if self.activation is None else maybe_converted(self.activation)(y)

@@ -1,11 +1,11 @@
-"""Dropout as a layer."""
+"""`Dropout` as a layer."""
 
 from __future__ import annotations
 
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
+from limelight.nn.layers.constructor_checks import checked_number
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_number
 from limelight.random import dropout_mask
 
 

@@ -1,4 +1,8 @@
-"""A table of vectors to look integers up in."""
+"""`Embedding`: a table of vectors to look integers up in.
+
+The layer refuses negative indices, since labels of -1 for "none" are a frequent mistake. The function `ll.nn.embedding`
+takes them from the end, as indexing does, and `one_hot` gives zeros, as in JAX and TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
+from limelight.nn.layers.constructor_checks import checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_size
-from limelight.ops.index.embedding import embedding
+from limelight.ops.nn.embedding import embedding
 
 
 class Embedding(Layer):

@@ -1,4 +1,4 @@
-"""From images or sequences to vectors."""
+"""`Flatten`: from images or sequences to vectors."""
 
 from __future__ import annotations
 

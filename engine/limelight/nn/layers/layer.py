@@ -1,4 +1,19 @@
-"""What the layers share: weights that are made on the first call, a check of the input, a short repr."""
+"""`Layer`, the base class of layers: weights that are made on the first call, a check of the input, a short repr.
+
+A layer traces nothing. Calling one calls its method `call`, in which tensors meet ops as anywhere else; it is traced
+where a function around it is staged (`limelight.staging.function`).
+
+- Weights are made on the first call, from the size of the input's last axis; in a first call that is staged, too. Later
+  inputs are checked against that size, so that the message names the layer and not the matrix product. A first call
+  that raises puts back the attributes of the layer and of all modules below it (of a `Sequential`: of all its layers).
+- `training` is an argument of the layers that need it (`Dropout`, `BatchNorm`), and `Sequential` hands it on. So a
+  staged function keys its traces by it, and can say "training: False -> True". A mode kept in the module would be
+  Python state that a trace has baked in, and a scoped setting would have to be a part of every key. Leaving it out
+  means inference. All layers may be called with it: the base class drops it for those whose `call` does not take it.
+- Settings are given by name, after the one or two arguments that say what a layer is: at the places where other
+  libraries want the sizes of inputs there would otherwise be epsilons and strides. Constructors are wrapped when the
+  class is made, and explain themselves only once Python has refused the call (CallError).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +27,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.settings import explained
+from limelight.nn.layers.constructor_checks import with_call_errors
 
 
 class Layer(Module):
@@ -47,7 +62,7 @@ class Layer(Module):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = explained(cls.__init__, cls.__name__)  # type: ignore[method-assign]
+            cls.__init__ = with_call_errors(cls.__init__, cls.__name__)  # type: ignore[method-assign]
         cls.trained = takes_training(cls.call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +70,7 @@ class Layer(Module):
             kwargs.pop("training", None)
         if self.features is not None or type(self).build is Layer.build:
             return self.call(*args, **kwargs)
-        before = state_of(self)
+        before = snapshot(self)
         try:
             return self.call(*args, **kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
@@ -119,7 +134,7 @@ class Layer(Module):
         return Variable(lambda: initializer(shape, self.dtype), self.dtype, name, trainable, shape)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(settings(self))})"
+        return f"{type(self).__name__}({', '.join(shown_settings(self))})"
 
 
 def takes_training(function: Callable[..., Any]) -> bool:
@@ -131,41 +146,41 @@ def takes_training(function: Callable[..., Any]) -> bool:
     return "training" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-State: TypeAlias = list[tuple[Module, dict[str, Any]]]
+Snapshot: TypeAlias = list[tuple[Module, dict[str, Any]]]
 
 
-def state_of(module: Module) -> State:
+def snapshot(module: Module) -> Snapshot:
     """The attributes of `module` and of all modules below it."""
-    found: State = []
+    saved: Snapshot = []
     seen: set[int] = set()
     pending = [module]
     while pending:
         one = pending.pop()
         if id(one) not in seen:  # modules may be shared, or refer to each other in a circle
             seen.add(id(one))
-            found.append((one, dict(vars(one))))
+            saved.append((one, dict(vars(one))))
             pending += [child for _, child in one.edges() if isinstance(child, Module)]
-    return found
+    return saved
 
 
-def restore(state: State) -> None:
+def restore(state: Snapshot) -> None:
     """Gives modules back the attributes that they had."""
     for module, attributes in state:
         vars(module).clear()
         vars(module).update(attributes)
 
 
-def settings(layer: Any) -> list[str]:
+def shown_settings(layer: Any) -> list[str]:
     """The arguments of the constructor as a call would write them, without those left at their defaults."""
-    found = []
+    arguments = []
     for name, parameter in inspect.signature(type(layer).__init__).parameters.items():
         if name in vars(layer):
             shown, default = _shown(vars(layer)[name]), parameter.default
             if default is parameter.empty:
-                found.append(shown)
+                arguments.append(shown)
             elif shown not in (_shown(default), default):
-                found.append(f"{name}={shown}")
-    return found
+                arguments.append(f"{name}={shown}")
+    return arguments
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,8 @@
-"""Normalisations with scales and offsets that are learned."""
+"""Normalisations with scales and offsets that are learned: `BatchNorm`, `LayerNorm`, `RMSNorm`, `GroupNorm`.
+
+A `BatchNorm` that is called without `training` under a tape does not warn: fine-tuning with frozen averages looks the
+same.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
+from limelight.nn.layers.constructor_checks import checked_flag, checked_number, checked_size
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_flag, checked_number, checked_size
 
 
 class _Normalisation(Layer):

@@ -1,12 +1,12 @@
-"""Pools over windows of the space."""
+"""`MaxPool` and `AvgPool`: pools over windows of the space."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from limelight.core.tensor import Tensor, TensorLike
+from limelight.nn.layers.constructor_checks import checked_sizes
 from limelight.nn.layers.layer import Layer
-from limelight.nn.layers.settings import checked_sizes
 from limelight.ops.nn._windows import PaddingLike
 from limelight.ops.nn.pooling import avg_pool, max_pool
 

@@ -1,4 +1,4 @@
-"""Layers one after another."""
+"""`Sequential`: layers one after another."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from limelight.core.autograph_hook import handed
+from limelight.core.autograph_hook import maybe_converted
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
-from limelight.nn.layers.layer import restore, state_of, takes_training
+from limelight.nn.layers.layer import restore, snapshot, takes_training
 
 
 class Sequential(Module):
@@ -49,10 +49,10 @@ class Sequential(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._called:
-            return handed(self.call)(*args, **kwargs)
-        before = state_of(self)
+            return maybe_converted(self.call)(*args, **kwargs)
+        before = snapshot(self)
         try:
-            result = handed(self.call)(*args, **kwargs)
+            result = maybe_converted(self.call)(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant
             restore(before)
             raise
@@ -70,7 +70,7 @@ class Sequential(Module):
             What the last layer returns; without layers, `x`.
         """
         for layer, trained in zip(self.layers, self._trained, strict=True):
-            run = handed(layer)
+            run = maybe_converted(layer)
             x = run(x, training=training) if trained else run(x)
         return x
 

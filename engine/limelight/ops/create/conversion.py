@@ -1,4 +1,9 @@
-"""Tensors from other values and other libraries' arrays, in the Array API's form."""
+"""Tensors from other values and other libraries' arrays, in the Array API's form: `asarray`, `from_dlpack`.
+
+Memory is shared with other libraries only where somebody asks for it: `from_dlpack`, and `asarray(copy=False)`. Tensors
+go out by DLPack as copies, and with `copy=False` are lent, marked as read-only. PyTorch knows that mark and does not
+heed it, so a tensor lent by default could be written to without any tape knowing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import devices, dispatch, dtypes
+from limelight.core import device_scopes, devices, dispatch, dtypes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DTypeLike
 from limelight.core.eager import prepare
@@ -14,7 +19,7 @@ from limelight.core.eager.numpy_interop import KNOWS_DLPACK_1
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, TensorLike, constant
 from limelight.errors import ArgumentError, DTypeError
-from limelight.ops._given_shape import placed
+from limelight.ops._given_shape import run_on_device
 
 __all__ = ["asarray", "from_dlpack"]
 
@@ -48,19 +53,19 @@ def asarray(
     [1.0, 2.0]
     """
     if device is not None:
-        found = devices.find(device)
-        if isinstance(obj, Tensor) and obj.device is not found:
-            _refuse(copy, f"it is on {obj.device.short}, not {found.short}")
-            return asarray(obj.to(found), dtype=dtype)
+        place = devices.find(device)
+        if isinstance(obj, Tensor) and obj.device is not place:
+            _check_copy_allowed(copy, f"it is on {obj.device.short}, not {place.short}")
+            return asarray(obj.to(place), dtype=dtype)
         if not isinstance(obj, Tensor):
-            return placed(found, asarray, obj, dtype=dtype, copy=copy)
+            return run_on_device(place, asarray, obj, dtype=dtype, copy=copy)
     if isinstance(obj, Tensor):
         if dtype is not None and dtypes.dtype(dtype) != obj.dtype:
-            _refuse(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")
+            _check_copy_allowed(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")
             return obj.astype(dtype)
         return obj
     if copy is False:
-        return _shared(obj, dtype)
+        return _share_memory(obj, dtype)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):
         made = [asarray(part) for part in obj]
         return _stack(made) if dtype is None else _stack(made).astype(dtype)
@@ -80,19 +85,19 @@ def _stack(parts: list[Tensor]) -> Tensor:
     return found
 
 
-def _refuse(copy: bool | None, why: str) -> None:
+def _check_copy_allowed(copy: bool | None, why: str) -> None:
     if copy is False:
         raise ArgumentError(f"asarray: copy=False, but this needs a copy: {why}; leave `copy` out")
 
 
-def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
+def _share_memory(obj: Any, dtype: DTypeLike | None) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(obj, np.ndarray):
-        _refuse(False, f"a {type(obj).__name__} is no array")
+        _check_copy_allowed(False, f"a {type(obj).__name__} is no array")
     found = dtypes.dtype(obj.dtype)
     if dtype is not None and dtypes.dtype(dtype) != found:
-        _refuse(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
-    made: Tensor = dispatch.current().constant(obj.view(), dispatch.requested_device())
+        _check_copy_allowed(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
+    made: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
     return made
 
 
@@ -129,5 +134,5 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     array = np.array(array) if copy and not KNOWS_DLPACK_1 else array
     found = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
-    made: Tensor = dispatch.current().constant(array, found or dispatch.requested_device())
+    made: Tensor = dispatch.current().constant(array, found or device_scopes.requested_device())
     return made

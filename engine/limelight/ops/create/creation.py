@@ -1,4 +1,4 @@
-"""Tensors made from nothing but a shape: zeros, ones, ranges, identity matrices."""
+"""Tensors made from nothing but a shape or a range: `full`, `zeros`, `ones`, `empty`, `arange`, `linspace`, `eye`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from limelight.core import dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.dispatch import active, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
 from limelight.errors import ArgumentError, DTypeError
-from limelight.ops._given_shape import as_shape, by_keyword, placed, shaped, without_rest
+from limelight.ops._given_shape import as_shape, defop_with_shape, hide_rest_parameter, keyword_error, run_on_device
 
 __all__ = [
     "arange",
@@ -45,7 +45,7 @@ def _full_kernel(xp: Any, value: Any, dtype: DType, shape: tuple[int, ...]) -> A
     return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
 
 
-_full = shaped(
+_full = defop_with_shape(
     "full",
     attrs="value dtype",
     infer=lambda value, dtype, shape: known(shape, dtype),
@@ -54,14 +54,14 @@ _full = shaped(
 )
 
 
-def _fitting(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
     found = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
     if dtype is not None and value not in (0, 1) and not dtypes.fits(value, found):
         raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {found.name}")
     return found
 
 
-@without_rest
+@hide_rest_parameter
 def full(
     shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
@@ -86,13 +86,13 @@ def full(
     [7, 7]
     """
     if rest:
-        raise by_keyword("full", (shape, fill_value), rest)
+        raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
-        return placed(device, full, shape, fill_value, dtype=dtype)
-    return _full((), as_shape(shape), fill_value, _fitting("full", fill_value, dtype))
+        return run_on_device(device, full, shape, fill_value, dtype=dtype)
+    return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def zeros(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of zeros; float32 unless said otherwise.
 
@@ -101,7 +101,7 @@ def zeros(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device
     [[0.0], [0.0]]
     """
     if rest:
-        raise by_keyword("zeros", (shape,), rest)
+        raise keyword_error("zeros", (shape,), rest)
     if (
         type(shape) is tuple
         and dtype is None
@@ -113,11 +113,11 @@ def zeros(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device
         except (TypeError, ValueError, MemoryError):
             pass  # the long way round says what is wrong
     if device is not None:
-        return placed(device, zeros, shape, dtype=dtype)
+        return run_on_device(device, zeros, shape, dtype=dtype)
     return _full((), as_shape(shape), 0, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def ones(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of ones; float32 unless said otherwise.
 
@@ -126,13 +126,13 @@ def ones(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device:
     [1, 1]
     """
     if rest:
-        raise by_keyword("ones", (shape,), rest)
+        raise keyword_error("ones", (shape,), rest)
     if device is not None:
-        return placed(device, ones, shape, dtype=dtype)
+        return run_on_device(device, ones, shape, dtype=dtype)
     return _full((), as_shape(shape), 1, dtypes.float32 if dtype is None else dtypes.dtype(dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def empty(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor whose elements nobody has chosen; as tensors cannot be written to, they are zeros here.
 
@@ -141,23 +141,24 @@ def empty(shape: ShapeLike, *rest: Never, dtype: DTypeLike | None = None, device
     (2, 1)
     """
     if rest:
-        raise by_keyword("empty", (shape,), rest)
+        raise keyword_error("empty", (shape,), rest)
     return zeros(shape, dtype=dtype, device=device)
 
 
 # full_like, zeros_like, ones_like
 
-_full_like = entry(defop(
+_full_like = entry_point(defop(
     "full_like",
     inputs="x:any",
     attrs="value dtype",
     infer=lambda x, value, dtype: known(x.shape, dtype),
     kernel=lambda xp, x, value, dtype: _full_kernel(xp, value, dtype, x.shape),
     why_no_gradient="only the shape of x matters, not its values",
+    batching="last_axes",
 ))  # fmt: skip
 
 
-@without_rest
+@hide_rest_parameter
 def full_like(
     x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
@@ -182,14 +183,14 @@ def full_like(
     [7, 7]
     """
     if rest:
-        raise by_keyword("full_like", (x, fill_value), rest)
+        raise keyword_error("full_like", (x, fill_value), rest)
     x = as_tensor(x)
     if device is not None:
-        return placed(device, full_like, x, fill_value, dtype=dtype)
-    return _like(x, fill_value, _fitting("full_like", fill_value, dtype or x.dtype))
+        return run_on_device(device, full_like, x, fill_value, dtype=dtype)
+    return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def zeros_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Zeros of the shape, dtype and device of `x`.
 
@@ -198,14 +199,14 @@ def zeros_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, d
     [0, 0]
     """
     if rest:
-        raise by_keyword("zeros_like", (x,), rest)
+        raise keyword_error("zeros_like", (x,), rest)
     x = as_tensor(x)
     if device is not None:
-        return placed(device, zeros_like, x, dtype=dtype)
-    return _like(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
+        return run_on_device(device, zeros_like, x, dtype=dtype)
+    return _full_like_op(x, 0, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def ones_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """Ones of the shape, dtype and device of `x`.
 
@@ -214,14 +215,14 @@ def ones_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, de
     [1, 1]
     """
     if rest:
-        raise by_keyword("ones_like", (x,), rest)
+        raise keyword_error("ones_like", (x,), rest)
     x = as_tensor(x)
     if device is not None:
-        return placed(device, ones_like, x, dtype=dtype)
-    return _like(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
+        return run_on_device(device, ones_like, x, dtype=dtype)
+    return _full_like_op(x, 1, x.dtype if dtype is None else dtypes.dtype(dtype))
 
 
-@without_rest
+@hide_rest_parameter
 def empty_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, device: Place = None) -> Tensor:
     """A tensor of the shape, dtype and device of `x` whose elements nobody has chosen; they are zeros here.
 
@@ -230,29 +231,29 @@ def empty_like(x: TensorLike, /, *rest: Never, dtype: DTypeLike | None = None, d
     (2,)
     """
     if rest:
-        raise by_keyword("empty_like", (x,), rest)
+        raise keyword_error("empty_like", (x,), rest)
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def _like(x: Tensor, value: complex, dtype: DType) -> Tensor:
+def _full_like_op(x: Tensor, value: complex, dtype: DType) -> Tensor:
     return _full_like((x,), value, dtype)
 
 
 # arange
 
 
-def _progression(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
+def _arange_kernel(xp: Any, start: float, step: float, size: int, dtype: DType) -> Any:
     if dtypes.kind(dtype) == "integer":
         return xp.arange(start, start + size * step, step, dtype=np.int64).astype(dtype, copy=False)
     return (xp.arange(size, dtype=np.float64) * step + start).astype(dtype)
 
 
-_arange = entry(defop(
+_arange = entry_point(defop(
     "arange",
     inputs="",
     attrs="start step size dtype",
     infer=lambda start, step, size, dtype: known((size,), dtype),
-    kernel=_progression,
+    kernel=_arange_kernel,
     why_no_gradient=NO_INPUTS,
 ))  # fmt: skip
 
@@ -262,13 +263,14 @@ def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
     return xp.arange(*map(int, bounds), dtype=dtype)
 
 
-_arange_dynamic = entry(defop(
+_arange_dynamic = entry_point(defop(
     "arange_dynamic",
     inputs="start stop step",
     infer=lambda start, stop, step: known((None,), start.dtype),
     kernel=_arange_dynamic_kernel,
     accepts="integer",
     why_no_gradient="it is a function of integers",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -313,7 +315,7 @@ def arange(
         if type(bounds[1]) is int and step and -_WIDE <= min(bounds) and max(bounds) < _WIDE:
             return wrap(np.arange(bounds[0], bounds[1], bounds[2], dtype=dtypes.int32))
     if device is not None:
-        return placed(device, arange, start, stop, step, dtype=dtype)
+        return run_on_device(device, arange, start, stop, step, dtype=dtype)
     if stop is None:
         start, stop = 0, start
     bounds = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
@@ -332,7 +334,7 @@ def arange(
 
 # linspace
 
-_linspace = entry(defop(
+_linspace = entry_point(defop(
     "linspace",
     inputs="",
     attrs="start stop num dtype endpoint",
@@ -376,7 +378,7 @@ def linspace(
     if num < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
     if device is not None:
-        return placed(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
+        return run_on_device(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
     if dtype is None:
         dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
     return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
@@ -384,7 +386,7 @@ def linspace(
 
 # eye
 
-_eye = entry(defop(
+_eye = entry_point(defop(
     "eye",
     inputs="",
     attrs="rows columns offset dtype",
@@ -417,7 +419,7 @@ def eye(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if device is not None:
-        return placed(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+        return run_on_device(device, eye, n_rows, n_cols, k=k, dtype=dtype)
     rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
     if min(rows, columns) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")

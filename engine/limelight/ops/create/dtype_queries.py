@@ -1,4 +1,9 @@
-"""Questions about dtypes, as the Array API asks them: limits, kinds, and which dtype operands meet in."""
+"""Questions about dtypes, as the Array API asks them: limits, kinds, and which dtype operands meet in.
+
+The standard is followed in its version 2024.12. Where it leaves a choice: float32, int32 and complex64 are the
+defaults, int64 is for indices, and integers do not mix with floats. (Version 2025.12 asks for one thing otherwise:
+tuples where `meshgrid`, `broadcast_arrays` and `devices()` return lists.)
+"""
 
 from __future__ import annotations
 
@@ -72,13 +77,13 @@ def finfo(type: Tensor | DTypeLike, /) -> FloatLimits:  # the standard's name
     if not dtypes.is_inexact(given):
         raise DTypeError(f"finfo: {given.name} is not a floating dtype; write ll.iinfo for integers")
     real = np.dtype(f"float{given.itemsize * 4}") if given.kind == "c" else given
-    found: Any = ml_dtypes.finfo(real)  # type: ignore[no-untyped-call]  # the library has no annotations here
+    limits: Any = ml_dtypes.finfo(real)  # type: ignore[no-untyped-call]  # the library has no annotations here
     return FloatLimits(
-        int(found.bits),
-        float(found.eps),
-        float(found.max),
-        float(found.min),
-        float(found.smallest_normal),
+        int(limits.bits),
+        float(limits.eps),
+        float(limits.max),
+        float(limits.min),
+        float(limits.smallest_normal),
         dtypes.dtype(real),
     )
 
@@ -139,12 +144,12 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     'int32'
     """
     scalars = [x for x in arrays_and_dtypes if type(x) in SCALARS]
-    found = [_dtype_of(x) for x in arrays_and_dtypes if type(x) not in SCALARS]
-    if not found:
+    tensor_dtypes = [_dtype_of(x) for x in arrays_and_dtypes if type(x) not in SCALARS]
+    if not tensor_dtypes:
         raise ArgumentError("result_type: needs a tensor or a dtype; Python numbers take on the dtype of others")
-    target = dtypes.promote(*found)
+    target = dtypes.promote(*tensor_dtypes)
     if target is None:
-        names = " and ".join([d.name for d in found])
+        names = " and ".join([d.name for d in tensor_dtypes])
         raise DTypeError(
             f"result_type: {names} do not mix; write ll.astype(x, dtype) on the operand that should change"
         )

@@ -1,25 +1,24 @@
-"""Arithmetic of two operands."""
+"""Arithmetic and its operators: `add`, `subtract`, `multiply`, `divide`, `floor_divide`, `remainder`."""
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import Any
 
 import numpy as np
 
-from limelight.core.eager import entry, operators
-from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.core.eager import entry_point, operators
+from limelight.core.op import Domain, defop
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import conj
-from limelight.ops._numpy_reductions import add_reduce
-from limelight.ops._shape_rules import broadcast, same
+from limelight.ops._kernel_parts import add_reduce
+from limelight.ops._shape_rules import broadcast
 
-__all__ = ["add", "divide", "floor_divide", "multiply", "pow", "remainder", "square", "subtract"]
+__all__ = ["add", "divide", "floor_divide", "multiply", "remainder", "subtract"]
 
 # add
 
-_add = entry(defop(
+_add = entry_point(defop(
     "add",
     inputs="x y",
     infer=broadcast("add"),
@@ -49,7 +48,7 @@ operators(_add, "add")
 
 # subtract
 
-_subtract = entry(defop(
+_subtract = entry_point(defop(
     "subtract",
     inputs="x y",
     infer=broadcast("subtract"),
@@ -79,7 +78,7 @@ operators(_subtract, "sub")
 
 # multiply
 
-_multiply = entry(defop(
+_multiply = entry_point(defop(
     "multiply",
     inputs="x y",
     infer=broadcast("multiply"),
@@ -110,7 +109,7 @@ operators(_multiply, "mul")
 
 # divide
 
-_divide = entry(defop(
+_divide = entry_point(defop(
     "divide",
     inputs="x y",
     infer=broadcast("divide"),
@@ -121,6 +120,7 @@ _divide = entry(defop(
         "y": lambda g, y, out, y_shape: (-g * conj(out / y)).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ / y*", "y": "ȳ = -z̄ (z / y)*"},
+    domain=Domain(1, "{x} != 0", "1", "a quotient by 0 is infinite or NaN, and so is its gradient"),
 ))  # fmt: skip
 
 
@@ -144,26 +144,26 @@ operators(_divide, "truediv")
 
 def _floor_divide_kernel(xp: Any, x: Any, y: Any) -> Any:
     """Where one operand is infinite the quotient itself, as the Array API has it; NumPy's would be NaN or -1."""
-    found = xp.floor_divide(x, y)
-    if found.dtype.kind in "iu":
-        return found
+    quotient = xp.floor_divide(x, y)
+    if quotient.dtype.kind in "iu":
+        return quotient
     infinite = xp.isinf(x) | xp.isinf(y)
-    return xp.where(infinite, xp.divide(x, y), found) if infinite.any() else found
+    return xp.where(infinite, xp.divide(x, y), quotient) if infinite.any() else quotient
 
 
 def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:
     """The same, in a third of the time where nothing is infinite: then some total of the operands is finite."""
-    found = np.floor_divide(x, y)
-    if found.dtype.kind in "iu":
-        return found
+    quotient = np.floor_divide(x, y)
+    if quotient.dtype.kind in "iu":
+        return quotient
     try:
         total = np.vdot(x, y)
     except (TypeError, ValueError):  # sizes differ
         total = add_reduce(np.add(x, y), None)
-    return found if math.isfinite(total) else _floor_divide_kernel(np, x, y)
+    return quotient if math.isfinite(total) else _floor_divide_kernel(np, x, y)
 
 
-_floor_divide = entry(defop(
+_floor_divide = entry_point(defop(
     "floor_divide",
     inputs="x y",
     infer=broadcast("floor_divide"),
@@ -190,7 +190,7 @@ operators(_floor_divide, "floordiv")
 
 # remainder
 
-_remainder = entry(defop(
+_remainder = entry_point(defop(
     "remainder",
     inputs="x y",
     infer=broadcast("remainder"),
@@ -225,74 +225,3 @@ def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 operators(_divmod, "divmod")
-
-# pow
-
-
-def _slope(x: Any, y: Any) -> Any:
-    """The derivative of xʸ by x: `y * x ** (y - 1)`, but 0 where y is 0, also where x is 0 or infinite."""
-    if not isinstance(y, Tensor):
-        return y * x ** (y - 1) if y != 0 else 0
-    return y * (y == 0).where(1, x) ** (y - 1)
-
-
-def _log_of_base(x: Any) -> Any:
-    """Log x, but 0 where x is 0: 0ʸ does not change with y."""
-    if isinstance(x, Tensor):
-        return (x == 0).where(1, x).log()
-    if isinstance(x, complex):
-        return cmath.log(x) if x else 0.0
-    return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
-
-
-_pow = entry(defop(
-    "pow",
-    inputs="x y",
-    infer=broadcast("pow"),
-    kernel="power",
-    accepts="numeric",
-    vjp={
-        "x": lambda g, x, y, x_shape: (g * conj(_slope(x, y))).sum_to(x_shape),
-        "y": lambda g, x, out, y_shape: (g * conj(out * _log_of_base(x))).sum_to(y_shape),
-    },
-    maths={"x": "x̄ = z̄ (y xʸ⁻¹)*", "y": "ȳ = z̄ (z log x)*"},
-))  # fmt: skip
-
-
-def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # the Array API's name
-    """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
-
-    Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
-    exponents give NaN.
-
-    >>> import limelight as ll
-    >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()
-    [1.0, 8.0]
-    """
-    return _square(x) if type(y) in (int, float) and y == 2 else _pow(x, y)
-
-
-operators(pow, "pow")
-
-# square
-
-_square = entry(defop(
-    "square",
-    inputs="x",
-    infer=same,
-    kernel="square",
-    accepts="numeric",
-    vjp={"x": lambda g, x: g * conj(x * 2)},
-    maths={"x": "x̄ = 2 ȳ x*"},
-))  # fmt: skip
-
-
-@method("square")
-def square(x: TensorLike, /) -> Tensor:
-    """`x * x` for each element; numeric.
-
-    >>> import limelight as ll
-    >>> ll.square(ll.constant([1.0, -3.0])).tolist()
-    [1.0, 9.0]
-    """
-    return _square(x)

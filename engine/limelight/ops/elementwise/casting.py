@@ -1,4 +1,4 @@
-"""The same values in another dtype, on another device, or cut off from gradients."""
+"""The same values elsewhere: `astype` in another dtype, `to` on another device."""
 
 from __future__ import annotations
 
@@ -7,62 +7,14 @@ from typing import Any
 from limelight.core import devices, dtypes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._shape_rules import same
 
-__all__ = ["astype", "identity", "stop_gradient", "to"]
-
-# identity
-
-_identity = entry(defop(
-    "identity",
-    inputs="x",
-    infer=same,
-    kernel=lambda xp, x: x,
-    vjp={"x": lambda g: g},
-    linear="x",
-    maths={"x": "x̄ = ȳ"},
-))  # fmt: skip
-
-
-def identity(x: TensorLike, /) -> Tensor:
-    """`x` as a tensor of its own: a tape tells it from `x`, although both have the same data.
-
-    >>> import limelight as ll
-    >>> ll.identity(ll.constant(1.0)).item()
-    1.0
-    """
-    return _identity(x)
-
-
-# stop_gradient
-
-_stop_gradient = entry(defop(
-    "stop_gradient",
-    inputs="x",
-    infer=same,
-    kernel=lambda xp, x: x,
-    why_no_gradient="stop_gradient was asked to cut the connection",
-))  # fmt: skip
-
-
-def stop_gradient(x: TensorLike, /) -> Tensor:
-    """`x`, but a constant to every gradient: what leads here is not connected.
-
-    >>> import limelight as ll
-    >>> x = ll.constant(2.0)
-    >>> with ll.GradientTape() as tape:
-    ...     tape.watch(x)
-    ...     y = x * ll.stop_gradient(x)
-    >>> tape.gradient(y, x).item()
-    2.0
-    """
-    return _stop_gradient(x)
-
+__all__ = ["astype", "to"]
 
 # astype
 
@@ -83,7 +35,7 @@ def _astype_gradient(g: Tensor, x_dtype: DType) -> Tensor | None:
     return g.astype(x_dtype)
 
 
-_astype = entry(defop(
+_astype = entry_point(defop(
     "astype",
     inputs="x",
     attrs="dtype",
@@ -134,12 +86,12 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str
 
 # to_device
 
-_to_device = entry(defop(
+_to_device = entry_point(defop(
     "to_device",
     inputs="x",
     attrs="device",
     infer=same,
-    kernel=lambda xp, x, device: x,
+    kernel=lambda xp, x, device: x,  # whoever runs it moves the operand to its placement first
     placement=devices.find,
     vjp={"x": lambda g, x_device: g.to(x_device)},
     linear="x",

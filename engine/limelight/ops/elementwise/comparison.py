@@ -1,4 +1,4 @@
-"""Comparisons of two operands, and choosing between them."""
+"""Comparisons of two operands: `equal`, `less` and the like, their operators, `isclose` and `allclose`."""
 
 from __future__ import annotations
 
@@ -6,36 +6,21 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from limelight.core import shapes
 from limelight.core.dtypes import float64, is_inexact, kind
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
-from limelight.errors import DTypeError
 from limelight.ops._shape_rules import compare
 
-__all__ = [
-    "allclose",
-    "equal",
-    "greater",
-    "greater_equal",
-    "isclose",
-    "less",
-    "less_equal",
-    "nan_to_num",
-    "not_equal",
-    "where",
-]
+__all__ = ["allclose", "equal", "greater", "greater_equal", "isclose", "less", "less_equal", "not_equal"]
 
 BOOLEAN = "its result is boolean"
 
 # equal
 
-_equal = entry(defop(
+_equal = entry_point(defop(
     "equal",
     inputs="x y",
     infer=compare("equal"),
@@ -57,7 +42,7 @@ def equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # not_equal
 
-_not_equal = entry(defop(
+_not_equal = entry_point(defop(
     "not_equal",
     inputs="x y",
     infer=compare("not_equal"),
@@ -79,7 +64,7 @@ def not_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # less
 
-_less = entry(defop(
+_less = entry_point(defop(
     "less",
     inputs="x y",
     infer=compare("less"),
@@ -101,7 +86,7 @@ def less(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # less_equal
 
-_less_equal = entry(defop(
+_less_equal = entry_point(defop(
     "less_equal",
     inputs="x y",
     infer=compare("less_equal"),
@@ -123,7 +108,7 @@ def less_equal(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # greater
 
-_greater = entry(defop(
+_greater = entry_point(defop(
     "greater",
     inputs="x y",
     infer=compare("greater"),
@@ -145,7 +130,7 @@ def greater(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # greater_equal
 
-_greater_equal = entry(defop(
+_greater_equal = entry_point(defop(
     "greater_equal",
     inputs="x y",
     infer=compare("greater_equal"),
@@ -190,69 +175,7 @@ method("__le__")(_operator(_less_equal))
 method("__gt__")(_operator(_greater))
 method("__ge__")(_operator(_greater_equal))
 
-# where
-
-
-def _where_infer(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
-    return known(shapes.broadcast("where", condition.shape, x.shape, y.shape, of=(condition, x, y)), x.dtype)
-
-
-_where = entry(defop(
-    "where",
-    inputs="condition:bool x y",
-    infer=_where_infer,
-    kernel="where",
-    vjp={
-        "x": lambda g, condition, x_shape: condition.where(g, 0.0).sum_to(x_shape),
-        "y": lambda g, condition, y_shape: condition.where(0.0, g).sum_to(y_shape),
-    },
-    elementwise=True,
-    maths={"x": "x̄ = z̄ where the condition holds, else 0", "y": "ȳ = z̄ where it does not, else 0"},
-))  # fmt: skip
-
-
-@method("where")
-def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
-    """`x` where the boolean `condition` holds and `y` elsewhere, element by element, all three broadcasting.
-
-    `x` and `y` are of one kind of dtype. Both are computed; to run only one of two computations use `ll.cond`.
-
-    >>> import limelight as ll
-    >>> ll.where(ll.constant([True, False]), ll.constant([1.0, 2.0]), 0.0).tolist()
-    [1.0, 0.0]
-    """
-    return _where((condition, x, y))
-
-
-def nan_to_num(x: TensorLike, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """`x` with NaN and infinities replaced by numbers.
-
-    Args:
-        x: real; integers and booleans stay as they are.
-        nan: what replaces NaN; 0.
-        posinf: what replaces inf; by default the dtype's largest number.
-        neginf: what replaces -inf; by default the dtype's least number.
-
-    Returns:
-        A tensor of the shape and dtype of `x`. The gradient of what is replaced is 0.
-
-    Raises:
-        DTypeError: `x` is complex.
-
-    >>> import limelight as ll
-    >>> ll.nan_to_num(ll.constant([1.0, ll.nan, ll.inf]), posinf=9.0).tolist()
-    [1.0, 0.0, 9.0]
-    """
-    x = as_tensor(x)
-    if not is_inexact(x.dtype):
-        return x
-    if kind(x.dtype) == "complex":
-        raise DTypeError(f"nan_to_num needs real operands, got {x.dtype.name}; write it for ll.real(x) and ll.imag(x)")
-    limits: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]  # the library has no annotations here
-    largest = float(limits.max)
-    found = where(x != x, nan, x)  # noqa: PLR0124  # NaN, and nothing else
-    found = where(x == inf, largest if posinf is None else posinf, found)
-    return where(x == -inf, -largest if neginf is None else neginf, found)
+# isclose and allclose
 
 
 def allclose(

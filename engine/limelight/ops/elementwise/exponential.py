@@ -1,89 +1,23 @@
-"""Powers of e, logarithms and roots of each element."""
+"""The exponential function: `exp`, `expm1`, `sigmoid`.
+
+Where NumPy differs from the standard for complex infinities (`expm1`), an op of its own takes complex operands
+(`entry(op, of_complex=...)`), so that for real ones the kernel stays NumPy's ufunc.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import same
 
-__all__ = ["exp", "expm1", "log", "log1p", "reciprocal", "rsqrt", "sigmoid", "sqrt"]
-
-# sqrt
-
-_sqrt = entry(defop(
-    "sqrt",
-    inputs="x",
-    infer=same,
-    kernel="sqrt",
-    accepts="inexact",
-    vjp={"x": lambda g, out: g * 0.5 / out.conj()},
-    maths={"x": "x̄ = ȳ / 2y*"},
-))  # fmt: skip
-
-
-@method("sqrt")
-def sqrt(x: TensorLike, /) -> Tensor:
-    """The square root of each element; floating or complex. NaN for negative real numbers.
-
-    >>> import limelight as ll
-    >>> ll.sqrt(ll.constant([4.0, 9.0])).tolist()
-    [2.0, 3.0]
-    """
-    return _sqrt(x)
-
-
-# rsqrt
-
-_rsqrt = entry(defop(
-    "rsqrt",
-    inputs="x",
-    infer=same,
-    kernel=lambda xp, x: xp.reciprocal(xp.sqrt(x)),
-    accepts="inexact",
-    vjp={"x": lambda g, out: g * -0.5 * (out * out * out).conj()},
-    maths={"x": "x̄ = -ȳ y³* / 2"},
-))  # fmt: skip
-
-
-def rsqrt(x: TensorLike, /) -> Tensor:
-    """One over the square root of each element; floating or complex.
-
-    >>> import limelight as ll
-    >>> ll.rsqrt(ll.constant([4.0, 16.0])).tolist()
-    [0.5, 0.25]
-    """
-    return _rsqrt(x)
-
-
-# reciprocal
-
-_reciprocal = entry(defop(
-    "reciprocal",
-    inputs="x",
-    infer=same,
-    kernel="reciprocal",
-    accepts="inexact",
-    vjp={"x": lambda g, out: -g * (out * out).conj()},
-    maths={"x": "x̄ = -ȳ y²*"},
-))  # fmt: skip
-
-
-def reciprocal(x: TensorLike, /) -> Tensor:
-    """One over each element; floating or complex.
-
-    >>> import limelight as ll
-    >>> ll.reciprocal(ll.constant([2.0, -4.0])).tolist()
-    [0.5, -0.25]
-    """
-    return _reciprocal(x)
-
+__all__ = ["exp", "expm1", "sigmoid"]
 
 # exp
 
-_exp = entry(defop(
+_exp = entry_point(defop(
     "exp",
     inputs="x",
     infer=same,
@@ -126,7 +60,7 @@ _expm1_of_complex = defop(
     maths={"x": "x̄ = ȳ (y + 1)*"},
 )
 
-_expm1 = entry(defop(
+_expm1 = entry_point(defop(
     "expm1",
     inputs="x",
     infer=same,
@@ -147,53 +81,6 @@ def expm1(x: TensorLike, /) -> Tensor:
     return _expm1(x)
 
 
-# log
-
-_log = entry(defop(
-    "log",
-    inputs="x",
-    infer=same,
-    kernel="log",
-    accepts="inexact",
-    vjp={"x": lambda g, x: g / x.conj()},
-    maths={"x": "x̄ = ȳ / x*"},
-))  # fmt: skip
-
-
-@method("log")
-def log(x: TensorLike, /) -> Tensor:
-    """The natural logarithm of each element; floating or complex. -inf at 0, NaN below.
-
-    >>> import limelight as ll
-    >>> ll.log(ll.constant([1.0, 0.0])).tolist()
-    [0.0, -inf]
-    """
-    return _log(x)
-
-
-# log1p
-
-_log1p = entry(defop(
-    "log1p",
-    inputs="x",
-    infer=same,
-    kernel="log1p",
-    accepts="inexact",
-    vjp={"x": lambda g, x: g / (x + 1.0).conj()},
-    maths={"x": "x̄ = ȳ / (1 + x)*"},
-))  # fmt: skip
-
-
-def log1p(x: TensorLike, /) -> Tensor:
-    """log(1 + x) for each element, accurate near 0; floating or complex.
-
-    >>> import limelight as ll
-    >>> ll.log1p(ll.constant([0.0])).tolist()
-    [0.0]
-    """
-    return _log1p(x)
-
-
 # sigmoid
 
 
@@ -201,8 +88,9 @@ def _sigmoid_kernel(xp: Any, x: Any) -> Any:
     return xp.reciprocal(xp.exp(-x) + 1)  # exp may overflow to inf, whose reciprocal is the right 0
 
 
-_sigmoid = entry(defop(
+_sigmoid = entry_point(defop(
     "sigmoid",
+    fresh=True,
     inputs="x",
     infer=same,
     kernel=_sigmoid_kernel,

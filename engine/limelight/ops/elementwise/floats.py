@@ -1,33 +1,113 @@
-"""Floating-point numbers as they are made: their sign, their neighbours, their length without overflow."""
+"""Floating-point numbers as they are made: `isnan`, `isinf`, `isfinite`, `signbit`, `copysign`, `nextafter`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import broadcast, predicate
 
-__all__ = ["copysign", "hypot", "nextafter", "signbit"]
+__all__ = ["copysign", "isfinite", "isinf", "isnan", "nextafter", "signbit"]
+
+
+def _predicate_kernel(name: str, of_integers: bool) -> Callable[[Any, Any], Any]:
+    """A predicate of xp, whose answer is always the same for integers."""
+
+    def kernel(xp: Any, x: Any) -> Any:
+        return xp.full(x.shape, of_integers) if x.dtype.kind in "iu" else getattr(xp, name)(x)
+
+    return kernel
+
+
+# isnan
+
+_isnan = entry_point(defop(
+    "isnan",
+    inputs="x",
+    infer=predicate,
+    kernel=_predicate_kernel("isnan", False),
+    special={"numpy": "isnan"},
+    accepts="numeric",
+    why_no_gradient="its result is boolean",
+))  # fmt: skip
+
+
+def isnan(x: TensorLike, /) -> Tensor:
+    """Whether each element is "not a number"; numeric.
+
+    >>> import limelight as ll
+    >>> ll.isnan(ll.constant([1.0, float('nan')])).tolist()
+    [False, True]
+    """
+    return _isnan(x)
+
+
+# isinf
+
+_isinf = entry_point(defop(
+    "isinf",
+    inputs="x",
+    infer=predicate,
+    kernel=_predicate_kernel("isinf", False),
+    special={"numpy": "isinf"},
+    accepts="numeric",
+    why_no_gradient="its result is boolean",
+))  # fmt: skip
+
+
+def isinf(x: TensorLike, /) -> Tensor:
+    """Whether each element is infinite; numeric.
+
+    >>> import limelight as ll
+    >>> ll.isinf(ll.constant([1.0, -float('inf')])).tolist()
+    [False, True]
+    """
+    return _isinf(x)
+
+
+# isfinite
+
+_isfinite = entry_point(defop(
+    "isfinite",
+    inputs="x",
+    infer=predicate,
+    kernel=_predicate_kernel("isfinite", True),
+    special={"numpy": "isfinite"},
+    accepts="numeric",
+    why_no_gradient="its result is boolean",
+))  # fmt: skip
+
+
+def isfinite(x: TensorLike, /) -> Tensor:
+    """Whether each element is neither infinite nor "not a number"; numeric.
+
+    >>> import limelight as ll
+    >>> ll.isfinite(ll.constant([1.0, float('inf')])).tolist()
+    [True, False]
+    """
+    return _isfinite(x)
+
 
 # copysign
 
 
-def _unit(x: Any) -> Any:
+def _sign_of(x: Any) -> Any:
     """1 with the sign of each element, or of a Python number."""
     return _copysign(1.0, x) if isinstance(x, Tensor) else math.copysign(1.0, x)
 
 
-_copysign = entry(defop(
+_copysign = entry_point(defop(
     "copysign",
     inputs="x y",
     infer=broadcast("copysign"),
     kernel="copysign",
     accepts="floating",
     vjp={
-        "x": lambda g, x, y, x_shape: (g * (_unit(x) * _unit(y))).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: (g * (_sign_of(x) * _sign_of(y))).sum_to(x_shape),
         "y": lambda: None,
     },
     maths={"x": "x̄ = z̄ where the signs of x and y agree, -z̄ where they differ", "y": "ȳ: not connected"},
@@ -44,40 +124,9 @@ def copysign(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _copysign(x, y)
 
 
-# hypot
-
-
-def _cosine(x: Any, out: Tensor) -> Any:
-    return x / (out == 0.0).where(1.0, out)
-
-
-_hypot = entry(defop(
-    "hypot",
-    inputs="x y",
-    infer=broadcast("hypot"),
-    kernel="hypot",
-    accepts="floating",
-    vjp={
-        "x": lambda g, x, out, x_shape: (g * _cosine(x, out)).sum_to(x_shape),
-        "y": lambda g, y, out, y_shape: (g * _cosine(y, out)).sum_to(y_shape),
-    },
-    maths={"x": "x̄ = z̄ x / z", "y": "ȳ = z̄ y / z"},
-))  # fmt: skip
-
-
-def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """The square root of x² + y², element by element, without overflow, broadcasting; floating. Its gradient is 0 at 0.
-
-    >>> import limelight as ll
-    >>> ll.hypot(ll.constant([3.0]), 4.0).tolist()
-    [5.0]
-    """
-    return _hypot(x, y)
-
-
 # nextafter
 
-_nextafter = entry(defop(
+_nextafter = entry_point(defop(
     "nextafter",
     inputs="x y",
     infer=broadcast("nextafter"),
@@ -100,7 +149,7 @@ def nextafter(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # signbit
 
-_signbit = entry(defop(
+_signbit = entry_point(defop(
     "signbit",
     inputs="x",
     infer=predicate,

@@ -1,17 +1,116 @@
-"""The inverses of the hyperbolic functions."""
+"""Hyperbolic functions and their inverses: `sinh`, `cosh`, `tanh`, `asinh`, `acosh`, `atanh`.
+
+Where NumPy differs from the standard for complex infinities (`tanh`), an op of its own takes complex operands
+(`entry(op, of_complex=...)`), so that for real ones the kernel stays NumPy's ufunc.
+"""
 
 from __future__ import annotations
 
-from limelight.core.eager import entry
-from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike
+from typing import Any
+
+from limelight.core.eager import entry_point
+from limelight.core.op import Domain, defop
+from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import BETWEEN_ONES
 from limelight.ops._shape_rules import same
 
-__all__ = ["acosh", "asinh", "atanh"]
+__all__ = ["acosh", "asinh", "atanh", "cosh", "sinh", "tanh"]
+
+# sinh
+
+_sinh = entry_point(defop(
+    "sinh",
+    inputs="x",
+    infer=same,
+    kernel="sinh",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g * cosh(x).conj()},
+    maths={"x": "x̄ = ȳ cosh(x)*"},
+))  # fmt: skip
+
+
+def sinh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic sine of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.sinh(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _sinh(x)
+
+
+# cosh
+
+_cosh = entry_point(defop(
+    "cosh",
+    inputs="x",
+    infer=same,
+    kernel="cosh",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g * sinh(x).conj()},
+    maths={"x": "x̄ = ȳ sinh(x)*"},
+))  # fmt: skip
+
+
+def cosh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic cosine of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.cosh(ll.constant([0.0])).tolist()
+    [1.0]
+    """
+    return _cosh(x)
+
+
+# tanh
+
+
+def _tanh_of_complex_kernel(xp: Any, x: Any) -> Any:
+    """Where the real part is infinite, the imaginary part is a zero of the operand's sign, as the Array API has it."""
+    result = xp.tanh(x)
+    infinite = xp.isinf(x.real)
+    if not infinite.any():
+        return result
+    upper = xp.where(infinite, result.real, 0) + 1j * xp.zeros_like(x.real)
+    settled = xp.where(x.imag < 0, upper.conj(), upper).astype(x.dtype)
+    return xp.where(infinite, settled, result)
+
+
+_tanh_of_complex = defop(
+    "tanh_of_complex",
+    inputs="x",
+    infer=same,
+    kernel=_tanh_of_complex_kernel,
+    accepts="complex",
+    vjp={"x": lambda g, out: g * (1.0 - out * out).conj()},
+    maths={"x": "x̄ = ȳ (1 - y²)*"},
+)
+
+_tanh = entry_point(defop(
+    "tanh",
+    inputs="x",
+    infer=same,
+    kernel="tanh",
+    accepts="floating",
+    vjp={"x": lambda g, out: g * (1.0 - out * out)},
+    maths={"x": "x̄ = ȳ (1 - y²)"},
+), of_complex=_tanh_of_complex)  # fmt: skip
+
+
+@method("tanh")
+def tanh(x: TensorLike, /) -> Tensor:
+    """The hyperbolic tangent of each element; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.tanh(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _tanh(x)
+
 
 # asinh
 
-_asinh = entry(defop(
+_asinh = entry_point(defop(
     "asinh",
     inputs="x",
     infer=same,
@@ -34,7 +133,7 @@ def asinh(x: TensorLike, /) -> Tensor:
 
 # acosh
 
-_acosh = entry(defop(
+_acosh = entry_point(defop(
     "acosh",
     inputs="x",
     infer=same,
@@ -42,6 +141,7 @@ _acosh = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()).conj()},
     maths={"x": "x̄ = ȳ / (√(x - 1) √(x + 1))*"},
+    domain=Domain(0, "{x} > 1", "2", "the slope is infinite at 1, below it is NaN", "{ll}.maximum({x}, 1.000001)"),
 ))  # fmt: skip
 
 
@@ -57,7 +157,7 @@ def acosh(x: TensorLike, /) -> Tensor:
 
 # atanh
 
-_atanh = entry(defop(
+_atanh = entry_point(defop(
     "atanh",
     inputs="x",
     infer=same,
@@ -65,6 +165,7 @@ _atanh = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (1.0 - x * x).conj()},
     maths={"x": "x̄ = ȳ / (1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 

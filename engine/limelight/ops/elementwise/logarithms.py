@@ -1,19 +1,69 @@
-"""Logarithms to other bases, and sums of numbers that are given by their logarithms."""
+"""Logarithms of each element: `log`, `log1p`, `log2`, `log10`, `logaddexp` (`logsumexp` is a reduction)."""
 
 from __future__ import annotations
 
 import math
 
-from limelight.core.eager import entry
-from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike
+from limelight.core.eager import entry_point
+from limelight.core.op import Domain, defop
+from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import LOGARITHM
 from limelight.ops._shape_rules import broadcast, same
 
-__all__ = ["log2", "log10", "logaddexp"]
+__all__ = ["log", "log10", "log1p", "log2", "logaddexp"]
+
+# log
+
+_log = entry_point(defop(
+    "log",
+    inputs="x",
+    infer=same,
+    kernel="log",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / x.conj()},
+    maths={"x": "x̄ = ȳ / x*"},
+    domain=LOGARITHM,
+))  # fmt: skip
+
+
+@method("log")
+def log(x: TensorLike, /) -> Tensor:
+    """The natural logarithm of each element; floating or complex. -inf at 0, NaN below.
+
+    >>> import limelight as ll
+    >>> ll.log(ll.constant([1.0, 0.0])).tolist()
+    [0.0, -inf]
+    """
+    return _log(x)
+
+
+# log1p
+
+_log1p = entry_point(defop(
+    "log1p",
+    inputs="x",
+    infer=same,
+    kernel="log1p",
+    accepts="inexact",
+    vjp={"x": lambda g, x: g / (x + 1.0).conj()},
+    maths={"x": "x̄ = ȳ / (1 + x)*"},
+    domain=Domain(0, "{x} > -1", "0", "log(1 + x) and its slope are infinite at -1, below it is NaN"),
+))  # fmt: skip
+
+
+def log1p(x: TensorLike, /) -> Tensor:
+    """log(1 + x) for each element, accurate near 0; floating or complex.
+
+    >>> import limelight as ll
+    >>> ll.log1p(ll.constant([0.0])).tolist()
+    [0.0]
+    """
+    return _log1p(x)
+
 
 # log2
 
-_log2 = entry(defop(
+_log2 = entry_point(defop(
     "log2",
     inputs="x",
     infer=same,
@@ -21,6 +71,7 @@ _log2 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(2)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 2)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -36,7 +87,7 @@ def log2(x: TensorLike, /) -> Tensor:
 
 # log10
 
-_log10 = entry(defop(
+_log10 = entry_point(defop(
     "log10",
     inputs="x",
     infer=same,
@@ -44,6 +95,7 @@ _log10 = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (x * math.log(10)).conj()},
     maths={"x": "x̄ = ȳ / (x ln 10)*"},
+    domain=LOGARITHM,
 ))  # fmt: skip
 
 
@@ -59,7 +111,7 @@ def log10(x: TensorLike, /) -> Tensor:
 
 # logaddexp
 
-_logaddexp = entry(defop(
+_logaddexp = entry_point(defop(
     "logaddexp",
     inputs="x y",
     infer=broadcast("logaddexp"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from limelight.core.eager import entry, operators
+from limelight.core.eager import entry_point, operators
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import broadcast, same
@@ -22,7 +22,7 @@ __all__ = [
 
 # logical_and
 
-_logical_and = entry(defop(
+_logical_and = entry_point(defop(
     "logical_and",
     inputs="x y",
     infer=broadcast("logical_and"),
@@ -44,7 +44,7 @@ def logical_and(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # logical_or
 
-_logical_or = entry(defop(
+_logical_or = entry_point(defop(
     "logical_or",
     inputs="x y",
     infer=broadcast("logical_or"),
@@ -66,7 +66,7 @@ def logical_or(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # logical_xor
 
-_logical_xor = entry(defop(
+_logical_xor = entry_point(defop(
     "logical_xor",
     inputs="x y",
     infer=broadcast("logical_xor"),
@@ -88,7 +88,7 @@ def logical_xor(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # logical_not
 
-_logical_not = entry(defop(
+_logical_not = entry_point(defop(
     "logical_not",
     inputs="x",
     infer=same,
@@ -110,7 +110,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
 
 # bitwise_and
 
-_bitwise_and = entry(defop(
+_bitwise_and = entry_point(defop(
     "bitwise_and",
     inputs="x y",
     infer=broadcast("bitwise_and"),
@@ -135,7 +135,7 @@ operators(_bitwise_and, "and")
 
 # bitwise_or
 
-_bitwise_or = entry(defop(
+_bitwise_or = entry_point(defop(
     "bitwise_or",
     inputs="x y",
     infer=broadcast("bitwise_or"),
@@ -160,7 +160,7 @@ operators(_bitwise_or, "or")
 
 # bitwise_xor
 
-_bitwise_xor = entry(defop(
+_bitwise_xor = entry_point(defop(
     "bitwise_xor",
     inputs="x y",
     infer=broadcast("bitwise_xor"),
@@ -185,7 +185,7 @@ operators(_bitwise_xor, "xor")
 
 # bitwise_invert
 
-_bitwise_invert = entry(defop(
+_bitwise_invert = entry_point(defop(
     "bitwise_invert",
     inputs="x",
     infer=same,
@@ -208,7 +208,7 @@ def bitwise_invert(x: TensorLike, /) -> Tensor:
 
 # bitwise_left_shift
 
-_bitwise_left_shift = entry(defop(
+_bitwise_left_shift = entry_point(defop(
     "bitwise_left_shift",
     inputs="x y",
     infer=broadcast("bitwise_left_shift"),
@@ -233,7 +233,7 @@ operators(_bitwise_left_shift, "lshift")
 
 # bitwise_right_shift
 
-_bitwise_right_shift = entry(defop(
+_bitwise_right_shift = entry_point(defop(
     "bitwise_right_shift",
     inputs="x y",
     infer=broadcast("bitwise_right_shift"),

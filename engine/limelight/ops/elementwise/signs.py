@@ -1,20 +1,17 @@
-"""Signs and magnitudes, and the parts of complex numbers."""
+"""Signs and magnitudes: `negative`, `positive`, `abs`, `sign`. The gradient of `abs` at 0 is 0."""
 
 from __future__ import annotations
 
-from limelight.core import dtypes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
-from limelight.ops._shape_rules import real_of, same
+from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._shape_rules import COMPLEX, real_of, same
 
-__all__ = ["abs", "conj", "imag", "negative", "positive", "real", "sign"]
-
-COMPLEX = frozenset([dtypes.complex64, dtypes.complex128])
+__all__ = ["abs", "negative", "positive", "sign"]
 
 # negative
 
-_negative = entry(defop(
+_negative = entry_point(defop(
     "negative",
     inputs="x",
     infer=same,
@@ -39,7 +36,7 @@ def negative(x: TensorLike, /) -> Tensor:
 
 # positive
 
-_positive = entry(defop(
+_positive = entry_point(defop(
     "positive",
     inputs="x",
     infer=same,
@@ -64,7 +61,7 @@ def positive(x: TensorLike, /) -> Tensor:
 
 # abs
 
-_abs = entry(defop(
+_abs = entry_point(defop(
     "abs",
     inputs="x",
     infer=real_of,
@@ -89,22 +86,22 @@ def abs(x: TensorLike, /) -> Tensor:  # the Array API's name
 # sign
 
 
-def _across(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
+def _sign_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
     """The part of `g` at a right angle to `x`, over |x|: only the direction of x changes its sign."""
     if out.dtype not in COMPLEX:
         return None
     magnitude = _abs(x)
-    radial = out * real(g * out.conj()).astype(out.dtype)
+    radial: Tensor = out * (g * out.conj())._real().astype(out.dtype)
     return (g - radial) / (magnitude == 0.0).where(1.0, magnitude).astype(out.dtype)
 
 
-_sign = entry(defop(
+_sign = entry_point(defop(
     "sign",
     inputs="x",
     infer=same,
     kernel="sign",
     accepts="numeric",
-    vjp={"x": _across},
+    vjp={"x": _sign_gradient},
     maths={"x": "x̄: not connected (complex: the part of ȳ at a right angle to x, over |x|)"},
 ))  # fmt: skip
 
@@ -118,80 +115,3 @@ def sign(x: TensorLike, /) -> Tensor:
     [-1.0, 0.0]
     """
     return _sign(x)
-
-
-# conj
-
-_conj = entry(defop(
-    "conj",
-    inputs="x",
-    infer=same,
-    kernel="conj",
-    accepts="complex",
-    vjp={"x": lambda g: g.conj()},
-    linear="x",
-    maths={"x": "x̄ = ȳ*"},
-))  # fmt: skip
-
-
-@method("conj")
-def conj(x: TensorLike, /) -> Tensor:
-    """The complex conjugate of each element; real tensors are returned as they are, at no cost.
-
-    >>> import limelight as ll
-    >>> ll.conj(ll.constant([1 + 2j])).tolist()
-    [(1-2j)]
-    """
-    if not isinstance(x, Tensor):
-        x = as_tensor(x)
-    return _conj(x) if x.dtype in COMPLEX else x
-
-
-# real
-
-_real = entry(defop(
-    "real",
-    inputs="x",
-    infer=real_of,
-    kernel=lambda xp, x: x.real,
-    accepts="complex",
-    vjp={"x": lambda g, x_dtype: g.astype(x_dtype)},
-    linear="x",
-    maths={"x": "x̄ = ȳ"},
-))  # fmt: skip
-
-
-@method("_real")  # for the gradient of astype, in another family
-def real(x: TensorLike, /) -> Tensor:
-    """The real part of each element; real tensors are returned as they are.
-
-    >>> import limelight as ll
-    >>> ll.real(ll.constant([1 + 2j])).tolist()
-    [1.0]
-    """
-    x = as_tensor(x)
-    return _real(x) if x.dtype in COMPLEX else x
-
-
-# imag
-
-_imag = entry(defop(
-    "imag",
-    inputs="x",
-    infer=real_of,
-    kernel=lambda xp, x: x.imag,
-    accepts="complex",
-    vjp={"x": lambda g, x_dtype: g.astype(x_dtype) * 1j},
-    linear="x",
-    maths={"x": "x̄ = i ȳ"},
-))  # fmt: skip
-
-
-def imag(x: TensorLike, /) -> Tensor:
-    """The imaginary part of each element; complex.
-
-    >>> import limelight as ll
-    >>> ll.imag(ll.constant([1 + 2j])).tolist()
-    [2.0]
-    """
-    return _imag(x)

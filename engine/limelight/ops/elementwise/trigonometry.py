@@ -1,19 +1,20 @@
-"""Trigonometric and hyperbolic functions of each element."""
+"""Trigonometric functions: `sin`, `cos`, `tan`, their inverses, `atan2`, and `hypot`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._domains import BETWEEN_ONES
 from limelight.ops._shape_rules import broadcast, same
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
+__all__ = ["acos", "asin", "atan", "atan2", "cos", "hypot", "sin", "tan"]
 
 # sin
 
-_sin = entry(defop(
+_sin = entry_point(defop(
     "sin",
     inputs="x",
     infer=same,
@@ -37,7 +38,7 @@ def sin(x: TensorLike, /) -> Tensor:
 
 # cos
 
-_cos = entry(defop(
+_cos = entry_point(defop(
     "cos",
     inputs="x",
     infer=same,
@@ -61,7 +62,7 @@ def cos(x: TensorLike, /) -> Tensor:
 
 # tan
 
-_tan = entry(defop(
+_tan = entry_point(defop(
     "tan",
     inputs="x",
     infer=same,
@@ -84,7 +85,7 @@ def tan(x: TensorLike, /) -> Tensor:
 
 # asin
 
-_asin = entry(defop(
+_asin = entry_point(defop(
     "asin",
     inputs="x",
     infer=same,
@@ -92,6 +93,7 @@ _asin = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: g / (1.0 - x * x).sqrt().conj()},
     maths={"x": "x̄ = ȳ / √(1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 
@@ -107,7 +109,7 @@ def asin(x: TensorLike, /) -> Tensor:
 
 # acos
 
-_acos = entry(defop(
+_acos = entry_point(defop(
     "acos",
     inputs="x",
     infer=same,
@@ -115,6 +117,7 @@ _acos = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x: -g / (1.0 - x * x).sqrt().conj()},
     maths={"x": "x̄ = -ȳ / √(1 - x²)*"},
+    domain=BETWEEN_ONES,
 ))  # fmt: skip
 
 
@@ -130,7 +133,7 @@ def acos(x: TensorLike, /) -> Tensor:
 
 # atan
 
-_atan = entry(defop(
+_atan = entry_point(defop(
     "atan",
     inputs="x",
     infer=same,
@@ -153,7 +156,7 @@ def atan(x: TensorLike, /) -> Tensor:
 
 # atan2
 
-_atan2 = entry(defop(
+_atan2 = entry_point(defop(
     "atan2",
     inputs="y x",
     infer=broadcast("atan2"),
@@ -177,93 +180,32 @@ def atan2(y: TensorLike, x: TensorLike, /) -> Tensor:
     return _atan2(y, x)
 
 
-# sinh
-
-_sinh = entry(defop(
-    "sinh",
-    inputs="x",
-    infer=same,
-    kernel="sinh",
-    accepts="inexact",
-    vjp={"x": lambda g, x: g * cosh(x).conj()},
-    maths={"x": "x̄ = ȳ cosh(x)*"},
-))  # fmt: skip
+# hypot
 
 
-def sinh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic sine of each element; floating or complex.
-
-    >>> import limelight as ll
-    >>> ll.sinh(ll.constant([0.0])).tolist()
-    [0.0]
-    """
-    return _sinh(x)
+def _ratio_or_zero(x: Any, out: Tensor) -> Any:
+    return x / (out == 0.0).where(1.0, out)
 
 
-# cosh
-
-_cosh = entry(defop(
-    "cosh",
-    inputs="x",
-    infer=same,
-    kernel="cosh",
-    accepts="inexact",
-    vjp={"x": lambda g, x: g * sinh(x).conj()},
-    maths={"x": "x̄ = ȳ sinh(x)*"},
-))  # fmt: skip
-
-
-def cosh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic cosine of each element; floating or complex.
-
-    >>> import limelight as ll
-    >>> ll.cosh(ll.constant([0.0])).tolist()
-    [1.0]
-    """
-    return _cosh(x)
-
-
-# tanh
-
-
-def _tanh_of_complex_kernel(xp: Any, x: Any) -> Any:
-    """Where the real part is infinite, the imaginary part is a zero of the operand's sign, as the Array API has it."""
-    found = xp.tanh(x)
-    infinite = xp.isinf(x.real)
-    if not infinite.any():
-        return found
-    upper = xp.where(infinite, found.real, 0) + 1j * xp.zeros_like(x.real)
-    settled = xp.where(x.imag < 0, upper.conj(), upper).astype(x.dtype)
-    return xp.where(infinite, settled, found)
-
-
-_tanh_of_complex = defop(
-    "tanh_of_complex",
-    inputs="x",
-    infer=same,
-    kernel=_tanh_of_complex_kernel,
-    accepts="complex",
-    vjp={"x": lambda g, out: g * (1.0 - out * out).conj()},
-    maths={"x": "x̄ = ȳ (1 - y²)*"},
-)
-
-_tanh = entry(defop(
-    "tanh",
-    inputs="x",
-    infer=same,
-    kernel="tanh",
+_hypot = entry_point(defop(
+    "hypot",
+    inputs="x y",
+    infer=broadcast("hypot"),
+    kernel="hypot",
     accepts="floating",
-    vjp={"x": lambda g, out: g * (1.0 - out * out)},
-    maths={"x": "x̄ = ȳ (1 - y²)"},
-), of_complex=_tanh_of_complex)  # fmt: skip
+    vjp={
+        "x": lambda g, x, out, x_shape: (g * _ratio_or_zero(x, out)).sum_to(x_shape),
+        "y": lambda g, y, out, y_shape: (g * _ratio_or_zero(y, out)).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ x / z", "y": "ȳ = z̄ y / z"},
+))  # fmt: skip
 
 
-@method("tanh")
-def tanh(x: TensorLike, /) -> Tensor:
-    """The hyperbolic tangent of each element; floating or complex.
+def hypot(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """The square root of x² + y², element by element, without overflow, broadcasting; floating. Its gradient is 0 at 0.
 
     >>> import limelight as ll
-    >>> ll.tanh(ll.constant([0.0])).tolist()
-    [0.0]
+    >>> ll.hypot(ll.constant([3.0]), 4.0).tolist()
+    [5.0]
     """
-    return _tanh(x)
+    return _hypot(x, y)

@@ -1,4 +1,4 @@
-"""`x.at[i]`: where updates are written as methods; and the error for `x[i] = v`, which names them."""
+"""`x.at[i]`, whose methods `set`, `add`, ... are the ops of `index_update`; and the error for `x[i] = v`."""
 
 from __future__ import annotations
 

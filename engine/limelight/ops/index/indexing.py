@@ -1,4 +1,12 @@
-"""`x[...]`: slices, and elements picked by integer arrays or boolean masks, with gradients."""
+"""`x[...]`: slices, and elements picked by integer arrays or boolean masks; and `nonzero`.
+
+In a graph an index is data: ints, `(start, stop, step)`, None, and marks for arrays, never `slice` objects. So it
+hashes, prints and parses. Boolean masks become integer arrays (`nonzero`), which works in a trace too, with an unknown
+size. Static positions are the op `slice`; positions that are tensors, `dynamic_slice`; arrays of positions, `index`.
+
+An index or axis that is not there raises an error that is a ValueError, as in other libraries, and an IndexError, as
+Python's sequences have it (`AxisError`, `MaskError`, `OutOfBoundsError`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +18,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, local, scopes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.index_expression import (
     Key,
     among_arrays,
@@ -26,13 +34,13 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
-from limelight.ops._given_shape import shaped
-from limelight.ops.index._scatter_add import add_rows, checked_places, refuse_places
+from limelight.ops._given_shape import defop_with_shape
+from limelight.ops.index._scatter_add import add_rows, check_places_of_key, checked_places
 
 __all__ = ["nonzero"]
 
 
-def _placed(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
+def _set_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     """Zeros with `value` at `key`, which names no place twice."""
     out = xp.zeros(shape, value.dtype)
     if hasattr(out, "at"):
@@ -41,7 +49,7 @@ def _placed(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     return out
 
 
-def _added(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
+def _add_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     """Zeros with `value` added at `key`, which may name a place several times."""
     if xp is np and len(key) == 1 and value.ndim > key[0].ndim:  # whole rows, for which there are faster routes
         places = checked_places(key[0], shape[0], 0).reshape(-1)
@@ -53,7 +61,7 @@ def _added(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     return out
 
 
-def _of_shape(g: TensorSpec, *rest: Any) -> TensorSpec:
+def _given_shape_infer(g: TensorSpec, *rest: Any) -> TensorSpec:
     return known(rest[-1], g.dtype)
 
 
@@ -61,6 +69,7 @@ def _of_shape(g: TensorSpec, *rest: Any) -> TensorSpec:
 
 _slice_op = defop(
     "slice",
+    view=True,
     inputs="x",
     attrs="key",
     infer=lambda x, key: known(basic_shape("slice", x.shape, key), x.dtype),
@@ -68,23 +77,26 @@ _slice_op = defop(
     vjp={"x": lambda g, x_shape, key: _slice_scatter((g,), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+    batching="slice",
 )
-_slice = entry(_slice_op)
+_slice = entry_point(_slice_op)
 
-_slice_scatter: Entry = shaped(
+_slice_scatter: EntryPoint = defop_with_shape(
     "slice_scatter",
     inputs="x",
     attrs="key",
-    infer=_of_shape,
-    kernel=lambda xp, x, key, shape: _placed(xp, shape, native(key), x),
+    infer=_given_shape_infer,
+    kernel=lambda xp, x, key, shape: _set_at(xp, shape, native(key), x),
     vjp={"x": lambda g, key: _slice(g, key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="slice_scatter",
+    dynamic_batching="slice_scatter_dynamic",
 )
 
 # dynamic_slice: positions that are tensors
 
-_dynamic_slice = entry(defop(
+_dynamic_slice = entry_point(defop(
     "dynamic_slice",
     inputs="x positions:integer",
     attrs="key",
@@ -93,17 +105,20 @@ _dynamic_slice = entry(defop(
     vjp={"x": lambda g, positions, x_shape, key: _dynamic_slice_scatter((g, positions), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
+    batching="dynamic_slice",
 ))  # fmt: skip
 
-_dynamic_slice_scatter: Entry = shaped(
+_dynamic_slice_scatter: EntryPoint = defop_with_shape(
     "dynamic_slice_scatter",
     inputs="x positions:integer",
     attrs="key",
-    infer=_of_shape,
-    kernel=lambda xp, x, positions, key, shape: _placed(xp, shape, filled(key, [int(i) for i in positions]), x),
+    infer=_given_shape_infer,
+    kernel=lambda xp, x, positions, key, shape: _set_at(xp, shape, filled(key, [int(i) for i in positions]), x),
     vjp={"x": lambda g, positions, key: _dynamic_slice((g, positions), key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="slice_scatter",
+    dynamic_batching="slice_scatter_dynamic",
 )
 
 # index: arrays of positions, one or several stacked
@@ -122,7 +137,7 @@ def _index_kernel(xp: Any, x: Any, indices: Any, key: Key) -> Any:
     try:
         return x[filled(key, _arrays(indices, key))]
     except IndexError:
-        refuse_places(x.shape, indices, key)
+        check_places_of_key(x.shape, indices, key)
         raise
 
 
@@ -135,18 +150,21 @@ _index_op = defop(
     vjp={"x": lambda g, indices, x_shape, key: _index_scatter((g, indices), x_shape, key)},
     linear="x",
     maths={"x": "x̄[key] += ȳ"},
+    batching="index",
 )
-_index = entry(_index_op)
+_index = entry_point(_index_op)
 
-_index_scatter: Entry = shaped(
+_index_scatter: EntryPoint = defop_with_shape(
     "index_scatter",
     inputs="x indices:integer",
     attrs="key",
-    infer=_of_shape,
-    kernel=lambda xp, x, indices, key, shape: _added(xp, shape, filled(key, _arrays(indices, key)), x),
+    infer=_given_shape_infer,
+    kernel=lambda xp, x, indices, key, shape: _add_at(xp, shape, filled(key, _arrays(indices, key)), x),
     vjp={"x": lambda g, indices, key: _index((g, indices), key)},
     linear="x",
     maths={"x": "x̄ = ȳ[key]"},
+    batching="index_scatter",
+    dynamic_batching="index_scatter_dynamic",
 )
 
 
@@ -159,23 +177,25 @@ def _pack_kernel(xp: Any, *arrays: Any) -> Any:
     return xp.stack([xp.broadcast_to(array, shape) for array in arrays])
 
 
-_pack_indices = entry(defop(
+_pack_indices = entry_point(defop(
     "pack_indices",
     inputs="*xs",
     infer=_pack_infer,
     kernel=_pack_kernel,
     accepts="integer",
     why_no_gradient="its result is an index",
+    batching="pack_indices",
 ))  # fmt: skip
 
 # nonzero
 
-_nonzero = entry(defop(
+_nonzero = entry_point(defop(
     "nonzero",
     inputs="x",
     infer=lambda x: known((x.rank, None), dtypes.int64),
     kernel=lambda xp, x: xp.stack(xp.nonzero(x)),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -207,19 +227,19 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
     Positions may be tensors. Raises ArgumentError for what is out of bounds, or no index at all.
     """
     if type(x) is not Tensor or x._device is not CPU0:
-        return _part(x, key)
+        return _index_by_ops(x, key)
     observer = None
     if active:
         observer = local.observer
         if scopes or observer is None:
-            return _part(x, key)
+            return _index_by_ops(x, key)
     kind = type(key)
     try:
-        data = x._data[key] if kind is slice or kind is int else _numpy_part(x._data, kind, key)
+        data = x._data[key] if kind is slice or kind is int else _index_by_numpy(x._data, kind, key)
     except (IndexError, TypeError, ValueError):
         data = None  # the long way round says what is wrong
     if data is None:
-        return _part(x, key)
+        return _index_by_ops(x, key)
     t = _blank()
     t._data = data
     t._device = CPU0
@@ -229,14 +249,14 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
             places, marks = _as_places(key)
             observer.observe_many(_index_op, (x, places), (marks,), t)
         else:
-            static = _static(key if kind is tuple else (key,))
+            static = _static_key(key if kind is tuple else (key,))
             if static is None:
-                return _part(x, key)
+                return _index_by_ops(x, key)
             observer.observe(_slice_op.recipes, x, (static,), x._uid, 0, t)
     return t
 
 
-def _numpy_part(data: Any, kind: type, key: Any) -> Any:
+def _index_by_numpy(data: Any, kind: type, key: Any) -> Any:
     """What NumPy makes of an index that means the same to it, None for any other."""
     if kind is Tensor:
         places = key._data if key._device is CPU0 else None
@@ -257,7 +277,7 @@ def _as_places(index: Tensor) -> tuple[Tensor, Key]:
     return wrap(places[0] if len(places) == 1 else np.stack(places)), ("i",) * len(places)
 
 
-def _part(x: Tensor, key: Any) -> Tensor:
+def _index_by_ops(x: Tensor, key: Any) -> Tensor:
     """`x[key]` by way of ops, for whoever watches."""
     if isinstance(key, Tensor) and not key.ndim and key.dtype == dtypes.bool_:  # a new axis of size 1 or 0
         x, key = x.expand_dims(0), key.reshape((1,))
@@ -277,16 +297,16 @@ def _located(x: Tensor, key: Any) -> tuple[Key, Tensor | None]:
     """An index into `x` as a key and, where that has marks, the operand that fills them: also for ops that update."""
     if type(key) is Tensor and key._data.ndim and key._data.dtype.kind in "iu":
         return ("i",), key
-    static = _static(key) if type(key) is tuple else _static((key,))
+    static = _static_key(key) if type(key) is tuple else _static_key((key,))
     if static is not None:
         return static, None
     parser = _Parser(x)
-    for part in _expanded(key if isinstance(key, tuple) else (key,), x):
+    for part in _expand_ellipsis(key if isinstance(key, tuple) else (key,), x):
         parser.take(part)
     return parser.result()
 
 
-def _static(parts: tuple[Any, ...]) -> Key | None:
+def _static_key(parts: tuple[Any, ...]) -> Key | None:
     """The key of an index without tensors, arrays and ellipses, quickly; None for any other."""
     key: list[Any] = []
     for part in parts:
@@ -304,19 +324,19 @@ def _static(parts: tuple[Any, ...]) -> Key | None:
     return tuple(key)
 
 
-def _expanded(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
+def _expand_ellipsis(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
     """The parts with lists made tensors, and full slices in the place of an ellipsis."""
-    found = [
+    expanded = [
         _as_index(part) if isinstance(part, (list, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__") else part
         for part in parts
     ]
-    places = [i for i, part in enumerate(found) if part is Ellipsis]
+    places = [i for i, part in enumerate(expanded) if part is Ellipsis]
     if len(places) > 1:
         raise ArgumentError("an index can only have a single ellipsis ('...')")
     if places:
-        used = sum(_axes_of(part) for part in found)
-        found[places[0] : places[0] + 1] = [slice(None)] * max(0, x.ndim - used)
-    return found
+        used = sum(_axes_of(part) for part in expanded)
+        expanded[places[0] : places[0] + 1] = [slice(None)] * max(0, x.ndim - used)
+    return expanded
 
 
 def _as_index(part: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Elements put at, and picked from, places of their own: `scatter`, `gather_nd`, `put_along_axis`."""
+"""Elements picked from, and put at, places that rows of indices name: `gather_nd`, `scatter`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core import shapes
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import DTypeError, ShapeError
-from limelight.ops._given_shape import as_shape, shaped
-from limelight.ops._gradient_terms import zeros
+from limelight.errors import ShapeError
+from limelight.ops._given_shape import as_shape, defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
-__all__ = ["gather_nd", "put_along_axis", "scatter"]
+__all__ = ["gather_nd", "scatter"]
 
 
 def _depth(name: str, indices: TensorSpec, shape: Shape) -> int:
@@ -61,7 +60,7 @@ def _gather_kernel(xp: Any, x: Any, indices: Any) -> Any:
         raise
 
 
-_gather_nd: Entry = entry(defop(
+_gather_nd: EntryPoint = entry_point(defop(
     "gather_nd",
     inputs="x indices:integer",
     infer=_gather_infer,
@@ -69,6 +68,7 @@ _gather_nd: Entry = entry(defop(
     vjp={"x": lambda g, indices, x_shape: _scatter((g, indices), x_shape)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="gather_nd",
 ))  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
     return add_rows(xp, prod(shape[:depth]), places, updates.reshape(places.size, *shape[depth:])).reshape(shape)
 
 
-_scatter: Entry = shaped(
+_scatter: EntryPoint = defop_with_shape(
     "scatter",
     inputs="updates indices:integer",
     infer=_scatter_infer,
@@ -125,6 +125,7 @@ _scatter: Entry = shaped(
     vjp={"updates": lambda g, indices: _gather_nd((g, indices))},
     linear="updates",
     maths={"updates": "ū = ȳ[indices]"},
+    batching="scatter",
 )
 
 
@@ -141,104 +142,3 @@ def scatter(indices: TensorLike, updates: TensorLike, shape: int | Sequence[int]
     [4.0, 0.0, 2.0]
     """
     return _scatter((as_tensor(updates), as_tensor(indices)), as_shape(shape))
-
-
-# put_along_axis
-
-
-def _put_infer(x: TensorSpec, values: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
-    alike = x.rank == indices.rank and all(
-        i == axis or None in (m, n) or m == n for i, (m, n) in enumerate(zip(x.shape, indices.shape, strict=False))
-    )
-    if not alike:
-        raise ShapeError(
-            f"put_along_axis: indices {indices} must have the shape of {x}, but for axis {axis}; use broadcast_to"
-        )
-    _check_values(values, indices)
-    return known(x.shape, x.dtype)
-
-
-def _check_values(values: TensorSpec, indices: TensorSpec) -> None:
-    met = shapes.broadcast("put_along_axis", values.shape, indices.shape)
-    if len(met) != indices.rank or any(m == 1 and n not in (1, None) for m, n in zip(indices.shape, met, strict=True)):
-        raise ShapeError(f"put_along_axis: values {values} do not broadcast to the indices {indices}")
-
-
-def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
-    where = tuple([
-        indices if i == axis else xp.arange(n).reshape([-1 if j == i else 1 for j in range(x.ndim)])
-        for i, n in enumerate(x.shape)
-    ])  # fmt: skip
-    if hasattr(x, "at"):
-        return x.at[where].set(values)
-    checked_places(indices, x.shape[axis], axis)
-    out = np.array(x)
-    out[where] = values
-    return out
-
-
-def _values_gradient(g: Tensor, x: Tensor, indices: Tensor, values_shape: Any, axis: int) -> Tensor:
-    part = g.take_along_axis(indices, axis=axis)
-    return _put_wins((x, indices), axis).where(part, zeros(g.dtype, ())).sum_to(values_shape)
-
-
-def _wins_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
-    """Which of the values that go to one place stays there: the last."""
-    order = np.arange(indices.size).reshape(indices.shape)
-    seats = _put_kernel(np, np.zeros(x.shape, np.int64), order, np.asarray(indices), axis)
-    return xp.asarray(np.take_along_axis(seats, np.asarray(indices), axis) == order)
-
-
-_put_wins = entry(defop(
-    "put_wins",
-    inputs="x:any indices:integer",
-    attrs="axis",
-    infer=lambda x, indices, axis: known(indices.shape, dtypes.bool_),
-    kernel=_wins_kernel,
-    why_no_gradient="its result is boolean",
-))  # fmt: skip
-
-_put_along_axis: Entry = entry(defop(
-    "put_along_axis",
-    inputs="x values indices:integer",
-    attrs="axis",
-    infer=_put_infer,
-    kernel=_put_kernel,
-    vjp={
-        "x": lambda g, indices, axis: _put_along_axis((g, zeros(g.dtype, ()), indices), axis),
-        "values": _values_gradient,
-    },
-    maths={"x": "x̄ = ȳ, 0 at the places", "values": "v̄ = ȳ at the places, 0 for one that another has replaced"},
-))  # fmt: skip
-
-
-def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """`x` with `values` put where `take_along_axis(x, indices, axis=axis)` would pick; `x` itself stays as it is.
-
-    Args:
-        x: any shape but that of a scalar.
-        indices: integers, in the shape of `x` but for `axis`. Where one occurs several times the last value stays, and
-            has the gradient.
-        values: broadcast to the shape of `indices`.
-        axis: the axis; the last by default.
-
-    Returns:
-        A tensor of the shape and dtype of `x`.
-
-    Raises:
-        ShapeError: the shapes do not fit.
-        DTypeError: `x` cannot hold a number among the values.
-        OutOfBoundsError: the axis does not have an index, which is named.
-
-    >>> import limelight as ll
-    >>> ll.put_along_axis(ll.zeros((2, 2)), ll.constant([[1], [0]]), 5.0).tolist()
-    [[0.0, 5.0], [5.0, 0.0]]
-    """
-    x = as_tensor(x)
-    if isinstance(values, (bool, int, float, complex)):
-        if not dtypes.fits(values, x.dtype):
-            raise DTypeError(f"put_along_axis: {values!r} does not fit into {x.spec}; write ll.astype(x, ...) first")
-        values = zeros(x.dtype, ()) + values if dtypes.kind(x.dtype) != "bool" else as_tensor(values)
-    values, indices, along = as_tensor(values), as_tensor(indices), shapes.one_axis("put_along_axis", x.ndim, axis)
-    _put_infer(x.spec, values.spec, indices.spec, along)
-    return _put_along_axis((x, values, indices), along)

@@ -1,4 +1,7 @@
-"""Products over segments, whose gradients are products of the others: without a division, so right at zeros."""
+"""Products over segments: `segment_prod`.
+
+Their gradients are products of the other factors, by doubling, not by division: so they are right at zeros.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.ops.index._segment_rules import given, infer_for, reduced
+from limelight.ops.index._segment_rules import segment_infer, segment_kernel, segment_operands
 
 __all__ = ["segment_prod"]
 
 # segment_prod
 
 
-_segment_places = entry(defop(
+_segment_places = entry_point(defop(
     "segment_places",
     inputs="data:any ids:integer",
     infer=lambda data, ids: known((data.size,), dtypes.int64),
     kernel=lambda xp, data, ids: _places_kernel(xp, data, ids),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -35,19 +39,20 @@ def _places_kernel(xp: Any, data: Any, ids: Any) -> Any:
 
 def _prod_gradient(g: Tensor, data: Tensor, ids: Tensor) -> Tensor:
     if ids.ndim == 1:
-        return g[ids] * _others(ids, data.conj())
-    return g[ids] * _others(_segment_places((data, ids)), data.conj().reshape((-1,))).reshape(data.sizes())
+        return g[ids] * _products_of_others(ids, data.conj())
+    return g[ids] * _products_of_others(_segment_places((data, ids)), data.conj().reshape((-1,))).reshape(data.sizes())
 
 
-_segment_prod = entry(defop(
+_segment_prod = entry_point(defop(
     "segment_prod",
     inputs="data ids:integer",
     attrs="num",
-    infer=infer_for("segment_prod"),
-    kernel=reduced("segment_prod", "multiply", "multiply"),
+    infer=segment_infer("segment_prod"),
+    kernel=segment_kernel("segment_prod", "multiply", "multiply"),
     accepts="numeric",
     vjp={"data": _prod_gradient},
     maths={"data": "x̄ᵢ = ȳ[ids] Π of the others*"},
+    batching="segments",
 ))  # fmt: skip
 
 
@@ -60,12 +65,12 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int | 
     >>> ll.segment_prod(ll.constant([3.0, 2.0, 4.0]), ll.constant([1, 0, 1])).tolist()
     [2.0, 12.0]
     """
-    return _segment_prod(*given("segment_prod", data, segment_ids, num_segments))
+    return _segment_prod(*segment_operands("segment_prod", data, segment_ids, num_segments))
 
 
 # the product of the others in a segment, without a division
 
-_neighbour: Entry = entry(defop(
+_neighbour: EntryPoint = entry_point(defop(
     "segment_neighbour",
     inputs="ids",
     attrs="by",
@@ -73,6 +78,7 @@ _neighbour: Entry = entry(defop(
     kernel=lambda xp, ids, by: _neighbour_kernel(xp, ids, by),
     accepts="integer",
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -91,26 +97,26 @@ _UNKNOWN = 1 << 31
 
 
 @method("_segment_others")
-def _others(ids: Tensor, x: Tensor) -> Tensor:
+def _products_of_others(ids: Tensor, x: Tensor) -> Tensor:
     """For each row of `x` the product of all others with the same id; `ids` is a vector.
 
     Products of 1, 2, 4, ... rows before, and of as many after, are combined: 2 log n multiplications of everything.
     """
     n = _UNKNOWN if ids.shape[0] is None else ids.shape[0]
-    before, after = (_run(ids, x, sign, n) for sign in (-1, 1))
+    before, after = (_product_to_one_side(ids, x, sign, n) for sign in (-1, 1))
     return before * after
 
 
-def _run(ids: Tensor, x: Tensor, sign: int, n: int) -> Tensor:
+def _product_to_one_side(ids: Tensor, x: Tensor, sign: int, n: int) -> Tensor:
     """The product of all rows before (or after) each one in its segment."""
-    product, by = _moved(ids, x, sign), 1
+    product, by = _neighbours(ids, x, sign), 1
     while by < n - 1:
-        product = product * _moved(ids, product, sign * by)
+        product = product * _neighbours(ids, product, sign * by)
         by *= 2
     return product
 
 
-def _moved(ids: Tensor, x: Tensor, by: int) -> Tensor:
+def _neighbours(ids: Tensor, x: Tensor, by: int) -> Tensor:
     """For each row the one `by` further on in its segment, 1 where there is none."""
     places = _neighbour(ids, by)
     exists = (places >= 0).reshape((-1,) + (1,) * (x.ndim - 1))

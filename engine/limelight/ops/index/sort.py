@@ -1,4 +1,4 @@
-"""Sorting along an axis, places in a sorted vector, and elements picked by places along an axis."""
+"""Sorting along an axis: `argsort`, `sort`; and `searchsorted`, places in a sorted vector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -26,12 +26,12 @@ def _argsort_kernel(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     if x.dtype in SHORT:
         x = x.astype(dtypes.float32)
     if not descending:
-        return _stable(xp, x, axis)
+        return _stable_argsort(xp, x, axis)
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
-    return (x.shape[axis] - 1 - _stable(xp, x[backwards], axis))[backwards]
+    return (x.shape[axis] - 1 - _stable_argsort(xp, x[backwards], axis))[backwards]
 
 
-def _stable(xp: Any, x: Any, axis: int) -> Any:
+def _stable_argsort(xp: Any, x: Any, axis: int) -> Any:
     """The places that sort `x`, those of equal elements in order.
 
     NumPy has vector instructions for the sorts that are not stable only: where there is much to sort these are used,
@@ -62,7 +62,7 @@ def _put_in_order(places: Any, same: Any) -> None:
     places[several] = keys - group
 
 
-_argsort: Entry = entry(defop(
+_argsort: EntryPoint = entry_point(defop(
     "argsort",
     inputs="x",
     attrs="axis descending",
@@ -70,6 +70,7 @@ _argsort: Entry = entry(defop(
     kernel=_argsort_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -114,7 +115,7 @@ def _sort_gradient(g: Tensor, x: Tensor, axis: int, descending: bool) -> Tensor:
     return _reorder((g, places), axis)
 
 
-_sort: Entry = entry(defop(
+_sort: EntryPoint = entry_point(defop(
     "sort",
     inputs="x",
     attrs="axis descending",
@@ -123,6 +124,7 @@ _sort: Entry = entry(defop(
     accepts="real",
     vjp={"x": _sort_gradient},
     maths={"x": "x̄ = ȳ in the order that x had"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -149,7 +151,7 @@ def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: 
 
 # reorder
 
-_reorder: Entry = entry(defop(
+_reorder: EntryPoint = entry_point(defop(
     "reorder",
     inputs="x order:integer",
     attrs="axis",
@@ -158,6 +160,7 @@ _reorder: Entry = entry(defop(
     vjp={"x": lambda g, order, axis: _reorder((g, _argsort(order, axis, False)), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ put back in order"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 # `order` holds each place along the axis once, so its inverse is a reordering, too.
 
@@ -170,7 +173,7 @@ def _searchsorted_infer(x: TensorSpec, values: TensorSpec, side: str) -> TensorS
     return known(values.shape, dtypes.int64)
 
 
-_searchsorted = entry(defop(
+_searchsorted = entry_point(defop(
     "searchsorted",
     inputs="x values",
     attrs="side",
@@ -178,6 +181,7 @@ _searchsorted = entry(defop(
     kernel=lambda xp, x, values, side: xp.searchsorted(x, values, side=side).astype(np.int64),
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="searchsorted",
 ))  # fmt: skip
 
 

@@ -1,21 +1,19 @@
-"""Picking along one axis by index, and its inverse pictures."""
+"""Slices picked along one axis by index: `take`, also called `gather`; and its transpose."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core import dtypes, shapes
-from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import Entry, entry
+from limelight.core import shapes
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import ArgumentError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
-__all__ = ["gather", "one_hot", "take"]
+__all__ = ["gather", "take"]
 
 # take
 
@@ -32,7 +30,7 @@ def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
         raise
 
 
-_take = entry(defop(
+_take = entry_point(defop(
     "take",
     inputs="x indices:integer",
     attrs="axis",
@@ -41,6 +39,7 @@ _take = entry(defop(
     vjp={"x": lambda g, indices, x_shape, axis: _take_scatter((g, indices), x_shape, axis)},
     linear="x",
     maths={"x": "x̄[indices] += ȳ"},
+    batching="take",
 ))  # fmt: skip
 
 
@@ -75,7 +74,7 @@ def _take_scatter_infer(x: TensorSpec, indices: TensorSpec, axis: int, shape: Sh
     return known(shape, x.dtype)
 
 
-_take_scatter: Entry = shaped(
+_take_scatter: EntryPoint = defop_with_shape(
     "take_scatter",
     inputs="x indices:integer",
     attrs="axis",
@@ -84,55 +83,6 @@ _take_scatter: Entry = shaped(
     vjp={"x": lambda g, indices, axis: _take((g, indices), axis)},
     linear="x",
     maths={"x": "x̄ = ȳ[indices]"},
+    batching="take_scatter",
+    dynamic_batching="take_scatter_dynamic",
 )
-
-# one_hot
-
-
-def _one_hot_infer(indices: TensorSpec, depth: int, dtype: DType) -> TensorSpec:
-    return known((*indices.shape, depth), dtype)
-
-
-_one_hot = entry(defop(
-    "one_hot",
-    inputs="indices",
-    attrs="depth dtype",
-    infer=_one_hot_infer,
-    kernel=lambda xp, indices, depth, dtype: (xp.asarray(indices)[..., None] == xp.arange(depth)).astype(dtype),
-    accepts="integer",
-    why_no_gradient="it is a function of integers",
-))  # fmt: skip
-
-
-def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
-    """One-hot vectors: a new axis with 1 at each index and 0 elsewhere.
-
-    Args:
-        indices: integers of any shape. Out of bounds, which negative ones are, they give zeros, as in JAX and
-            TensorFlow.
-        depth: the size of the new axis.
-        axis: its place in the result; the last by default.
-        dtype: that of the result; float32.
-
-    Returns:
-        A tensor of the shape of `indices` with an axis more.
-
-    Raises:
-        ArgumentError: the depth is negative, or the result has no such axis.
-
-    >>> import limelight as ll
-    >>> ll.one_hot(ll.constant([0, 2]), 3).tolist()
-    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-    >>> ll.one_hot(ll.constant([0, 2]), 3, axis=0, dtype=ll.int32).tolist()
-    [[1, 0], [0, 0], [0, 1]]
-    """
-    depth = shapes.whole("one_hot", "depth", depth)
-    if depth < 0:
-        raise ArgumentError(f"one_hot: depth must not be negative, got {depth}")
-    found = _one_hot(indices, depth, dtypes.dtype(dtype))
-    if axis == -1:
-        return found
-    rank = found.ndim
-    order = list(range(rank - 1))
-    order.insert(shapes.one_axis("one_hot", rank, axis), rank - 1)
-    return found.transpose(order)

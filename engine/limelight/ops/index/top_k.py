@@ -1,4 +1,4 @@
-"""The largest elements along an axis, and where they are."""
+"""The largest elements along an axis, and where they are: `top_k`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -25,12 +25,12 @@ def _check(x: Any, size: int | None, k: int, axis: int) -> None:
         raise ShapeError(f"top_k: k={k} of {x}, which has {size} elements along axis {axis}; k may be {size} at most")
 
 
-def _infer(x: TensorSpec, k: int, axis: int) -> TensorSpec:
+def _top_k_infer(x: TensorSpec, k: int, axis: int) -> TensorSpec:
     _check(x, x.shape[axis], k, axis)
     return known((*x.shape[:axis], k, *x.shape[axis + 1 :]), dtypes.int64)
 
 
-def _kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
+def _top_k_kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
     _check(f"a tensor of shape {shapes.show(x.shape)}", x.shape[axis], k, axis)
     x = x.astype(dtypes.float32) if x.dtype in SHORT else x
     rows = x if axis == x.ndim - 1 else x.swapaxes(axis, -1)
@@ -60,14 +60,15 @@ def _few_of_many(rows: Any, k: int) -> Any:
     return np.take_along_axis(places, order, -1)
 
 
-_top_places = entry(defop(
+_top_places = entry_point(defop(
     "top_k_places",
     inputs="x",
     attrs="k axis",
-    infer=_infer,
-    kernel=_kernel,
+    infer=_top_k_infer,
+    kernel=_top_k_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
 

@@ -1,6 +1,7 @@
-"""Tensors as sets: their distinct values, how often and where they stand, and which elements are among others.
+"""Tensors as sets: their distinct values (`unique_all` and the like), and `isin`.
 
-In a trace the number of distinct values is an unknown size.
+One op returns places and counts; the values are picked with these, and so have gradients. In a trace the number of
+distinct values is an unknown size.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -58,13 +59,14 @@ def _distinct_kernel(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return first.astype(np.int64), inverse.reshape(x.shape).astype(np.int64), counts.astype(np.int64)
 
 
-_distinct: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
+_distinct: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
     "distinct",
     inputs="x",
     infer=_distinct_infer,
     kernel=_distinct_kernel,
     multiple=True,
     why_no_gradient="its results are indices and counts",
+    batching="loop",
 ))  # fmt: skip
 
 
@@ -119,13 +121,14 @@ def unique_values(x: TensorLike, /) -> Tensor:
 
 # isin
 
-_isin = entry(defop(
+_isin = entry_point(defop(
     "isin",
     inputs="x values",
     attrs="invert",
     infer=lambda x, values, invert: known(x.shape, dtypes.bool_),
     kernel=lambda xp, x, values, invert: xp.isin(x, values, invert=invert),
     why_no_gradient="its result is boolean",
+    batching="isin",
 ))  # fmt: skip
 
 

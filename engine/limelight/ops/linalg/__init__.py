@@ -1,1 +1,1 @@
-"""Linear algebra."""
+"""Linear algebra: matrices are the last two axes. `limelight.linalg` has the public names."""

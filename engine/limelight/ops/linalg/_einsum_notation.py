@@ -19,7 +19,7 @@ from limelight.errors import ArgumentError, ShapeError
 
 
 @functools.lru_cache(maxsize=1024)
-def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+def parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """The labels of each operand and of the output, a letter for each axis, those of an ellipsis among them.
 
     Without an arrow the output has the axes of the ellipsis, then the labels that occur once, in alphabetical order.
@@ -124,7 +124,7 @@ def _meet(m: int | None, n: int | None) -> int | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def order_of(terms: tuple[str, ...], output: str, given: tuple[Shape, ...]) -> tuple[tuple[int, int], ...]:
+def contraction_order(terms: tuple[str, ...], output: str, given: tuple[Shape, ...]) -> tuple[tuple[int, int], ...]:
     """Which two of the operands to contract next, again and again; the result goes to the end of the list.
 
     The cheapest order of up to four operands, a greedy one beyond, by NumPy; unknown sizes count as 32.
@@ -163,13 +163,23 @@ class Pair(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def pair(equation: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], shape: tuple[int, ...] | None) -> Pair:
+def plan_pair(equation: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], shape: tuple[int, ...] | None) -> Pair:
     """The plan for a pair: labels of size 1 drop out first, so that the others have one size each.
 
-    `shape`: the output's, where it is given; then it is summed over axes of size 1 and repeated along those that no
-    operand has. Raises ShapeError for sizes that clash.
+    Args:
+        equation: two terms and the output, without an ellipsis.
+        x_shape: the first operand's.
+        y_shape: the second operand's.
+        shape: the output's, where it is given: it is then summed over axes of size 1, and repeated along those that no
+            operand has.
+
+    Returns:
+        What `run_pair` follows.
+
+    Raises:
+        ShapeError: sizes clash.
     """
-    (lx, ly), output = parsed(equation, (len(x_shape), len(y_shape)))
+    (lx, ly), output = parse_equation(equation, (len(x_shape), len(y_shape)))
     sizes = label_sizes(equation, (lx, ly), (x_shape, y_shape))
     wanted = tuple([sizes[c] or 0 for c in output]) if shape is None else shape  # all are known
     long = [c for c, n in zip(output, wanted, strict=True) if n != 1]
@@ -209,19 +219,29 @@ def places(labels: Sequence[str], among: Sequence[str]) -> tuple[int, ...]:
 
 
 def run_pair(xp: Any, plan: Pair, x: Any, y: Any) -> Any:
-    """Contracts two arrays by a plan."""
+    """Contracts two arrays.
+
+    Args:
+        xp: their array library.
+        plan: what `plan_pair` has made for their shapes.
+        x: the first operand.
+        y: the second operand.
+
+    Returns:
+        The contraction in the shape that the plan wants; perhaps a view.
+    """
     x, y = _as_matrix(x, plan.x), _as_matrix(y, plan.y)
     if plan.by == "inner":
-        found = xp.einsum("bk,bk->b", x, y)
+        product = xp.einsum("bk,bk->b", x, y)
     elif plan.by == "dot":
-        found = x.dot(y)
+        product = x.dot(y)
     else:
-        found = xp.matmul(x, y) if plan.by == "matmul" else x * y
-    found = found.reshape(plan.middle)
+        product = xp.matmul(x, y) if plan.by == "matmul" else x * y
+    product = product.reshape(plan.middle)
     if plan.order != tuple(range(len(plan.order))):
-        found = found.transpose(plan.order)
-    found = found.reshape(plan.shape)
-    return found if plan.shape == plan.wanted else xp.broadcast_to(found, plan.wanted)
+        product = product.transpose(plan.order)
+    product = product.reshape(plan.shape)
+    return product if plan.shape == plan.wanted else xp.broadcast_to(product, plan.wanted)
 
 
 def _as_matrix(x: Any, plan: Any) -> Any:

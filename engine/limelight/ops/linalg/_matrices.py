@@ -1,4 +1,9 @@
-"""What the families of linear algebra share: shape rules, and kernels that say which matrix LAPACK objects to."""
+"""What the families of linear algebra share: shape rules, and kernels that say which matrix LAPACK objects to.
+
+All but norms and products take floats of 32 bits or more (`accepts="wide"`), as LAPACK does. A matrix without an
+inverse or a Cholesky factor raises LinAlgError (which is NumPy's, too) and says where in a stack it is. Backends that
+cannot look at values give NaN instead.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +21,10 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.errors import LinAlgError, ShapeError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._numpy_reductions import add_reduce
+from limelight.ops._kernel_parts import add_reduce
 
 Kernel = Callable[..., Any]
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
-COMPLEX: Final = frozenset([dtypes.complex64, dtypes.complex128])
 
 
 def H(x: Tensor) -> Tensor:
@@ -41,7 +45,7 @@ def reciprocal(x: Tensor) -> Tensor:
     return zero.where(0, 1 / zero.where(1, x))
 
 
-def total(terms: Sequence[Tensor]) -> Tensor:
+def sum_of_terms(terms: Sequence[Tensor]) -> Tensor:
     """The sum of one or more tensors."""
     return functools.reduce(operator.add, terms)
 
@@ -51,20 +55,20 @@ def real_dtype(dtype: DType) -> DType:
     return _REAL.get(dtype, dtype)
 
 
-def matrix(name: str, x: TensorSpec) -> None:
+def check_matrix(name: str, x: TensorSpec) -> None:
     """Raises ShapeError unless `x` has two axes at least; `name` is the op's."""
     if x.rank < 2:
         raise ShapeError(f"{name}: {x} is no matrix: it needs two axes at least; use reshape or expand_dims")
 
 
-def square(name: str, x: TensorSpec) -> None:
+def check_square(name: str, x: TensorSpec) -> None:
     """Raises ShapeError unless the last two axes of `x` have one size."""
-    matrix(name, x)
+    check_matrix(name, x)
     if None not in x.shape[-2:] and x.shape[-2] != x.shape[-1]:
         raise ShapeError(f"{name}: {x} is not square: its last two axes have sizes {x.shape[-2]} and {x.shape[-1]}")
 
 
-def side(x: TensorSpec) -> int | None:
+def side_length(x: TensorSpec) -> int | None:
     """The size of a square matrix, known if one of its axes is."""
     return x.shape[-1] if x.shape[-2] is None else x.shape[-2]
 
@@ -73,7 +77,7 @@ def square_to_square(name: str) -> Callable[..., TensorSpec]:
     """A square matrix gives one of the same shape."""
 
     def infer(x: TensorSpec, *attrs: Any) -> TensorSpec:
-        square(name, x)
+        check_square(name, x)
         return known(x.shape, x.dtype)
 
     return infer
@@ -89,10 +93,10 @@ def smaller(shape: Shape) -> int | None:
 
 def right_side(name: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
     """The shape of X in A X = B: `a` is (..., M, M), `b` (..., M, K) or, as a single column, (M,)."""
-    square(name, a)
+    check_square(name, a)
     if not b.rank:
         raise ShapeError(f"{name}: {a} and {b}: the right side must be a vector or a matrix, not a scalar")
-    m, rows = side(a), b.shape[-2] if b.rank > 1 else b.shape[-1]
+    m, rows = side_length(a), b.shape[-2] if b.rank > 1 else b.shape[-1]
     if None not in (m, rows) and m != rows:
         raise ShapeError(
             f"{name}: {a} and {b}: the matrix has {m} rows, the right side {rows}; they must be equal "
@@ -120,15 +124,15 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
                 except np.linalg.LinAlgError as error:
                     specs = [x if isinstance(x, (bool, str)) else _spec_of(x) for x in given]
                     infer(*specs)
-                    place = _culprit(lambda x: kernel(xp, x, *given[1:]), given[0])
-                    raise LinAlgError(_objection(name, given[0], specs, place, complaint)) from error
+                    place = _first_failing(lambda x: kernel(xp, x, *given[1:]), given[0])
+                    raise LinAlgError(_failure_message(name, given[0], specs, place, complaint)) from error
 
         return run
 
     return wrap
 
 
-def finite(x: Any) -> Any:
+def check_finite(x: Any) -> Any:
     """`x`; raises NumPy's LinAlgError where it holds NaN or infinity, on which iterations of LAPACK may never end."""
     if isinstance(x, np.ndarray):
         total = add_reduce(x, None)
@@ -137,7 +141,7 @@ def finite(x: Any) -> Any:
     return x
 
 
-def _culprit(run: Kernel, x: Any) -> tuple[int, ...] | None:
+def _first_failing(run: Kernel, x: Any) -> tuple[int, ...] | None:
     """Where in a stack of matrices the first one is that `run` fails on."""
     for place in np.ndindex(x.shape[:-2]):
         try:
@@ -151,7 +155,7 @@ def _spec_of(x: Any) -> TensorSpec:
     return known(x.shape, dtypes.dtype(x.dtype)) if hasattr(x, "shape") else known((), dtypes.default_for(x))
 
 
-def _objection(name: str, x: Any, specs: list[Any], place: tuple[int, ...] | None, complaint: str) -> str:
+def _failure_message(name: str, x: Any, specs: list[Any], place: tuple[int, ...] | None, complaint: str) -> str:
     operands = " and ".join(str(spec) for spec in specs if isinstance(spec, TensorSpec) and spec.rank > 1)
     which = f"the matrix at {list(place)}" if place else "the matrix"
     bad = x[place] if place else x

@@ -1,30 +1,31 @@
-"""Decompositions: Cholesky, QR, and singular values.
+"""Decompositions: `cholesky`, `qr`, `svd`, `svdvals`.
 
-What is not unique has a gradient only as far as it does not matter: the phases of singular vectors, the basis of what a
-matrix leaves free. See each docstring.
+They have gradients for results that do not depend on what is arbitrary: the phases of singular vectors, and the basis
+of a space. Of the columns that complete a basis (full `svd`, complete `qr`) only the space that they span counts, and
+that has a gradient too. Terms between equal singular values are left out, so that gradients are finite. `cholesky`
+reads one triangle and has a Hermitian gradient. `svdvals` decomposes again in its gradient: mostly nobody asks for one.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple
 
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._shape_rules import real_of
+from limelight.ops._shape_rules import COMPLEX, real_of
 from limelight.ops.linalg._matrices import (
-    COMPLEX,
     H,
-    finite,
+    check_finite,
+    check_matrix,
     lapack,
-    matrix,
     reciprocal,
     smaller,
     square_to_square,
-    total,
+    sum_of_terms,
 )
 
 __all__ = ["cholesky", "qr", "svd", "svdvals"]
@@ -54,7 +55,7 @@ def _cholesky_gradient(g: Tensor, out: Tensor, upper: bool) -> Tensor:
     return slope
 
 
-_cholesky = entry(defop(
+_cholesky = entry_point(defop(
     "cholesky",
     inputs="x",
     attrs="upper",
@@ -63,6 +64,7 @@ _cholesky = entry(defop(
     accepts="wide",
     vjp={"x": _cholesky_gradient},
     maths={"x": "x̄ = L⁻ᴴ herm(Φ(Lᴴ L̄)) L⁻¹, Φ: lower triangle, diagonal halved"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -117,7 +119,7 @@ class QRResult(NamedTuple):
 
 
 def _qr_infer(x: TensorSpec, mode: str) -> tuple[TensorSpec, TensorSpec]:
-    matrix("qr", x)
+    check_matrix("qr", x)
     *lead, rows, columns = x.shape
     inner = rows if mode == "complete" else smaller(x.shape)
     return known((*lead, rows, inner), x.dtype), known((*lead, inner, columns), x.dtype)
@@ -158,7 +160,7 @@ def _square_qr_gradient(q: Tensor, r: Tensor, gq: Tensor | None, gr: Tensor | No
     return H(r._triangular_solve(H(outer), upper=True))
 
 
-_qr = entry_of_many(defop(
+_qr = entry_point_of_many(defop(
     "qr",
     inputs="x",
     attrs="mode",
@@ -168,6 +170,7 @@ _qr = entry_of_many(defop(
     multiple=True,
     vjp={"x": _qr_gradient},
     maths={"x": "x̄ = (Q̄ + Q herm(tril(R R̄ᴴ - Q̄ᴴ Q))) R⁻ᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -207,7 +210,7 @@ _UNSETTLED: Final = "has singular values that LAPACK could not find"
 
 
 def _svd_infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    matrix("svd", x)
+    check_matrix("svd", x)
     *lead, rows, columns = x.shape
     k = smaller(x.shape)
     left, right = (rows, columns) if full_matrices else (k, k)
@@ -220,7 +223,7 @@ def _svd_infer(x: TensorSpec, full_matrices: bool) -> tuple[TensorSpec, TensorSp
 
 @lapack(_svd_infer, "svd", _UNSETTLED)
 def _svd_kernel(xp: Any, x: Any, full_matrices: bool) -> Any:
-    return tuple(xp.linalg.svd(finite(x), full_matrices=full_matrices))
+    return tuple(xp.linalg.svd(check_finite(x), full_matrices=full_matrices))
 
 
 def _svd_gradient(g: tuple[Tensor | None, ...], out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
@@ -244,10 +247,10 @@ def _svd_gradient(g: tuple[Tensor | None, ...], out: tuple[Tensor, Tensor, Tenso
         turned = H(v) @ gv
         terms.append(u * rows @ ((turned - H(turned)) * apart) @ H(v))
         terms.append(u * inverse @ H(gv - v @ turned))
-    return total(terms)
+    return sum_of_terms(terms)
 
 
-_svd = entry_of_many(defop(
+_svd = entry_point_of_many(defop(
     "svd",
     inputs="x",
     attrs="full_matrices",
@@ -257,6 +260,7 @@ _svd = entry_of_many(defop(
     multiple=True,
     vjp={"x": _svd_gradient},
     maths={"x": "x̄ = U (S̄ + (UᴴŪ - ŪᴴU)/E S + S (VᴴV̄ - V̄ᴴV)/E) Vᴴ + what leaves U and V, Eᵢⱼ = sⱼ² - sᵢ²"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -279,13 +283,13 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def _svdvals_infer(x: TensorSpec) -> TensorSpec:
-    matrix("svdvals", x)
+    check_matrix("svdvals", x)
     return real_of(known((*x.shape[:-2], smaller(x.shape)), x.dtype))
 
 
 @lapack(_svdvals_infer, "svdvals", _UNSETTLED)
 def _svdvals_kernel(xp: Any, x: Any) -> Any:
-    return xp.linalg.svd(finite(x), compute_uv=False)
+    return xp.linalg.svd(check_finite(x), compute_uv=False)
 
 
 def _svdvals_gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -294,7 +298,7 @@ def _svdvals_gradient(g: Tensor, x: Tensor) -> Tensor:
     return u * g.expand_dims(-2).astype(x.dtype) @ vh
 
 
-_svdvals = entry(defop(
+_svdvals = entry_point(defop(
     "svdvals",
     inputs="x",
     infer=_svdvals_infer,
@@ -302,6 +306,7 @@ _svdvals = entry(defop(
     accepts="wide",
     vjp={"x": _svdvals_gradient},
     maths={"x": "x̄ = U diag(s̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -1,4 +1,9 @@
-"""Determinants, and their logarithms."""
+"""Determinants, `det`, and their logarithms, `slogdet` and `logdet`.
+
+The gradient of `det` is the matrix of cofactors, computed from singular values: exact at any rank, and so are second
+derivatives. Third ones go through an inverse, and are NaN where there is none. Of a singular matrix `det` is 0 and
+`slogdet` -inf, rather than an error.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry, entry_of_many
+from limelight.core.eager import EntryPoint, entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError
-from limelight.ops._shape_rules import real_of
-from limelight.ops.linalg._matrices import COMPLEX, H, identity_like, lapack, square, square_to_square
+from limelight.ops._shape_rules import COMPLEX, real_of
+from limelight.ops.linalg._matrices import H, check_square, identity_like, lapack, square_to_square
 
 __all__ = ["det", "logdet", "slogdet"]
 
@@ -24,7 +29,7 @@ __all__ = ["det", "logdet", "slogdet"]
 
 
 def _regular(dtype: Any) -> float:
-    """Up to which condition an inverse is accurate enough for a product with it to be: 8,192 in double precision."""
+    """The condition up to which a product with an inverse is accurate enough: 8,192 in double precision."""
     return math.pow(float(np.finfo(dtype).eps), -0.25)
 
 
@@ -35,7 +40,7 @@ def _parts_of(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     return u, xp.where(finite[..., 0], s, xp.nan), vh, xp.linalg.det(u) * xp.linalg.det(vh)
 
 
-def _others(xp: Any, s: Any, n: int) -> Any:
+def _products_of_others(xp: Any, s: Any, n: int) -> Any:
     """The product of all elements but one, for each."""
     one = xp.ones_like(s[..., :1])
     before = xp.cumprod(xp.concatenate([one, s[..., : n - 1]], -1), -1)
@@ -45,7 +50,7 @@ def _others(xp: Any, s: Any, n: int) -> Any:
 
 def _all_but_two(xp: Any, s: Any, n: int) -> Any:
     """The product of all elements but two, for each pair; 0 on the diagonal."""
-    rows = [_others(xp, xp.where(xp.arange(n) == i, 1, s), n) for i in range(n)]
+    rows = [_products_of_others(xp, xp.where(xp.arange(n) == i, 1, s), n) for i in range(n)]
     return xp.stack(rows, -2) * (1 - xp.eye(n, dtype=s.dtype))
 
 
@@ -55,7 +60,7 @@ def _cofactor_kernel(xp: Any, x: Any) -> Any:
         return x
     with np.errstate(all="ignore"):
         u, s, vh, sign = _parts_of(xp, x)
-        return sign[..., None, None] * ((u.conj() * _others(xp, s, n)[..., None, :]) @ vh.conj())
+        return sign[..., None, None] * ((u.conj() * _products_of_others(xp, s, n)[..., None, :]) @ vh.conj())
 
 
 def _cofactor_numpy(xp: Any, x: Any) -> Any:
@@ -88,19 +93,20 @@ def _slope_infer(w: TensorSpec, x: TensorSpec) -> TensorSpec:
     return known(shapes.broadcast("cofactor_slope", w.shape, x.shape), x.dtype)
 
 
-def _unknown(g: Tensor, x_shape: Any) -> Tensor:
+def _nan_gradient(g: Tensor, x_shape: Any) -> Tensor:
     return (g == 0).where(g, float("nan")).sum_to(x_shape)
 
 
-_cofactor_slope: Entry = entry(defop(
+_cofactor_slope: EntryPoint = entry_point(defop(
     "cofactor_slope",
     inputs="w x",
     infer=_slope_infer,
     kernel=_cofactor_slope_kernel,
     accepts="wide",
     linear="w",
-    vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _unknown},
+    vjp={"w": lambda g, x, w_shape: _cofactor_slope(g.conj(), x).conj().sum_to(w_shape), "x": _nan_gradient},
     maths={"w": "w̄ = the same of ȳ", "x": "third derivatives of det, known for regular matrices alone"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -115,7 +121,7 @@ def _cofactor_gradient(g: Tensor, x: Tensor) -> Tensor:
     return regular.where(slope, _cofactor_slope(g, x))
 
 
-_cofactor: Entry = entry(defop(
+_cofactor: EntryPoint = entry_point(defop(
     "cofactor",
     inputs="x",
     infer=square_to_square("cofactor"),
@@ -124,22 +130,23 @@ _cofactor: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _cofactor_gradient},
     maths={"x": "x̄ = second derivatives of det, times ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 # det
 
 
-def _number_of(name: str) -> Any:
+def _scalar_infer(name: str) -> Any:
     """The shape rule of a number for each square matrix."""
 
     def infer(x: TensorSpec) -> TensorSpec:
-        square(name, x)
+        check_square(name, x)
         return known(x.shape[:-2], x.dtype)
 
     return infer
 
 
-_det_infer = _number_of("det")
+_det_infer = _scalar_infer("det")
 
 
 @lapack(_det_infer, "det", "has no determinant that LAPACK could find")
@@ -147,7 +154,7 @@ def _det_kernel(xp: Any, x: Any) -> Any:
     return xp.linalg.det(x)
 
 
-_det: Entry = entry(defop(
+_det: EntryPoint = entry_point(defop(
     "det",
     inputs="x",
     infer=_det_infer,
@@ -155,6 +162,7 @@ _det: Entry = entry(defop(
     accepts="wide",
     vjp={"x": lambda g, x: g.expand_dims((-2, -1)) * _cofactor(x).conj()},
     maths={"x": "x̄ = ȳ cofactor(x)*"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -182,7 +190,7 @@ class SlogdetResult(NamedTuple):
 
 
 def _slogdet_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
-    square("slogdet", x)
+    check_square("slogdet", x)
     sign = known(x.shape[:-2], x.dtype)
     return sign, real_of(sign)
 
@@ -206,7 +214,7 @@ def _slogdet_gradient(g: tuple[Tensor | None, Tensor | None], x: Tensor, out: tu
     return weight.expand_dims((-2, -1)) * singular.where(float("nan"), H(inverse))
 
 
-_slogdet = entry_of_many(defop(
+_slogdet = entry_point_of_many(defop(
     "slogdet",
     inputs="x",
     infer=_slogdet_infer,
@@ -215,6 +223,7 @@ _slogdet = entry_of_many(defop(
     multiple=True,
     vjp={"x": _slogdet_gradient},
     maths={"x": "x̄ = (l̄ + i Im(s̄ s*)) x⁻ᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""Diagonals: of a matrix, and matrices made of one."""
+"""Diagonals: `diagonal` of a matrix, `diag` (either way), and `trace`.
+
+`trace` is a name of `ll.linalg` alone: `ll.trace` would be understood as tracing a function.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ import numpy as np
 
 from limelight.core import shapes
 from limelight.core.dtypes import DTypeLike
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 
 __all__ = ["diag", "diagonal"]
 
@@ -39,7 +42,7 @@ def _diagonal_infer(x: TensorSpec, offset: int) -> TensorSpec:
     return known((*x.shape[:-2], None if rows is None or columns is None else _length(rows, columns, offset)), x.dtype)
 
 
-_diagonal = entry(defop(
+_diagonal = entry_point(defop(
     "diagonal",
     inputs="x",
     attrs="offset",
@@ -48,6 +51,7 @@ _diagonal = entry(defop(
     vjp={"x": lambda g, x_shape, offset: _from_diagonal((g,), x_shape, offset)},
     linear="x",
     maths={"x": "x̄ has ȳ on the diagonal, 0 elsewhere"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -81,7 +85,7 @@ def _from_diagonal_kernel(xp: Any, x: Any, offset: int, shape: tuple[int, ...]) 
     return out
 
 
-_from_diagonal: Entry = shaped(
+_from_diagonal: EntryPoint = defop_with_shape(
     "from_diagonal",
     inputs="x",
     attrs="offset",
@@ -90,6 +94,8 @@ _from_diagonal: Entry = shaped(
     vjp={"x": lambda g, offset: _diagonal(g, offset)},
     linear="x",
     maths={"x": "x̄ = diagonal of ȳ"},
+    batching="last_axes_to_shape",
+    dynamic_batching="last_axes_to_shape_dynamic",
 )
 
 

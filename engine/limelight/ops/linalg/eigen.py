@@ -1,16 +1,21 @@
-"""Eigenvalues and eigenvectors: of Hermitian matrices, and of any square ones."""
+"""Eigenvalues and eigenvectors: of Hermitian matrices (`eigh`, `eigvalsh`), and of any square ones (`eig`, `eigvals`).
+
+What holds for the gradients of `decompositions` holds here: results must not depend on phases, terms between equal
+eigenvalues are left out, `eigh` reads one triangle and has a Hermitian gradient, and ops that return values alone
+decompose again in their gradient.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.ops._shape_rules import real_of
-from limelight.ops.linalg._matrices import COMPLEX, H, finite, lapack, reciprocal, side, square, total
+from limelight.ops._shape_rules import COMPLEX, real_of
+from limelight.ops.linalg._matrices import H, check_finite, check_square, lapack, reciprocal, side_length, sum_of_terms
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
 
@@ -27,8 +32,8 @@ class EighResult(NamedTuple):
 
 
 def _values_spec(name: str, x: TensorSpec) -> TensorSpec:
-    square(name, x)
-    return known((*x.shape[:-2], side(x)), x.dtype)
+    check_square(name, x)
+    return known((*x.shape[:-2], side_length(x)), x.dtype)
 
 
 def _eigh_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
@@ -37,7 +42,7 @@ def _eigh_infer(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
 
 @lapack(_eigh_infer, "eigh", _UNSETTLED)
 def _eigh_kernel(xp: Any, x: Any) -> Any:
-    return tuple(xp.linalg.eigh(finite(x)))
+    return tuple(xp.linalg.eigh(check_finite(x)))
 
 
 def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Tensor]) -> Tensor:
@@ -46,11 +51,11 @@ def _eigh_gradient(g: tuple[Tensor | None, Tensor | None], out: tuple[Tensor, Te
     if g[1] is not None:
         apart = reciprocal(w.expand_dims(-2) - w.expand_dims(-1)).astype(v.dtype)
         terms.append(v @ (apart * (H(v) @ g[1])) @ H(v))
-    slope = total(terms)
+    slope = sum_of_terms(terms)
     return (slope + H(slope)) / 2
 
 
-_eigh = entry_of_many(defop(
+_eigh = entry_point_of_many(defop(
     "eigh",
     inputs="x",
     infer=_eigh_infer,
@@ -59,6 +64,7 @@ _eigh = entry_of_many(defop(
     multiple=True,
     vjp={"x": _eigh_gradient},
     maths={"x": "x̄ = herm(V (diag(w̄) + Vᴴ V̄ / E) Vᴴ), Eᵢⱼ = wⱼ - wᵢ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -85,7 +91,7 @@ def _eigvalsh_infer(x: TensorSpec) -> TensorSpec:
 
 @lapack(_eigvalsh_infer, "eigvalsh", _UNSETTLED)
 def _eigvalsh_kernel(xp: Any, x: Any) -> Any:
-    return xp.linalg.eigvalsh(finite(x))
+    return xp.linalg.eigvalsh(check_finite(x))
 
 
 def _eigvalsh_gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -94,7 +100,7 @@ def _eigvalsh_gradient(g: Tensor, x: Tensor) -> Tensor:
     return v * g.expand_dims(-2).astype(v.dtype) @ H(v)
 
 
-_eigvalsh = entry(defop(
+_eigvalsh = entry_point(defop(
     "eigvalsh",
     inputs="x",
     infer=_eigvalsh_infer,
@@ -102,6 +108,7 @@ _eigvalsh = entry(defop(
     accepts="wide",
     vjp={"x": _eigvalsh_gradient},
     maths={"x": "x̄ = V diag(w̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -155,11 +162,11 @@ def _eig_gradient(g: tuple[Tensor | None, Tensor | None], x_dtype: Any, out: tup
         lengths = (lengths + lengths.conj()) / 2  # vectors keep the length 1
         apart = reciprocal((w.expand_dims(-2) - w.expand_dims(-1)).conj())
         terms.append(((turned - H(v) @ (v * lengths)) * apart) @ H(v))
-    slope: Tensor = H(v)._solve(total(terms))
+    slope: Tensor = H(v)._solve(sum_of_terms(terms))
     return slope if x_dtype in COMPLEX else slope._real()
 
 
-_eig = entry_of_many(defop(
+_eig = entry_point_of_many(defop(
     "eig",
     inputs="x",
     infer=_eig_infer,
@@ -168,6 +175,7 @@ _eig = entry_of_many(defop(
     multiple=True,
     vjp={"x": _eig_gradient},
     maths={"x": "x̄ = V⁻ᴴ (diag(w̄) + (Vᴴ V̄ - Vᴴ V Re diag(Vᴴ V̄)) / E*) Vᴴ, Eᵢⱼ = wⱼ - wᵢ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -207,7 +215,7 @@ def _eigvals_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     return _eig_gradient((moved, None), x.dtype, (w, v))
 
 
-_eigvals = entry(defop(
+_eigvals = entry_point(defop(
     "eigvals",
     inputs="x",
     infer=_eigvals_infer,
@@ -215,6 +223,7 @@ _eigvals = entry(defop(
     accepts="wide",
     vjp={"x": _eigvals_gradient},
     maths={"x": "x̄ = V⁻ᴴ diag(w̄) Vᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

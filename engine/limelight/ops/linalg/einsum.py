@@ -1,4 +1,11 @@
-"""Einsum: sums of products over named axes, pair by pair, and as matrix products where they are such."""
+"""`einsum`: sums of products over named axes, as a program of smaller ops.
+
+First come diagonals and sums of single operands, then pairs in the order of `np.einsum_path`. A pair that is a product
+by `@` becomes one; any other is the op `einsum_pair`, planned once for given shapes as a (batched) matrix product. Its
+gradient is a pair again, with operand and output exchanged, and told the shape to sum or repeat to (`einsum_pair_to`).
+That set of ops is closed under differentiation: one rule serves every order, axes of size 1, and sizes that are unknown
+while tracing.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +14,22 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
-from limelight.ops.linalg._einsum_notation import label_sizes, order_of, pair, parsed, places, run_pair
+from limelight.ops.linalg._einsum_notation import (
+    contraction_order,
+    label_sizes,
+    parse_equation,
+    places,
+    plan_pair,
+    run_pair,
+)
 
 __all__ = ["einsum"]
 
@@ -23,13 +37,13 @@ __all__ = ["einsum"]
 
 
 def _pair_infer(x: TensorSpec, y: TensorSpec, equation: str) -> TensorSpec:
-    terms, output = parsed(equation, (x.rank, y.rank))
+    terms, output = parse_equation(equation, (x.rank, y.rank))
     sizes = label_sizes(equation, terms, (x.shape, y.shape))
     return known(tuple([sizes[label] for label in output]), x.dtype)
 
 
 def _pair_kernel(xp: Any, x: Any, y: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
-    plan = pair(equation, x.shape, y.shape, shape)
+    plan = plan_pair(equation, x.shape, y.shape, shape)
     if x.dtype in SHORT:
         wide = run_pair(xp, plan, x.astype(dtypes.float32), y.astype(dtypes.float32))
         return wide.astype(x.dtype)
@@ -37,14 +51,14 @@ def _pair_kernel(xp: Any, x: Any, y: Any, equation: str, shape: tuple[int, ...] 
 
 
 @functools.lru_cache(maxsize=1024)
-def _turned(equation: str, place: int) -> str:
+def _gradient_equation(equation: str, place: int) -> str:
     """The equation of the gradient for one operand of a pair: it changes places with the output."""
     left, output = equation.split("->")
     terms = left.split(",")
     return f"{output},{terms[1 - place]}->{terms[place]}"
 
 
-_pair: Entry = entry(defop(
+_pair: EntryPoint = entry_point(defop(
     "einsum_pair",
     inputs="x y",
     attrs="equation",
@@ -52,14 +66,15 @@ _pair: Entry = entry(defop(
     kernel=_pair_kernel,
     accepts="numeric",
     vjp={
-        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
-        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _gradient_equation(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _gradient_equation(equation, 1)),
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
 ))  # fmt: skip
 
-_pair_to: Entry = shaped(
+_pair_to: EntryPoint = defop_with_shape(
     "einsum_pair_to",
     inputs="x y",
     attrs="equation",
@@ -67,18 +82,20 @@ _pair_to: Entry = shaped(
     kernel=_pair_kernel,
     accepts="numeric",
     vjp={
-        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _turned(equation, 0)),
-        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _turned(equation, 1)),
+        "x": lambda g, y, x_shape, equation: _pair_to((g, y.conj()), x_shape, _gradient_equation(equation, 0)),
+        "y": lambda g, x, y_shape, equation: _pair_to((g, x.conj()), y_shape, _gradient_equation(equation, 1)),
     },
     linear="x y",
     maths={"x": "x̄ = Σ z̄ y* over the labels that x has not", "y": "ȳ = Σ z̄ x* over the labels that y has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum_one: diagonals, sums and transposes of a single operand
 
 
 def _one_infer(x: TensorSpec, equation: str) -> TensorSpec:
-    terms, output = parsed(equation, (x.rank,))
+    terms, output = parse_equation(equation, (x.rank,))
     sizes = label_sizes(equation, terms, (x.shape,))
     return known(tuple([sizes[label] for label in output]), x.dtype)
 
@@ -107,16 +124,16 @@ def _alone_plan(equation: str) -> _Alone:
 def _one_kernel(xp: Any, x: Any, equation: str, shape: tuple[int, ...] | None = None) -> Any:
     plan = _alone_plan(equation)
     term, output = equation.split("->")
-    found = x.astype(dtypes.float32) if x.dtype in SHORT else x
+    result = x.astype(dtypes.float32) if x.dtype in SHORT else x
     if plan.diagonal:
         label_sizes(equation, (term,), (x.shape,))
-        found = xp.einsum(plan.diagonal, found)
+        result = xp.einsum(plan.diagonal, result)
     if plan.over:
-        found = found.sum(plan.over, dtype=found.dtype)
-    found = found.transpose(plan.order)
+        result = result.sum(plan.over, dtype=result.dtype)
+    result = result.transpose(plan.order)
     if shape is not None:
-        found = _spread(xp, found, plan.held, plan.targets, output, shape)
-    return found.astype(x.dtype, copy=False)
+        result = _spread(xp, result, plan.held, plan.targets, output, shape)
+    return result.astype(x.dtype, copy=False)
 
 
 def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output: str, shape: tuple[int, ...]) -> Any:
@@ -135,32 +152,35 @@ def _spread(xp: Any, x: Any, held: Sequence[str], targets: Sequence[str], output
     return out
 
 
-def _back(equation: str) -> str:
+def _reversed_equation(equation: str) -> str:
     return "->".join(reversed(equation.split("->")))
 
 
-_one: Entry = entry(defop(
+_one: EntryPoint = entry_point(defop(
     "einsum_one",
     inputs="x",
     attrs="equation",
     infer=_one_infer,
     kernel=_one_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ on the diagonals, repeated along summed labels"},
+    batching="einsum",
 ))  # fmt: skip
 
-_one_to: Entry = shaped(
+_one_to: EntryPoint = defop_with_shape(
     "einsum_one_to",
     inputs="x",
     attrs="equation",
     infer=lambda x, equation, shape: known(shape, x.dtype),
     kernel=_one_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _back(equation))},
+    vjp={"x": lambda g, x_shape, equation: _one_to((g,), x_shape, _reversed_equation(equation))},
     linear="x",
     maths={"x": "x̄ = ȳ summed over the labels that x has not"},
+    batching="einsum",
+    dynamic_batching="einsum_dynamic",
 )
 
 # einsum
@@ -222,21 +242,21 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
 @functools.lru_cache(maxsize=2048)
 def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
     """The program of an einsum on operands of these shapes."""
-    terms, output = parsed(equation, tuple([len(shape) for shape in given]))
+    terms, output = parse_equation(equation, tuple([len(shape) for shape in given]))
     sizes = label_sizes(equation, terms, given)
     if len(terms) == 1:
         return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
-    steps, held = _alone(terms, output)
+    steps, held = _steps_on_single_operands(terms, output)
     shown = tuple([tuple([sizes[label] for label in term]) for term in held])
-    for i, j in order_of(tuple(held), output, shown):
+    for i, j in contraction_order(tuple(held), output, shown):
         y, x = held.pop(j), held.pop(i)
-        found = _result(x, y, held, output)
+        found = _pair_output(x, y, held, output)
         steps.append(_Step(i, j, f"{x},{y}->{found}", _as_product(x, y, found, terms, given)))
         held.append(found)
     return _PRODUCT if len(steps) == 1 and steps[0].product == _PRODUCT[0].product else tuple(steps)
 
 
-def _alone(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
+def _steps_on_single_operands(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
     """Steps that take the diagonals of operands, and sum over labels that nobody else has; and the labels left."""
     steps, held = [], list(terms)
     for i, term in enumerate(terms):
@@ -247,7 +267,7 @@ def _alone(terms: Sequence[str], output: str) -> tuple[list[_Step], list[str]]:
     return steps, held
 
 
-def _result(x: str, y: str, others: Sequence[str], output: str) -> str:
+def _pair_output(x: str, y: str, others: Sequence[str], output: str) -> str:
     """The labels of a pair's result: in the order that a batch of matrix products gives, at the end in the output's."""
     if not others:
         return output

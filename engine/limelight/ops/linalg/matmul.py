@@ -1,4 +1,4 @@
-"""Products of matrices and tensors."""
+"""Products of matrices and tensors: `matmul`, `tensordot`, `dot`, `outer`, `kron`, `multi_dot`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry, operators
+from limelight.core.eager import entry_point, operators
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -16,7 +16,7 @@ from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._gradient_terms import rank
 from limelight.ops._shape_rules import SHORT
 
-__all__ = ["dot", "kron", "matmul", "outer", "tensordot"]
+__all__ = ["dot", "kron", "matmul", "outer", "tensordot"]  # `multi_dot` is a name of ll.linalg alone
 
 # matmul
 
@@ -64,8 +64,9 @@ def _right_gradient(g: Tensor, x: Tensor, y_shape: Any) -> Tensor:
     return (x.mT @ g).sum_to(y_shape)
 
 
-_matmul = entry(defop(
+_matmul = entry_point(defop(
     "matmul",
+    fresh=True,
     inputs="x y",
     infer=_matmul_infer,
     kernel=lambda xp, x, y: xp.matmul(x, y).astype(x.dtype),  # NumPy's own bfloat16 would give float32
@@ -74,6 +75,7 @@ _matmul = entry(defop(
     vjp={"x": _left_gradient, "y": _right_gradient},
     linear="x y",
     maths={"x": "x̄ = z̄ yᴴ", "y": "ȳ = xᴴ z̄"},
+    batching="matmul",
 ))  # fmt: skip
 
 
@@ -97,7 +99,7 @@ operators(_matmul, "matmul")
 Axes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def _free(rank: int, over: tuple[int, ...]) -> list[int]:
+def _axes_kept(rank: int, over: tuple[int, ...]) -> list[int]:
     return [i for i in range(rank) if i not in over]
 
 
@@ -108,7 +110,7 @@ def _tensordot_infer(x: TensorSpec, y: TensorSpec, axes: Axes) -> TensorSpec:
                 f"tensordot: axis {i} of {x} has size {x.shape[i]}, axis {j} of {y} has {y.shape[j]}; "
                 "they must be equal"
             )
-    left, right = (tuple(z.shape[i] for i in _free(z.rank, over)) for z, over in ((x, axes[0]), (y, axes[1])))
+    left, right = (tuple(z.shape[i] for i in _axes_kept(z.rank, over)) for z, over in ((x, axes[0]), (y, axes[1])))
     return known(left + right, x.dtype)
 
 
@@ -116,7 +118,7 @@ def _tensordot_gradient(
     g: Tensor, other: Tensor, rank: int, mine: tuple[int, ...], its: tuple[int, ...], first: bool
 ) -> Tensor:
     """Contracts `g` with the other operand over that one's free axes, and puts the axes in this operand's order."""
-    free, its_free = _free(rank, mine), _free(other.ndim, its)
+    free, its_free = _axes_kept(rank, mine), _axes_kept(other.ndim, its)
     at = len(free) if first else 0
     over = tuple(range(at, at + len(its_free)))
     contracted: Tensor = _tensordot((g, other.conj()), (over, tuple(its_free)))
@@ -124,7 +126,7 @@ def _tensordot_gradient(
     return contracted.transpose([order.index(i) for i in range(rank)])
 
 
-_tensordot = entry(defop(
+_tensordot = entry_point(defop(
     "tensordot",
     inputs="x y",
     attrs="axes",
@@ -137,6 +139,7 @@ _tensordot = entry(defop(
     },
     linear="x y",
     maths={"x": "x̄ = z̄ · y* over the free axes of y", "y": "ȳ = x* · z̄ over the free axes of x"},
+    batching="tensordot",
 ))  # fmt: skip
 
 
@@ -151,10 +154,10 @@ def tensordot(x: TensorLike, y: TensorLike, /, *, axes: int | tuple[Sequence[int
     (2, 4)
     """
     x, y = as_tensor(x), as_tensor(y)
-    return _tensordot((x, y), _pairs(x.ndim, y.ndim, axes))
+    return _tensordot((x, y), _axes_pairs(x.ndim, y.ndim, axes))
 
 
-def _pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:
+def _axes_pairs(x_rank: int, y_rank: int, axes: int | tuple[Sequence[int], Sequence[int]]) -> Axes:
     if not isinstance(axes, (tuple, list)) or len(axes) != 2:
         axes = shapes.whole("tensordot", "axes (how many, or a pair of sequences)", axes)
         if not 0 <= axes <= min(x_rank, y_rank):
@@ -220,3 +223,54 @@ def kron(x: TensorLike, y: TensorLike, /) -> Tensor:
     apart = x.expand_dims(tuple(range(1, 2 * rank, 2))) * y.expand_dims(tuple(range(0, 2 * rank, 2)))
     product: Tensor = apart.reshape(sizes)
     return product
+
+
+# multi_dot
+
+
+def multi_dot(matrices: Sequence[TensorLike], /) -> Tensor:
+    """The product of two or more matrices, in the order that takes the fewest multiplications; numeric.
+
+    The first one may be a row and the last one a column, given as vectors. Sizes unknown while tracing: from left to
+    right. Raises ArgumentError for fewer than two, ShapeError for other ranks and for sizes that do not meet.
+
+    >>> import limelight as ll
+    >>> ll.linalg.multi_dot([ll.ones((9, 2)), ll.ones((2, 9)), ll.ones(9)]).shape
+    (9,)
+    """
+    given = [as_tensor(x) for x in matrices]
+    if len(given) < 2:
+        raise ArgumentError(f"multi_dot: needs at least two matrices, got {len(given)}")
+    for i, x in enumerate(given):
+        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(given) - 1)):
+            raise ShapeError(f"multi_dot: matrix {i} is {x.spec}; only the first and the last may be vectors")
+    return _product(given, _best_cuts([_matrix_shape(x, i == 0) for i, x in enumerate(given)]), 0, len(given) - 1)
+
+
+def _matrix_shape(x: Tensor, first: bool) -> tuple[int | None, int | None]:
+    if x.ndim == 2:
+        return x.shape[0], x.shape[1]
+    return (1, x.shape[0]) if first else (x.shape[0], 1)
+
+
+def _best_cuts(sizes: list[tuple[int | None, int | None]]) -> dict[tuple[int, int], int]:
+    """Where to cut each run of matrices in two, for the fewest multiplications (dynamic programming)."""
+    n = len(sizes)
+    p = [sizes[0][0], *(size[1] for size in sizes)]
+    if any(size is None for size in p):
+        return {(0, j): j - 1 for j in range(1, n)}
+    cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(n)}
+    cuts: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            ways = [(cost[i, k] + cost[k + 1, j] + p[i] * p[k + 1] * p[j + 1], k) for k in range(i, j)]  # type: ignore[operator]
+            cost[i, j], cuts[i, j] = min(ways)
+    return cuts
+
+
+def _product(given: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return given[i]
+    k = cuts[i, j]
+    return _product(given, cuts, i, k) @ _product(given, cuts, k + 1, j)

@@ -1,24 +1,26 @@
-"""Functions of square matrices: powers, the exponential; and long products."""
+"""Functions of square matrices: `matrix_power`, and the exponential, `expm`.
+
+`expm` pulls back through itself, of a block matrix; `beside`, which puts blocks side by side, is there for that.
+"""
 
 from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops.linalg._matrices import H, identity_like, square, square_to_square
+from limelight.ops.linalg._matrices import H, check_square, identity_like, square_to_square
 
-__all__ = ["expm", "matrix_power", "multi_dot"]
+__all__ = ["expm", "matrix_power"]
 
 # matrix_power
 
@@ -34,7 +36,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     [[1, 5], [0, 1]]
     """
     x = as_tensor(x)
-    square("matrix_power", x.spec)
+    check_square("matrix_power", x.spec)
     try:
         n = n.__index__()
     except AttributeError:
@@ -61,7 +63,7 @@ def _beside_infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
     return known((*shapes.broadcast("beside", x.shape[:-1], y.shape[:-1]), total), x.dtype)
 
 
-_beside = entry(defop(
+_beside = entry_point(defop(
     "beside",
     inputs="x y",
     infer=_beside_infer,
@@ -69,6 +71,7 @@ _beside = entry(defop(
     accepts="inexact",
     vjp={"x": lambda g, x_shape: g[..., : x_shape[-1]], "y": lambda g, x_shape: g[..., x_shape[-1] :]},
     maths={"x": "x̄ = the first columns of ȳ", "y": "ȳ = the last columns"},
+    batching="join_last_axis",
 ))  # fmt: skip
 
 
@@ -133,7 +136,7 @@ def _expm_gradient(g: Tensor, x: Tensor) -> Tensor:
     return _expm(block)[..., :n, n:]
 
 
-_expm: Entry = entry(defop(
+_expm: EntryPoint = entry_point(defop(
     "expm",
     inputs="x",
     infer=square_to_square("expm"),
@@ -142,6 +145,7 @@ _expm: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _expm_gradient},
     maths={"x": "x̄ = the upper right of exp([[xᴴ, ȳ], [0, xᴴ]])"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -157,54 +161,3 @@ def expm(x: TensorLike, /) -> Tensor:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     return _expm(x)
-
-
-# multi_dot
-
-
-def multi_dot(matrices: Sequence[TensorLike], /) -> Tensor:
-    """The product of two or more matrices, in the order that takes the fewest multiplications; numeric.
-
-    The first one may be a row and the last one a column, given as vectors. Sizes unknown while tracing: from left to
-    right. Raises ArgumentError for fewer than two, ShapeError for other ranks and for sizes that do not meet.
-
-    >>> import limelight as ll
-    >>> ll.linalg.multi_dot([ll.ones((9, 2)), ll.ones((2, 9)), ll.ones(9)]).shape
-    (9,)
-    """
-    given = [as_tensor(x) for x in matrices]
-    if len(given) < 2:
-        raise ArgumentError(f"multi_dot: needs at least two matrices, got {len(given)}")
-    for i, x in enumerate(given):
-        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(given) - 1)):
-            raise ShapeError(f"multi_dot: matrix {i} is {x.spec}; only the first and the last may be vectors")
-    return _product(given, _best_cuts([_as_matrix(x, i == 0) for i, x in enumerate(given)]), 0, len(given) - 1)
-
-
-def _as_matrix(x: Tensor, first: bool) -> tuple[int | None, int | None]:
-    if x.ndim == 2:
-        return x.shape[0], x.shape[1]
-    return (1, x.shape[0]) if first else (x.shape[0], 1)
-
-
-def _best_cuts(sizes: list[tuple[int | None, int | None]]) -> dict[tuple[int, int], int]:
-    """Where to cut each run of matrices in two, for the fewest multiplications (dynamic programming)."""
-    n = len(sizes)
-    p = [sizes[0][0], *(size[1] for size in sizes)]
-    if any(size is None for size in p):
-        return {(0, j): j - 1 for j in range(1, n)}
-    cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(n)}
-    cuts: dict[tuple[int, int], int] = {}
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            ways = [(cost[i, k] + cost[k + 1, j] + p[i] * p[k + 1] * p[j + 1], k) for k in range(i, j)]  # type: ignore[operator]
-            cost[i, j], cuts[i, j] = min(ways)
-    return cuts
-
-
-def _product(given: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
-    if i == j:
-        return given[i]
-    k = cuts[i, j]
-    return _product(given, cuts, i, k) @ _product(given, cuts, k + 1, j)

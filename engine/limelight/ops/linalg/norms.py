@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices: `vector_norm`, `matrix_norm`, `norm`. The gradient at 0 is 0."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-import numpy as np
-
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import restore
-from limelight.ops._numpy_reductions import add_reduce
-from limelight.ops._shape_rules import SHORT, Axis, axis_attr, reduction
-from limelight.ops.linalg._matrices import COMPLEX, matrix, real_dtype
+from limelight.ops._kernel_parts import sum_over
+from limelight.ops._shape_rules import COMPLEX, SHORT, Axis, axis_attr, reduction
+from limelight.ops.linalg._matrices import check_matrix, real_dtype
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -32,15 +30,11 @@ def _vector_norm_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, order: floa
         x = x.astype(dtypes.float32)
     if order == 2:
         squares = x.real * x.real + x.imag * x.imag if x.dtype in COMPLEX else x * x
-        return xp.sqrt(_total(xp, squares, axis, keepdims)).astype(dtype)
+        return xp.sqrt(sum_over(xp, squares, axis, keepdims)).astype(dtype)
     sizes = abs(x)
     if order == 1:
-        return _total(xp, sizes, axis, keepdims).astype(dtype)
-    return (_total(xp, sizes**order, axis, keepdims) ** (1 / order)).astype(dtype)
-
-
-def _total(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+        return sum_over(xp, sizes, axis, keepdims).astype(dtype)
+    return (sum_over(xp, sizes**order, axis, keepdims) ** (1 / order)).astype(dtype)
 
 
 def _vector_norm_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool, order: float) -> Tensor:
@@ -56,7 +50,7 @@ def _vector_norm_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdim
     return x.sign() * flat.where(0, g * ratio ** (order - 1)).astype(x.dtype)
 
 
-_vector_norm: Entry = entry(defop(
+_vector_norm: EntryPoint = entry_point(defop(
     "vector_norm",
     inputs="x",
     attrs="axis keepdims order",
@@ -140,7 +134,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Order = "fro")
     7.0
     """
     x = _inexact("matrix_norm", x)
-    matrix("matrix_norm", x.spec)
+    check_matrix("matrix_norm", x.spec)
     return _matrix_norm(x, ord, (-2, -1), keepdims)
 
 
@@ -154,12 +148,12 @@ def _matrix_norm(x: Tensor, ord: Order, axes: tuple[int, int], keepdims: bool) -
     if ord in (2, -2, "nuc"):
         others = [i for i in range(x.ndim) if i not in (rows, columns)]
         values = x.transpose((*others, rows, columns))._svdvals()
-        found = values.sum(-1) if ord == "nuc" else _extreme(values, ord == 2, -1, False)
+        norms = values.sum(-1) if ord == "nuc" else _extreme(values, ord == 2, -1, False)
     else:
         inner, outer = (rows, columns) if ord in (1, -1) else (columns, rows)
         outer -= outer > inner
-        found = _extreme(abs(x).sum(inner), ord in (1, math.inf), outer, False)
-    return found.expand_dims(tuple(sorted((rows, columns)))) if keepdims else found
+        norms = _extreme(abs(x).sum(inner), ord in (1, math.inf), outer, False)
+    return norms.expand_dims(tuple(sorted((rows, columns)))) if keepdims else norms
 
 
 # norm

@@ -1,4 +1,4 @@
-"""Inverses of matrices that have none: pseudo-inverses, ranks, least squares."""
+"""Inverses of matrices that have none: `pinv`, `matrix_rank`, and least squares, `lstsq`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import accepted
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError, ShapeError
-from limelight.ops.linalg._matrices import H, finite, lapack, matrix, real_dtype, square
+from limelight.ops.linalg._matrices import H, check_finite, check_matrix, check_square, lapack, real_dtype
 
 __all__ = ["lstsq", "matrix_rank", "pinv"]
 
@@ -33,7 +33,7 @@ def _cutoff(x: Tensor, rtol: TensorLike | None) -> Any:
 
 
 def _pinv_infer(x: TensorSpec, rtol: TensorSpec, hermitian: bool) -> TensorSpec:
-    (square if hermitian else matrix)("pinv", x)
+    (check_square if hermitian else check_matrix)("pinv", x)
     lead = shapes.broadcast("pinv", x.shape[:-2], rtol.shape)
     return known((*lead, x.shape[-1], x.shape[-2]), x.dtype)
 
@@ -48,10 +48,10 @@ def _inverted(xp: Any, values: Any, rtol: Any) -> Any:
 
 def _pinv_kernel(xp: Any, x: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian:
-        values, v = xp.linalg.eigh(finite(x))
+        values, v = xp.linalg.eigh(check_finite(x))
         u = v
     else:
-        u, values, vh = xp.linalg.svd(finite(x), full_matrices=False)
+        u, values, vh = xp.linalg.svd(check_finite(x), full_matrices=False)
         v = vh.conj().swapaxes(-1, -2)
     return (v * _inverted(xp, values, rtol)[..., None, :]) @ u.conj().swapaxes(-1, -2)
 
@@ -62,7 +62,7 @@ def _pinv_gradient(g: Tensor, x: Tensor, out: Tensor, hermitian: bool) -> Tensor
     return ((slope + H(slope)) / 2 if hermitian else slope).sum_to(x.sizes())
 
 
-_pinv: Entry = entry(defop(
+_pinv: EntryPoint = entry_point(defop(
     "pinv",
     inputs="x rtol:floating",
     attrs="hermitian",
@@ -71,6 +71,7 @@ _pinv: Entry = entry(defop(
     accepts="wide",
     vjp={"x": _pinv_gradient},
     maths={"x": "x̄ = -yᴴ ȳ yᴴ + (1 - x y) ȳᴴ y yᴴ + yᴴ y ȳᴴ (1 - y x)"},
+    batching="pinv",
 ))  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def _check(name: str, x: Tensor, hermitian: bool = False) -> None:
             f"{name} needs floating or complex (32-bit or wider) operands, got {x.dtype.name}; "
             "write ll.astype(x, ll.float32) first"
         )
-    (square if hermitian else matrix)(name, x.spec)
+    (check_square if hermitian else check_matrix)(name, x.spec)
 
 
 # matrix_rank

@@ -1,4 +1,7 @@
-"""Linear equations: with triangular and general square matrices, and inverses."""
+"""Linear equations: `triangular_solve`, `cholesky_solve`, `solve`; and `inv`.
+
+A singular matrix is an error, but in triangular systems gives infinities, as BLAS does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -47,7 +50,7 @@ def _triangular_kernel(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit
 
 
 @functools.cache
-def _blas(kind: str) -> Any:
+def _blas_routine(kind: str) -> Any:
     """The triangular solver of BLAS for a kind of dtype."""
     from scipy.linalg import blas  # noqa: PLC0415  # loading SciPy takes longer than loading limelight
 
@@ -72,7 +75,7 @@ def _blas_solve(a: Any, b: Any, upper: bool, adjoint: bool, unit_diagonal: bool)
     """One system. BLAS counts in columns, so it is given Aᵀ and Bᵀ, and solves Xᵀ op(Aᵀ) = Bᵀ without a copy."""
     if adjoint and a.dtype.kind == "c":
         a = a.conj()
-    trsm = _blas(a.dtype.char)
+    trsm = _blas_routine(a.dtype.char)
     return trsm(1, a.T, b.T, side=1, lower=upper, trans_a=adjoint, diag=unit_diagonal).T
 
 
@@ -94,7 +97,7 @@ def _triangular_matrix_gradient(
     return slope.sum_to(a.sizes())
 
 
-_triangular: Entry = entry(defop(
+_triangular: EntryPoint = entry_point(defop(
     "triangular_solve",
     inputs="a b",
     attrs="upper adjoint unit_diagonal",
@@ -110,6 +113,7 @@ _triangular: Entry = entry(defop(
         ).sum_to(b_shape),
     },
     maths={"a": "ā = -triangle of b̄ xᴴ", "b": "b̄ = a⁻ᴴ x̄"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -182,7 +186,7 @@ def _solve_right_gradient(g: Tensor, a: Tensor, b_shape: Any) -> Tensor:
     return _solve(H(a), g).sum_to(b_shape)
 
 
-_solve: Entry = entry(defop(
+_solve: EntryPoint = entry_point(defop(
     "solve",
     inputs="a b",
     infer=_solve_infer,
@@ -194,6 +198,7 @@ _solve: Entry = entry(defop(
         "b": _solve_right_gradient,
     },
     maths={"a": "ā = -b̄ xᴴ", "b": "b̄ = a⁻ᴴ x̄"},
+    batching="matrix_stacks",
 ))  # fmt: skip
 
 
@@ -225,7 +230,7 @@ def _inv_kernel(xp: Any, x: Any) -> Any:
     return xp.linalg.inv(x)
 
 
-_inv = entry(defop(
+_inv = entry_point(defop(
     "inv",
     inputs="x",
     infer=_inv_infer,
@@ -233,6 +238,7 @@ _inv = entry(defop(
     accepts="wide",
     vjp={"x": lambda g, out: -(H(out) @ g @ H(out))},
     maths={"x": "x̄ = -yᴴ ȳ yᴴ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

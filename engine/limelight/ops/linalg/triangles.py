@@ -1,11 +1,11 @@
-"""The triangular parts of matrices."""
+"""The triangular parts of matrices: `tril`, `triu`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from limelight.core import shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -14,7 +14,7 @@ from limelight.errors import ShapeError
 __all__ = ["tril", "triu"]
 
 
-def _of_matrix(name: str) -> Any:
+def _triangle_infer(name: str) -> Any:
     def infer(x: TensorSpec, offset: int) -> TensorSpec:
         if x.rank < 2:
             raise ShapeError(f"{name}: {x} is no matrix: it needs two axes at least; use expand_dims or reshape")
@@ -23,7 +23,7 @@ def _of_matrix(name: str) -> Any:
     return infer
 
 
-def _checked(name: str) -> Any:
+def _triangle_kernel(name: str) -> Any:
     """The function of xp, which would make a matrix of a vector by itself."""
 
     def kernel(xp: Any, x: Any, offset: int) -> Any:
@@ -36,15 +36,16 @@ def _checked(name: str) -> Any:
 
 # tril
 
-_tril: Entry = entry(defop(
+_tril: EntryPoint = entry_point(defop(
     "tril",
     inputs="x",
     attrs="offset",
-    infer=_of_matrix("tril"),
-    kernel=_checked("tril"),
+    infer=_triangle_infer("tril"),
+    kernel=_triangle_kernel("tril"),
     vjp={"x": lambda g, offset: _tril(g, offset)},
     linear="x",
     maths={"x": "x̄ = the lower triangle of ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
@@ -63,15 +64,16 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
 
 # triu
 
-_triu: Entry = entry(defop(
+_triu: EntryPoint = entry_point(defop(
     "triu",
     inputs="x",
     attrs="offset",
-    infer=_of_matrix("triu"),
-    kernel=_checked("triu"),
+    infer=_triangle_infer("triu"),
+    kernel=_triangle_kernel("triu"),
     vjp={"x": lambda g, offset: _triu(g, offset)},
     linear="x",
     maths={"x": "x̄ = the upper triangle of ȳ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

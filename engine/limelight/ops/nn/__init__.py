@@ -1,1 +1,1 @@
-"""Ops of neural networks: activations, convolutions, pools, softmax, standard scores."""
+"""Ops of neural networks, with kernels or gradients of their own; `limelight.nn.functional` is made of them."""

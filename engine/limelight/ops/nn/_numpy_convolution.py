@@ -1,7 +1,8 @@
 """Convolution and its two gradients on NumPy: several routes to each, and the choice between them.
 
-Every route takes float32 or float64 arrays and windows (`_windows.Windows`) of one group of channels. What they cost
-is in docs/performance.md, measured by benchmarks/convolution.py; the choice is `chosen`, at the end, and nowhere else.
+Every route takes float32 or float64 arrays and windows (`_windows.Windows`) of one group of channels. What they cost is
+in docs/performance.md, measured by benchmarks/convolution.py. The choice is `chosen_route`, at the end, and nowhere
+else. (JAX's kernels were measured as well, and are left to whole compiled functions.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.ops.nn._windows import Ints, Windows, inner, taps
+from limelight.ops.nn._windows import Ints, Windows, inside_margins, taps
 
 Array = Any
 Route = Callable[..., Array]
@@ -33,7 +34,7 @@ def padded(x: Array, at: Windows, value: float = 0) -> Array:
         return np.ascontiguousarray(x)
     shape = (len(x), *at.padded, x.shape[-1])
     out = np.zeros(shape, x.dtype) if value == 0 else np.full(shape, value, x.dtype)
-    out[inner(at)] = x
+    out[inside_margins(at)] = x
     return out
 
 
@@ -132,10 +133,10 @@ def _input_by_product(g: Array, w: Array, at: Windows) -> Array:
     ((_, everywhere),) = taps(at)
     seen = g.reshape(-1, g.shape[-1]).dot(w.reshape(w.shape[-2:]).T).reshape(len(g), *at.out, w.shape[-2])
     if at.padded == at.out:
-        return seen[inner(at)]
+        return seen[inside_margins(at)]
     out = np.zeros((len(g), *at.padded, w.shape[-2]), g.dtype)
     out[everywhere] = seen
-    return out[inner(at)]
+    return out[inside_margins(at)]
 
 
 def flipped(at: Windows) -> Windows | None:
@@ -164,7 +165,7 @@ def _input_by_scattering(g: Array, w: Array, at: Windows) -> Array:
         flat = seen.reshape(-1, g.shape[-1])
         for place, where in taps(at):
             part[where] += flat.dot(w[place].T).reshape(*seen.shape[:-1], -1)
-    return out[inner(at)]
+    return out[inside_margins(at)]
 
 
 def _input_by_patches(g: Array, w: Array, at: Windows) -> Array:
@@ -178,7 +179,7 @@ def _input_by_patches(g: Array, w: Array, at: Windows) -> Array:
         seen = flat.dot(matrix).reshape(-1, *at.out, *at.window, channels)
         for place, where in taps(at):
             part[where] += seen[(*whole, *place)]
-    return out[inner(at)]
+    return out[inside_margins(at)]
 
 
 # --- the gradient of the filters
@@ -229,7 +230,7 @@ MANY_WINDOWS: Final = 256
 """In an image: with fewer, routes that go image by image, or turn the filters round, cost more than they save."""
 
 
-def chosen(direction: str, at: Windows, channels: int) -> str:
+def chosen_route(direction: str, at: Windows, channels: int) -> str:
     """The name of the route to take: `direction` is "forward", "input" or "filters"."""
     if prod(at.window) == 1:
         return "product"
@@ -246,7 +247,7 @@ def forward(x: Array, w: Array, at: Windows) -> Array:
     shape = (len(x), *at.out, w.shape[-1])
     if not (prod(shape) and w.size):
         return np.zeros(shape, x.dtype)
-    return FORWARD[chosen("forward", at, x.shape[-1])](x, w, at)
+    return FORWARD[chosen_route("forward", at, x.shape[-1])](x, w, at)
 
 
 def input_gradient(g: Array, w: Array, at: Windows) -> Array:
@@ -254,7 +255,7 @@ def input_gradient(g: Array, w: Array, at: Windows) -> Array:
     shape = (len(g), *at.space, w.shape[-2])
     if not (prod(shape) and g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return INPUT[chosen("input", at, w.shape[-2])](g, w, at)
+    return INPUT[chosen_route("input", at, w.shape[-2])](g, w, at)
 
 
 def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
@@ -262,4 +263,4 @@ def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
     shape: Ints = (*at.window, x.shape[-1], g.shape[-1])
     if not (prod(shape) and x.size and g.size):
         return np.zeros(shape, x.dtype)
-    return FILTERS[chosen("filters", at, x.shape[-1])](x, g, at)
+    return FILTERS[chosen_route("filters", at, x.shape[-1])](x, g, at)

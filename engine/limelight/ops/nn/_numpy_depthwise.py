@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from limelight.ops.nn._numpy_convolution import padded
-from limelight.ops.nn._windows import Windows, inner, taps
+from limelight.ops.nn._windows import Windows, inside_margins, taps
 
 Array = Any
 
@@ -30,7 +30,7 @@ def input_gradient(g: Array, w: Array, at: Windows, channels: int) -> Array:
     for total, image in zip(out, g, strict=True):
         for place, (_, *where) in taps(at):
             total[tuple(where)] += image * filters[place]
-    out = out[inner(at)]
+    out = out[inside_margins(at)]
     return out if channels == g.shape[-1] else out.reshape(*out.shape[:-1], channels, -1).sum(-1)
 
 

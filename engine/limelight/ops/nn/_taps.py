@@ -1,6 +1,6 @@
-"""Sliding windows on any array library: place by place in the window, without writing into arrays.
+"""Convolutions on any array library, without writing into arrays: one tap, or place in the window, after the other.
 
-These are what runs on backends that have no kernels of their own here; NumPy's are in `_convolving` and `pooling`.
+These run on backends that have no kernels of their own here; NumPy's are in `_numpy_convolution` and `pooling`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,40 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from limelight.ops.nn._windows import Ints, Windows, inner, taps
+from limelight.ops.nn._windows import Ints, Windows, inside_margins, taps
 
 Array = Any
 
 
 def with_margins(xp: Any, x: Array, at: Windows, value: float) -> Array:
-    """`x` with its margins filled with `value`."""
+    """`x` with its margins.
+
+    Args:
+        xp: the array library.
+        x: (batch, *space, channels).
+        at: where the windows lie.
+        value: what fills the margins.
+
+    Returns:
+        (batch, *space with margins, channels).
+    """
     if at.padded == at.space:
         return x
     return xp.pad(x, ((0, 0), *at.pads, (0, 0)), constant_values=value)
 
 
 def spread(xp: Any, part: Array, place: Ints, at: Windows) -> Array:
-    """`part` (batch, *windows, channels) put where the windows have `place` in a padded array of zeros."""
+    """The transpose of picking what all windows have at one place: puts it back into zeros.
+
+    Args:
+        xp: the array library.
+        part: (batch, *windows, channels).
+        place: the index of the place in the window.
+        at: where the windows lie.
+
+    Returns:
+        (batch, *space with margins, channels).
+    """
     for axis, (i, d, s, n, size) in enumerate(zip(place, at.dilation, at.stride, at.out, at.padded, strict=True), 1):
         if not n:
             return xp.zeros((part.shape[0], *at.padded, part.shape[-1]), dtype=part.dtype)
@@ -45,7 +65,7 @@ def convolution(xp: Any, x: Array, w: Array, at: Windows) -> Array:
 
 def input_gradient(xp: Any, g: Array, w: Array, at: Windows) -> Array:
     found: Any = sum([spread(xp, xp.matmul(g, w[place].T), place, at) for place, _ in taps(at)])
-    return found[inner(at)]
+    return found[inside_margins(at)]
 
 
 def filter_gradient(xp: Any, x: Array, g: Array, at: Windows) -> Array:
@@ -58,7 +78,18 @@ def filter_gradient(xp: Any, x: Array, g: Array, at: Windows) -> Array:
 def by_group(
     xp: Any, run: Callable[..., Array], parts: tuple[tuple[Array, int], ...], groups: int, at: Windows
 ) -> Array:
-    """`run` on each group of channels, and the results side by side: each operand comes with the axis that is split."""
+    """Runs a convolution, or one of its gradients, on each group of channels, and joins the results.
+
+    Args:
+        xp: the array library.
+        run: `run(xp, *operands, at)`.
+        parts: each operand with the axis along which its groups lie.
+        groups: how many.
+        at: where the windows lie.
+
+    Returns:
+        The results side by side along the last axis.
+    """
     if groups == 1:
         return run(xp, *[array for array, _ in parts], at)
     split = [xp.split(array, groups, axis=axis) for array, axis in parts]

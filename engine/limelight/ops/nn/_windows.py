@@ -35,20 +35,34 @@ def spatial_rank(name: str, x: Any) -> int:
     raise ShapeError(f"{name}: x must be {forms}; got {x.spec} (write x.expand_dims(0) for a single example)")
 
 
-def each(name: str, what: str, value: int | Sequence[int], n: int, least: int = 1) -> Ints:
-    """`value` as one number for each of `n` spatial axes. Raises ArgumentError."""
+def per_axis(name: str, what: str, value: int | Sequence[int], n: int, least: int = 1) -> Ints:
+    """A setting as one number for each spatial axis.
+
+    Args:
+        name: the op's, for the message.
+        what: the setting's name, for the message.
+        value: a whole number, or one for each axis.
+        n: how many spatial axes there are.
+        least: the smallest number allowed.
+
+    Returns:
+        `n` ints.
+
+    Raises:
+        ArgumentError: the setting is anything else.
+    """
     if type(value) is int and value >= least:
         return (value,) * n
     try:
-        found = (value.__index__(),) * n if hasattr(value, "__index__") else tuple([v.__index__() for v in value])
+        numbers = (value.__index__(),) * n if hasattr(value, "__index__") else tuple([v.__index__() for v in value])
     except (AttributeError, TypeError):
-        found = ()
-    if len(found) != n or min(found) < least:
+        numbers = ()
+    if len(numbers) != n or min(numbers) < least:
         raise ArgumentError(
             f"{name}: {what} must be one whole number of at least {least}, or one for each of the {n} spatial axes; "
             f"got {value!r}"
         )
-    return found
+    return numbers
 
 
 def as_padding(name: str, value: PaddingLike, n: int) -> Padding:
@@ -57,19 +71,19 @@ def as_padding(name: str, value: PaddingLike, n: int) -> Padding:
         return "same"
     try:
         if isinstance(value, str):
-            found: Any = ((0, 0),) * n if value.lower() == "valid" else ()
+            margins: Any = ((0, 0),) * n if value.lower() == "valid" else ()
         elif hasattr(value, "__index__"):
-            found = ((value.__index__(), value.__index__()),) * n
+            margins = ((value.__index__(), value.__index__()),) * n
         else:
-            found = tuple([(p, p) if isinstance(p, int) else (p[0].__index__(), p[1].__index__()) for p in value])
+            margins = tuple([(p, p) if isinstance(p, int) else (p[0].__index__(), p[1].__index__()) for p in value])
     except (AttributeError, IndexError, TypeError):
-        found = ()
-    if len(found) != n or min(map(min, found)) < 0:
+        margins = ()
+    if len(margins) != n or min(map(min, margins)) < 0:
         raise ArgumentError(
             f"{name}: padding must be 'same', 'valid', a whole number, or a number or (before, after) for each of the "
             f"{n} spatial axes, none negative; got {value!r}"
         )
-    return found  # type: ignore[no-any-return]
+    return margins  # type: ignore[no-any-return]
 
 
 # --- sizes
@@ -102,29 +116,52 @@ def reach_of(window: int, dilation: int) -> int:
 
 
 def same_pads(n: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The margins with which ceil(n / stride) windows fit; an odd one goes behind, as in TensorFlow."""
+    """The margins with which ceil(n / stride) windows fit; an odd one goes behind, as in TensorFlow.
+
+    Args:
+        n: the size of the axis.
+        window: the size of the window.
+        stride: from one window to the next.
+        dilation: from one place of the window to the next.
+
+    Returns:
+        How many elements go before and behind.
+    """
     total = max((-(-n // stride) - 1) * stride + reach_of(window, dilation) - n, 0)
     return total // 2, total - total // 2
 
 
 def out_sizes(name: str, x: Any, space: Shape, window: Shape, stride: Ints, padding: Padding, dilation: Ints) -> Shape:
-    """How many windows fit along each spatial axis; None where that is not known. `x` is its spec, for messages.
+    """How many windows fit along each spatial axis.
 
-    Raises ShapeError for a window that does not fit into the space.
+    Args:
+        name: the op's, for messages.
+        x: the input's spec, for messages.
+        space: the sizes of the spatial axes.
+        window: the sizes of the window.
+        stride: from one window to the next, for each axis.
+        padding: margins for each axis, or "same".
+        dilation: from one place of the window to the next, for each axis.
+
+    Returns:
+        A number for each axis, None where it is not known.
+
+    Raises:
+        ShapeError: a window does not fit into the space.
     """
-    found: list[int | None] = []
+    counts: list[int | None] = []
     for i, (n, k, s, d) in enumerate(zip(space, window, stride, dilation, strict=True)):
         if n is None or (k is None and padding != "same"):
-            found.append(None)
+            counts.append(None)
         elif padding == "same":
-            found.append(-(-n // s))
+            counts.append(-(-n // s))
         else:
             assert k is not None
             room, reach = n + sum(padding[i]), reach_of(k, d)
             if room < reach:
                 raise ShapeError(_too_large(name, x, i + 1, n, k, d, padding[i]))
-            found.append((room - reach) // s + 1)
-    return tuple(found)
+            counts.append((room - reach) // s + 1)
+    return tuple(counts)
 
 
 def _too_large(name: str, x: Any, axis: int, n: int, k: int, dilation: int, pads: tuple[int, int]) -> str:
@@ -136,8 +173,26 @@ def _too_large(name: str, x: Any, axis: int, n: int, k: int, dilation: int, pads
     )
 
 
-def lay(name: str, x: Any, space: Ints, window: Ints, stride: Ints, padding: Padding, dilation: Ints) -> Windows:
-    """The windows over a space of known sizes; raises ShapeError where one does not fit."""
+def windows_over(
+    name: str, x: Any, space: Ints, window: Ints, stride: Ints, padding: Padding, dilation: Ints
+) -> Windows:
+    """The windows over a space of known sizes.
+
+    Args:
+        name: the op's, for messages.
+        x: the input's spec, for messages.
+        space: the sizes of the spatial axes.
+        window: the sizes of the window.
+        stride: from one window to the next, for each axis.
+        padding: margins for each axis, or "same".
+        dilation: from one place of the window to the next, for each axis.
+
+    Returns:
+        Where the windows lie.
+
+    Raises:
+        ShapeError: a window does not fit into the space.
+    """
     out: Any = out_sizes(name, x, space, window, stride, padding, dilation)
     if padding == "same":
         padding = tuple([same_pads(*sizes) for sizes in zip(space, window, stride, dilation, strict=True)])
@@ -168,7 +223,7 @@ def _every(start: int, step: int, count: int) -> slice:
     return slice(start, start + (count - 1) * step + 1, step) if count else slice(0, 0)
 
 
-def inner(at: Windows) -> Slices:
+def inside_margins(at: Windows) -> Slices:
     """Where in the padded array the space itself is."""
     return (slice(None), *[slice(a, a + n) for n, (a, _) in zip(at.space, at.pads, strict=True)])
 
@@ -197,7 +252,7 @@ def _real(offset: int, stride: int, count: int, n: int) -> tuple[slice, slice]:
     return slice(first, last), _every(offset + first * stride, stride, last - first)
 
 
-def along(at: Windows, axis: int) -> Windows:
+def along_one_axis(at: Windows, axis: int) -> Windows:
     """The same windows over one spatial axis, of size 1 over the others: `at` axis by axis, first to last."""
     done = range(axis)
     n = len(at.space)
@@ -214,9 +269,9 @@ def along(at: Windows, axis: int) -> Windows:
 
 
 @functools.lru_cache(maxsize=1024)
-def axes_of(at: Windows) -> tuple[Windows, ...]:
+def one_axis_at_a_time(at: Windows) -> tuple[Windows, ...]:
     """`at` as windows along one axis after the other, without the axes where there is nothing to do."""
-    one_by_one = [(axis, along(at, axis)) for axis in range(len(at.space))]
+    one_by_one = [(axis, along_one_axis(at, axis)) for axis in range(len(at.space))]
     return tuple(
         [one for axis, one in one_by_one if one.window[axis] > 1 or one.stride[axis] > 1 or one.pads[axis] != (0, 0)]
     )

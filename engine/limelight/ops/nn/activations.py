@@ -1,10 +1,13 @@
-"""Activations of neural networks, and the loss of yes-or-no answers."""
+"""Activations that are ops, `relu` and `softplus`; and the loss of yes-or-no answers, `sigmoid_cross_entropy`.
+
+`limelight.nn.functional.activations` has those that are put together from other ops.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import broadcast, same
@@ -13,7 +16,7 @@ __all__ = ["relu", "sigmoid_cross_entropy", "softplus"]
 
 # relu
 
-_relu = entry(defop(
+_relu = entry_point(defop(
     "relu",
     inputs="x",
     infer=same,
@@ -23,7 +26,7 @@ _relu = entry(defop(
     maths={"x": "x̄ = ȳ [x > 0]"},
 ))  # fmt: skip
 
-_relu_grad: Entry = entry(defop(
+_relu_grad: EntryPoint = entry_point(defop(
     "relu_grad",
     inputs="g y",
     infer=broadcast("relu_grad"),
@@ -47,8 +50,9 @@ def relu(x: TensorLike, /) -> Tensor:
 
 # softplus
 
-_softplus = entry(defop(
+_softplus = entry_point(defop(
     "softplus",
+    fresh=True,
     inputs="x",
     infer=same,
     kernel=lambda xp, x: xp.logaddexp(x, x.dtype.type(0)),
@@ -75,7 +79,7 @@ def _sigmoid_cross_entropy_kernel(xp: Any, x: Any, z: Any) -> Any:
     return xp.maximum(x, 0) - x * z + xp.log1p(xp.exp(-xp.abs(x)))
 
 
-_sigmoid_cross_entropy = entry(defop(
+_sigmoid_cross_entropy = entry_point(defop(
     "sigmoid_cross_entropy",
     inputs="logits labels",
     infer=broadcast("sigmoid_cross_entropy"),

@@ -1,7 +1,11 @@
-"""Convolution over one, two or three spatial axes, and its two transposes.
+"""Convolution over one, two or three spatial axes: `conv`, and its transpose, `conv_transpose`.
 
-The three ops are one trilinear form in the input, the filters and the output's gradient, each with one of these as its
-result. So the gradients of each are the other two, and all orders of derivative are convolutions again.
+Three ops are one trilinear form in the input, the filters and the output's gradient, each with one of these as its
+result. So the gradients of each are the other two, and all orders of derivative are convolutions again. The filters of
+a transposed convolution are those of the convolution that it transposes.
+
+Channels are the last axis. "same" stays a word in the graph, since its margins depend on sizes that may be unknown, and
+the shape given to a transpose leaves the batch to the operands (None): so a trace for any batch knows all other sizes.
 """
 
 from __future__ import annotations
@@ -12,27 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._given_shape import shaped
-from limelight.ops._shape_rules import SHORT
+from limelight.ops._given_shape import defop_with_shape
+from limelight.ops._kernel_parts import wide
 from limelight.ops.nn import _numpy_convolution, _numpy_depthwise, _taps
 from limelight.ops.nn._windows import (
     Ints,
     PaddingLike,
     Windows,
     as_padding,
-    each,
-    lay,
     out_sizes,
+    per_axis,
     reach_of,
     spatial_rank,
+    windows_over,
 )
 
 __all__ = ["conv", "conv_transpose"]
@@ -65,7 +68,7 @@ def _check_channels(name: str, x: TensorSpec, w: TensorSpec, groups: int) -> Non
         )
 
 
-def _infer(x: TensorSpec, w: TensorSpec, stride: Ints, padding: Any, dilation: Ints, groups: int) -> TensorSpec:
+def _conv_infer(x: TensorSpec, w: TensorSpec, stride: Ints, padding: Any, dilation: Ints, groups: int) -> TensorSpec:
     _check_channels("conv", x, w, groups)
     out = out_sizes("conv", x, x.shape[1:-1], w.shape[:-2], stride, padding, dilation)
     return known((x.shape[0], *out, w.shape[-1]), x.dtype)
@@ -87,40 +90,40 @@ def _transpose_infer(y: TensorSpec, w: TensorSpec, *given: Any) -> TensorSpec:
             f"must have that size; they are those of the convolution that is transposed: (*window, channels of the "
             f"result / groups, channels of x)"
         )
-    made = known(_filled(shape, y.shape, w.shape, attrs[3]), y.dtype)
+    made = known(_filled_shape(shape, y.shape, w.shape, attrs[3]), y.dtype)
     _check_transposed("conv_transpose", y, made, w, attrs)
     return made
 
 
-def _filled(shape: Shape, y: Shape, w: Shape, groups: int) -> Shape:
+def _filled_shape(shape: Shape, y: Shape, w: Shape, groups: int) -> Shape:
     """The shape of a transposed convolution, which leaves batch and channels to its operands."""
     channels = None if len(w) < 2 or w[-2] is None else w[-2] * groups
     lead, last = (z if given is None else given for given, z in ((shape[0], y[0]), (shape[-1], channels)))
     return (lead, *shape[1:-1], last)
 
 
-def _filters_infer(x: TensorSpec, y: TensorSpec, *given: Any) -> TensorSpec:
+def _filter_gradient_infer(x: TensorSpec, y: TensorSpec, *given: Any) -> TensorSpec:
     attrs, shape = given[:-1], given[-1]
     _check_transposed("conv_filter_gradient", y, x, known(shape, x.dtype), attrs)
     return known(shape, x.dtype)
 
 
 @functools.lru_cache(maxsize=1024)
-def _laid(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: DType, *given: Any) -> Windows:
+def _windows_of(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: DType, *given: Any) -> Windows:
     """The windows of an op, once its shape rule has found that the operands fit: kernels may be the first to ask."""
     x = infer(known(first, dtype), known(second, dtype), *given)
     stride, padding, dilation = given[:3]
     space: Any = x.shape if infer is _transpose_infer else first
-    filters: Any = given[-1] if infer is _filters_infer else second
-    return lay("conv", x, space[1:-1], filters[:-2], stride, padding, dilation)
+    filters: Any = given[-1] if infer is _filter_gradient_infer else second
+    return windows_over("conv", x, space[1:-1], filters[:-2], stride, padding, dilation)
 
 
 # --- kernels: NumPy's, and any array library's
 
 
-def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
-    at, groups, dtype = _laid(_infer, x.shape, w.shape, x.dtype, *attrs), attrs[3], x.dtype
-    x, w = _wide(x), _wide(w)
+def _conv_kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
+    at, groups, dtype = _windows_of(_conv_infer, x.shape, w.shape, x.dtype, *attrs), attrs[3], x.dtype
+    x, w = wide(x), wide(w)
     if _taps.empty(x.shape, w.shape, at.out):
         out = xp.zeros((x.shape[0], *at.out, w.shape[-1]), dtype=dtype)
     elif xp is np and 1 < groups == x.shape[-1]:
@@ -132,9 +135,9 @@ def _kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
 
 
 def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
-    shape = _filled(given[-1], y.shape, w.shape, given[3])
-    at, groups, dtype = _laid(_transpose_infer, y.shape, w.shape, y.dtype, *given), given[3], y.dtype
-    y, w = _wide(y), _wide(w)
+    shape = _filled_shape(given[-1], y.shape, w.shape, given[3])
+    at, groups, dtype = _windows_of(_transpose_infer, y.shape, w.shape, y.dtype, *given), given[3], y.dtype
+    y, w = wide(y), wide(w)
     if _taps.empty(y.shape, w.shape, at.space):
         out = xp.zeros(shape, dtype=dtype)
     elif xp is np and 1 < groups == shape[-1]:
@@ -145,10 +148,10 @@ def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
     return out.astype(dtype, copy=False)
 
 
-def _filters_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
+def _filter_gradient_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
     shape = given[-1]
-    at, groups, dtype = _laid(_filters_infer, x.shape, y.shape, x.dtype, *given), given[3], x.dtype
-    x, y = _wide(x), _wide(y)
+    at, groups, dtype = _windows_of(_filter_gradient_infer, x.shape, y.shape, x.dtype, *given), given[3], x.dtype
+    x, y = wide(x), wide(y)
     if _taps.empty(x.shape, y.shape, shape):
         out = xp.zeros(shape, dtype=dtype)
     elif xp is np and 1 < groups == x.shape[-1]:
@@ -159,36 +162,34 @@ def _filters_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
     return out.astype(dtype, copy=False)
 
 
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
-
-
 def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:
     return lambda xp, *given: route(*given)
 
 
 # --- the ops
 
-_conv: Entry = entry(defop(
+_conv: EntryPoint = entry_point(defop(
     "conv",
+    fresh=True,
     inputs="x w",
     attrs=ATTRS,
-    infer=_infer,
-    kernel=_kernel,
+    infer=_conv_infer,
+    kernel=_conv_kernel,
     accepts="floating",
     vjp={
         "x": lambda g, w, x_shape, stride, padding, dilation, groups: _transpose(
             (g, w), x_shape, stride, padding, dilation, groups
         ),
-        "w": lambda g, x, w_shape, stride, padding, dilation, groups: _filters(
+        "w": lambda g, x, w_shape, stride, padding, dilation, groups: _filter_gradient(
             (x, g), w_shape, stride, padding, dilation, groups
         ),
     },
     linear="x w",
     maths={"x": "x̄ = conv_transpose(ȳ, w)", "w": "w̄ = Σ x under each window ⊗ ȳ"},
+    batching="convolution",
 ))  # fmt: skip
 
-_transpose: Entry = shaped(
+_transpose: EntryPoint = defop_with_shape(
     "conv_transpose",
     inputs="y w",
     attrs=ATTRS,
@@ -197,20 +198,21 @@ _transpose: Entry = shaped(
     accepts="floating",
     vjp={
         "y": lambda g, w, stride, padding, dilation, groups: _conv((g, w), stride, padding, dilation, groups),
-        "w": lambda g, y, w_shape, stride, padding, dilation, groups: _filters(
+        "w": lambda g, y, w_shape, stride, padding, dilation, groups: _filter_gradient(
             (g, y), w_shape, stride, padding, dilation, groups
         ),
     },
     linear="y w",
     maths={"y": "ȳ = conv(x̄, w)", "w": "w̄ = Σ x̄ under each window ⊗ y"},
+    batching="convolution",
 )
 
-_filters: Entry = shaped(
+_filter_gradient: EntryPoint = defop_with_shape(
     "conv_filter_gradient",
     inputs="x y",
     attrs=ATTRS,
-    infer=_filters_infer,
-    kernel=_filters_kernel,
+    infer=_filter_gradient_infer,
+    kernel=_filter_gradient_kernel,
     accepts="floating",
     vjp={
         "x": lambda g, y, x_shape, stride, padding, dilation, groups: _transpose(
@@ -220,6 +222,7 @@ _filters: Entry = shaped(
     },
     linear="x y",
     maths={"x": "x̄ = conv_transpose(y, w̄)", "y": "ȳ = conv(x, w̄)"},
+    batching="filter_gradient",
 )
 
 
@@ -229,9 +232,9 @@ def _settings(name: str, x: Tensor, stride: Any, padding: Any, dilation: Any, gr
     if not hasattr(groups, "__index__") or groups < 1:
         raise ArgumentError(f"{name}: groups must be a whole number of at least 1, got {groups!r}")
     return (
-        each(name, "stride", stride, n),
+        per_axis(name, "stride", stride, n),
         as_padding(name, padding, n),
-        each(name, "dilation", dilation, n),
+        per_axis(name, "dilation", dilation, n),
         groups.__index__(),
     )
 
@@ -311,7 +314,7 @@ def conv_transpose(
     """
     x, w = as_tensor(x), as_tensor(w)
     attrs = _settings("conv_transpose", x, stride, padding, dilation, groups)
-    more = each("conv_transpose", "output_padding", output_padding, len(attrs[0]), 0)
+    more = per_axis("conv_transpose", "output_padding", output_padding, len(attrs[0]), 0)
     if any(m >= s for m, s in zip(more, attrs[0], strict=True)) and any(more):
         raise ArgumentError(f"conv_transpose: output_padding {more} must be less than the stride {attrs[0]}")
     if attrs[1] == "same" and any(more):
@@ -336,7 +339,7 @@ def _transposed_shape(x: Tensor, w: Tensor, more: Ints, stride: Ints, padding: A
         if min(space) < 0:
             raise ShapeError(f"conv_transpose: padding {padding} cuts off more than there is of {x.spec}")
         return (None, *space, None)
-    given, filters = (_vector(z) for z in (x, w))
+    given, filters = (_shape_vector(z) for z in (x, w))
     picked = filters[[0, *range(n), n]]  # the window stands beside the space, the channels at the end
     if padding == "same":
         return given * np.array((1, *stride, 0)) + picked * np.array((0,) * (n + 1) + (groups,))
@@ -344,7 +347,7 @@ def _transposed_shape(x: Tensor, w: Tensor, more: Ints, stride: Ints, padding: A
     return given * np.array((1, *stride, 0)) + picked * np.array((0, *dilation, groups)) + np.array((0, *constants, 0))
 
 
-def _vector(x: Tensor) -> Tensor:
+def _shape_vector(x: Tensor) -> Tensor:
     """The shape of `x` as a vector, symbolic where a size is unknown."""
     sizes = x.sizes()
     return constant(np.array(sizes, np.int64)) if isinstance(sizes, tuple) else sizes

@@ -1,4 +1,8 @@
-"""Pools: the largest, or the mean, of what each window sees. Margins are never seen."""
+"""Pools: the largest, or the mean, of what each window sees: `max_pool`, `avg_pool`, and both over the whole space.
+
+Margins are no elements: never the largest, and not counted in a mean. Equally large elements share the gradient, as in
+`max`; PyTorch and TensorFlow give it to the first, which depends on the order.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._given_shape import shaped
+from limelight.ops._given_shape import defop_with_shape
+from limelight.ops._kernel_parts import wide
 from limelight.ops._shape_rules import SHORT
 from limelight.ops.nn import _taps
 from limelight.ops.nn._windows import (
@@ -22,14 +27,14 @@ from limelight.ops.nn._windows import (
     PaddingLike,
     Windows,
     as_padding,
-    axes_of,
-    each,
-    inner,
-    lay,
+    inside_margins,
+    one_axis_at_a_time,
     out_sizes,
+    per_axis,
     real_taps,
     spatial_rank,
     taps,
+    windows_over,
 )
 
 __all__ = ["avg_pool", "global_avg_pool", "global_max_pool", "max_pool"]
@@ -40,7 +45,7 @@ ATTRS: Final = "window stride padding"
 # --- what they share
 
 
-def _pooled(name: str) -> Callable[..., TensorSpec]:
+def _pool_infer(name: str) -> Callable[..., TensorSpec]:
     def infer(x: TensorSpec, window: Ints, stride: Ints, padding: Any) -> TensorSpec:
         out = out_sizes(name, x, x.shape[1:-1], window, stride, padding, (1,) * len(window))
         return known((x.shape[0], *out, x.shape[-1]), x.dtype)
@@ -49,12 +54,8 @@ def _pooled(name: str) -> Callable[..., TensorSpec]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _laid(name: str, shape: Any, dtype: Any, window: Ints, stride: Ints, padding: Any) -> Windows:
-    return lay(name, known(shape, dtype), shape[1:-1], window, stride, padding, (1,) * len(window))
-
-
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
+def _windows_of(name: str, shape: Any, dtype: Any, window: Ints, stride: Ints, padding: Any) -> Windows:
+    return windows_over(name, known(shape, dtype), shape[1:-1], window, stride, padding, (1,) * len(window))
 
 
 @functools.lru_cache(maxsize=256)
@@ -76,16 +77,16 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _max_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
-    at = _laid("max_pool", x.shape, x.dtype, *attrs)
+    at = _windows_of("max_pool", x.shape, x.dtype, *attrs)
     padded = _taps.with_margins(xp, x, at, _lowest(x.dtype))
     return functools.reduce(xp.maximum, [padded[where] for _, where in taps(at)])
 
 
 def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     """Along one axis after the other: 3 + 3 comparisons instead of 9."""
-    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    x = _wide(x)
-    for one in axes_of(at):
+    dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
+    x = wide(x)
+    for one in one_axis_at_a_time(at):
         found = np.full((len(x), *one.out, x.shape[-1]), _lowest(x.dtype), x.dtype)
         for here, there in real_taps(one):
             np.maximum(found[here], x[there], out=found[here])
@@ -93,16 +94,17 @@ def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     return x.astype(dtype, copy=False)
 
 
-_max_pool: Entry = entry(defop(
+_max_pool: EntryPoint = entry_point(defop(
     "max_pool",
     inputs="x",
     attrs=ATTRS,
-    infer=_pooled("max_pool"),
+    infer=_pool_infer("max_pool"),
     kernel=_max_kernel,
     special={"numpy": _max_numpy},
     accepts="real",
     vjp={"x": lambda g, x, out, window, stride, padding: _max_gradient((g, x, out), window, stride, padding)},
     maths={"x": "x̄ = ȳ where x is the largest of its window, shared by equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
@@ -115,8 +117,8 @@ def _shares(g: Any, x: Any, y: Any, at: Windows) -> Any:
 
 
 def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    g, x, y = _wide(g), _wide(x), _wide(y)
+    dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
+    g, x, y = wide(g), wide(x), wide(y)
     out = np.zeros(x.shape, g.dtype)
     for i in range(len(x)):  # image by image, so that what is added to stays in a cache
         part, image, top = out[i : i + 1], x[i : i + 1], y[i : i + 1]
@@ -127,11 +129,11 @@ def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
 
 
 def _max_gradient_kernel(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
+    dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
     found = _marks(xp, x, y, at)
-    share = _wide(g) / sum(found)
+    share = wide(g) / sum(found)
     spread = sum([_taps.spread(xp, m * share, place, at) for m, (place, _) in zip(found, taps(at), strict=True)])
-    return spread[inner(at)].astype(dtype)
+    return spread[inside_margins(at)].astype(dtype)
 
 
 def _marks(xp: Any, x: Any, y: Any, at: Windows) -> list[Any]:
@@ -142,7 +144,7 @@ def _marks(xp: Any, x: Any, y: Any, at: Windows) -> list[Any]:
     return [((x[where] == y) & real[where]).astype(dtype) for _, where in taps(at)]
 
 
-_max_gradient: Entry = entry(defop(
+_max_gradient: EntryPoint = entry_point(defop(
     "max_pool_gradient",
     inputs="g x y",
     attrs=ATTRS,
@@ -157,12 +159,13 @@ _max_gradient: Entry = entry(defop(
     },
     linear="g",
     maths={"g": "ḡ = z̄ at the largest of each window, the mean of equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
 def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    h, x, y = _wide(h), _wide(x), _wide(y)
+    dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
+    h, x, y = wide(h), wide(x), wide(y)
     out = np.zeros(y.shape, h.dtype)
     for here, there in real_taps(at):
         out[here] += (x[there] == y[here]) * h[there]
@@ -170,13 +173,13 @@ def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
 
 
 def _pick_kernel(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("max_pool", x.shape, x.dtype, *attrs)
-    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, _wide(h), at, 0)
+    dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
+    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, wide(h), at, 0)
     picked = sum([m * h[where] for m, (_, where) in zip(found, taps(at), strict=True)])
     return (picked / sum(found)).astype(dtype)
 
 
-_max_pick: Entry = entry(defop(
+_max_pick: EntryPoint = entry_point(defop(
     "max_pool_pick",
     inputs="h x y",
     attrs=ATTRS,
@@ -191,14 +194,15 @@ _max_pick: Entry = entry(defop(
     },
     linear="h",
     maths={"h": "h̄ = z̄ where x is the largest of its window, shared by equals"},
+    batching="pooling",
 ))  # fmt: skip
 
 
 def _settings(name: str, x: Tensor, window: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Any]:
     """The parameters as they stand in a graph. Raises ArgumentError, and ShapeError for an `x` of another form."""
     n = spatial_rank(name, x)
-    window = each(name, "window", window, n)
-    stride = window if stride is None else each(name, "stride", stride, n)
+    window = per_axis(name, "window", window, n)
+    stride = window if stride is None else per_axis(name, "stride", stride, n)
     padding = as_padding(name, padding, n)
     if padding != "same" and any(max(pads) >= k for pads, k in zip(padding, window, strict=True)):
         raise ArgumentError(
@@ -240,16 +244,16 @@ def max_pool(
 
 
 def _avg_kernel(xp: Any, x: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
-    x = _taps.with_margins(xp, _wide(x), at, 0)
+    dtype, at = x.dtype, _windows_of("avg_pool", x.shape, x.dtype, *attrs)
+    x = _taps.with_margins(xp, wide(x), at, 0)
     total = sum([x[where] for _, where in taps(at)])
     return (total / xp.asarray(_counts(at), dtype=x.dtype)).astype(dtype)
 
 
 def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
-    dtype, at = x.dtype, _laid("avg_pool", x.shape, x.dtype, *attrs)
-    x = _wide(x)
-    for one in axes_of(at):
+    dtype, at = x.dtype, _windows_of("avg_pool", x.shape, x.dtype, *attrs)
+    x = wide(x)
+    for one in one_axis_at_a_time(at):
         found = np.zeros((len(x), *one.out, x.shape[-1]), x.dtype)
         for here, there in real_taps(one):
             found[here] += x[there]
@@ -257,34 +261,35 @@ def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     return (x / _counts(at).astype(x.dtype)).astype(dtype, copy=False)
 
 
-_avg_pool: Entry = entry(defop(
+_avg_pool: EntryPoint = entry_point(defop(
     "avg_pool",
     inputs="x",
     attrs=ATTRS,
-    infer=_pooled("avg_pool"),
+    infer=_pool_infer("avg_pool"),
     kernel=_avg_kernel,
     special={"numpy": _avg_numpy},
     accepts="floating",
     vjp={"x": lambda g, x_shape, window, stride, padding: _avg_gradient((g,), x_shape, window, stride, padding)},
     linear="x",
     maths={"x": "x̄ = ȳ / n, added to all that each window sees"},
+    batching="pooling",
 ))  # fmt: skip
 
 
 def _avg_gradient_infer(g: TensorSpec, window: Ints, stride: Ints, padding: Any, shape: Any) -> TensorSpec:
-    made = _pooled("avg_pool")(known(shape, g.dtype), window, stride, padding)
+    made = _pool_infer("avg_pool")(known(shape, g.dtype), window, stride, padding)
     if made.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(made.shape, g.shape, strict=True)):
         raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {made}, not {g}")
     return known(shape, g.dtype)
 
 
 def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: Any, shape: Any) -> Any:
-    dtype, at = g.dtype, _laid("avg_pool", shape, g.dtype, window, stride, padding)
-    g = _wide(g)
+    dtype, at = g.dtype, _windows_of("avg_pool", shape, g.dtype, window, stride, padding)
+    g = wide(g)
     g = g / xp.asarray(_counts(at), dtype=g.dtype)
     if xp is not np:
-        return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inner(at)].astype(dtype)
-    for one in reversed(axes_of(at)):
+        return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inside_margins(at)].astype(dtype)
+    for one in reversed(one_axis_at_a_time(at)):
         found = np.zeros((len(g), *one.space, g.shape[-1]), g.dtype)
         for here, there in real_taps(one):
             found[there] += g[here]
@@ -292,7 +297,7 @@ def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: A
     return g.astype(dtype, copy=False)
 
 
-_avg_gradient: Entry = shaped(
+_avg_gradient: EntryPoint = defop_with_shape(
     "avg_pool_gradient",
     inputs="g",
     attrs=ATTRS,
@@ -302,6 +307,7 @@ _avg_gradient: Entry = shaped(
     vjp={"g": lambda g, window, stride, padding: _avg_pool(g, window, stride, padding)},
     linear="g",
     maths={"g": "ḡ = avg_pool(x̄)"},
+    batching="pooling_gradient",
 )
 
 

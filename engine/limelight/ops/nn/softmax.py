@@ -1,4 +1,4 @@
-"""Softmax, its logarithm, and the cross entropy of classes."""
+"""Softmax, its logarithm, and the cross entropy of classes: `softmax`, `log_softmax`, `softmax_cross_entropy`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._numpy_reductions import add_reduce, maximum_reduce, ones
+from limelight.ops._kernel_parts import maximum_reduce, ones, sum_over, wide
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
@@ -20,25 +20,17 @@ __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
 # softmax
 
 
-def _wide(x: Any) -> Any:
-    return x.astype(dtypes.float32) if x.dtype in SHORT else x
-
-
-def _shifted(xp: Any, x: Any, axis: int) -> Any:
+def _less_largest(xp: Any, x: Any, axis: int) -> Any:
     """`x` less its largest along `axis`, so that exp cannot overflow."""
     return x - (maximum_reduce(x, axis, None, None, True, -np.inf) if xp is np else xp.max(x, axis=axis, keepdims=True))
 
 
-def _total(xp: Any, x: Any, axis: int) -> Any:
-    return add_reduce(x, axis, None, None, True) if xp is np else xp.sum(x, axis=axis, keepdims=True)
-
-
 def _softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
-    e = xp.exp(_shifted(xp, _wide(x), axis))
-    return (e / _total(xp, e, axis)).astype(x.dtype, copy=False)
+    e = xp.exp(_less_largest(xp, wide(x), axis))
+    return (e / sum_over(xp, e, axis, True)).astype(x.dtype, copy=False)
 
 
-def _along(name: str) -> Any:
+def _softmax_infer(name: str) -> Any:
     def infer(x: TensorSpec, axis: int) -> TensorSpec:
         shapes.one_axis(name, x.rank, axis)
         return x
@@ -53,22 +45,24 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
         np.exp(e, e)
         e /= e.dot(ones(x.size, x.dtype), np.empty((), x.dtype))
         return e
-    e = _shifted(np, _wide(x), axis)
+    e = _less_largest(np, wide(x), axis)
     np.exp(e, e)
-    e /= _total(np, e, axis)
+    e /= sum_over(np, e, axis, True)
     return e.astype(x.dtype, copy=False)
 
 
-_softmax = entry(defop(
+_softmax = entry_point(defop(
     "softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
-    infer=_along("softmax"),
+    infer=_softmax_infer("softmax"),
     kernel=_softmax_kernel,
     special={"numpy": _softmax_numpy},
     accepts="floating",
     vjp={"x": lambda g, out, axis: out * (g - (g * out).sum(axis, True))},
     maths={"x": "x̄ = y (ȳ - Σ ȳ y)"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -83,19 +77,21 @@ def softmax(x: TensorLike, /, axis: int = -1) -> Tensor:
 
 
 def _log_softmax_kernel(xp: Any, x: Any, axis: int) -> Any:
-    s = _shifted(xp, _wide(x), axis)
-    return (s - xp.log(_total(xp, xp.exp(s), axis))).astype(x.dtype, copy=False)
+    s = _less_largest(xp, wide(x), axis)
+    return (s - xp.log(sum_over(xp, xp.exp(s), axis, True))).astype(x.dtype, copy=False)
 
 
-_log_softmax = entry(defop(
+_log_softmax = entry_point(defop(
     "log_softmax",
+    fresh=True,
     inputs="x",
     attrs="axis",
-    infer=_along("log_softmax"),
+    infer=_softmax_infer("log_softmax"),
     kernel=_log_softmax_kernel,
     accepts="floating",
     vjp={"x": lambda g, out, axis: g - out.exp() * g.sum(axis, True)},
     maths={"x": "x̄ = ȳ - exp(y) Σ ȳ"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -125,7 +121,7 @@ def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     return known(shape, logits.dtype)
 
 
-def _chosen(labels: Any, classes: int) -> tuple[Any, Any]:
+def _class_places(labels: Any, classes: int) -> tuple[Any, Any]:
     """The index of each example's class in the flattened scores. Raises ArgumentError for a class out of range."""
     flat = labels.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() < classes):
@@ -137,17 +133,18 @@ def _chosen(labels: Any, classes: int) -> tuple[Any, Any]:
 
 
 def _class_loss_numpy(xp: Any, logits: Any, labels: Any) -> Any:
-    scores = _log_softmax_kernel(xp, _wide(logits), -1)
+    scores = _log_softmax_kernel(xp, wide(logits), -1)
     classes = logits.shape[-1]
-    return -scores.reshape(labels.size, classes)[_chosen(labels, classes)].reshape(labels.shape).astype(logits.dtype)
+    losses = -scores.reshape(labels.size, classes)[_class_places(labels, classes)]
+    return losses.reshape(labels.shape).astype(logits.dtype)
 
 
 def _class_loss_kernel(xp: Any, logits: Any, labels: Any) -> Any:
-    scores = _log_softmax_kernel(xp, _wide(logits), -1)
+    scores = _log_softmax_kernel(xp, wide(logits), -1)
     return -xp.take_along_axis(scores, labels[..., None], -1)[..., 0].astype(logits.dtype)
 
 
-_class_loss = entry(defop(
+_class_loss = entry_point(defop(
     "softmax_cross_entropy",
     inputs="logits labels:integer",
     infer=_classes_infer,
@@ -156,13 +153,14 @@ _class_loss = entry(defop(
     accepts="floating",
     vjp={"logits": lambda g, logits, labels: g.expand_dims(-1) * _residual((logits, labels))},
     maths={"logits": "x̄ = ȳ (softmax(x) - one_hot(labels))"},
+    batching="last_axes",
 ))  # fmt: skip
 
 
 def _residual_numpy(xp: Any, logits: Any, labels: Any) -> Any:
     p = _softmax_kernel(xp, logits, -1)
     classes = logits.shape[-1]
-    p.reshape(labels.size, classes)[_chosen(labels, classes)] -= 1  # p is ours, and contiguous: the reshape is a view
+    p.reshape(labels.size, classes)[_class_places(labels, classes)] -= 1  # p is ours, and contiguous: a view
     return p
 
 
@@ -171,7 +169,7 @@ def _residual_gradient(g: Tensor, logits: Tensor) -> Tensor:
     return p * (g - (g * p).sum(-1, True))
 
 
-_residual: Entry = entry(defop(
+_residual: EntryPoint = entry_point(defop(
     "softmax_residual",
     inputs="logits labels:integer",
     infer=lambda logits, labels: known(logits.shape, logits.dtype),
@@ -180,6 +178,7 @@ _residual: Entry = entry(defop(
     accepts="floating",
     vjp={"logits": _residual_gradient},
     maths={"logits": "x̄ = p (ȳ - Σ ȳ p), p = softmax(x)"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

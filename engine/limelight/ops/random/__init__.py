@@ -1,1 +1,1 @@
-"""Draws from distributions."""
+"""Draws from distributions. `limelight.random` has the public names."""

@@ -1,8 +1,9 @@
 """What the random ops share: where their numbers come from, and the short way to draw some.
 
 A generator is counter-based (Philox 4x64-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): its
-n-th block of bits is a bijection of the counter n under a key. Numbers are drawn on the host whatever the device and
-executor, so the stream depends on the generator and the order of draws alone.
+n-th block of bits is a bijection of the counter n under a key. Numbers are drawn when an op runs, on the host whatever
+the device and executor, so the stream depends on the generator and the order of draws alone. The stream is NumPy's own,
+sequential in a counter: an op with a block of counters for itself would cost ten times as much for small draws.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from limelight.core.op import defop, get
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, wrap
 from limelight.errors import DTypeError, LimelightError
-from limelight.ops._given_shape import as_shape, shaped
+from limelight.ops._given_shape import as_shape, defop_with_shape
 
 WORDS: Final = 14
 """A state is so many 64-bit words: counter (4), key (2), a block of bits (4), how many of its words are used, whether
@@ -96,7 +97,7 @@ class Source:
         return [state_from(block.random_raw(2), first + i) for i, block in enumerate(blocks)]
 
 
-def unit(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
+def unit_uniform(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
     """Uniform numbers in [0, 1), 1 excluded in short dtypes as well."""
     if dtype is dtypes.float32:
         return source.generator.random(shape, np.float32)
@@ -106,7 +107,7 @@ def unit(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
     return (np.floor(source.generator.random(shape, np.float32) * steps) / steps).astype(dtype)
 
 
-def host(x: Any) -> np.ndarray[Any, Any]:
+def to_host(x: Any) -> np.ndarray[Any, Any]:
     """A kernel's operand as NumPy's array, wherever it is."""
     return x if type(x) is np.ndarray else np.asarray(x.get() if hasattr(x, "get") else x)
 
@@ -119,8 +120,18 @@ def floating(name: str, dtype: DTypeLike) -> DType:
     return found
 
 
-def placed(z: Any, location: float, scale: float, dtype: DType) -> Any:
-    """`location` + `scale` times what has just been drawn, which nobody else has seen, in `dtype`."""
+def moved_and_scaled(z: Any, location: float, scale: float, dtype: DType) -> Any:
+    """`location` + `scale` * z.
+
+    Args:
+        z: what has just been drawn; it may be written to, as nobody else has seen it.
+        location: what is added; 0.0 costs nothing.
+        scale: what it is multiplied by; 1.0 costs nothing.
+        dtype: that of the result.
+
+    Returns:
+        An array of the shape of `z`.
+    """
     if scale != 1.0:
         z *= _float32(scale) if dtype is dtypes.float32 and z.dtype is dtype else scale
     if location != 0.0:
@@ -134,7 +145,7 @@ def _float32(number: float) -> Any:
     return np.array(number, np.float32)
 
 
-def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Tensor]:
+def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Tensor]:
     """Registers an op (and its form for shapes known at run time) that draws, and returns `run(generator, shape, ...)`.
 
     `kernel(source, *attrs, shape)` gives NumPy's array; the dtype is the last of `attrs`.
@@ -144,7 +155,7 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Te
         drawn = kernel(source, *given)
         return drawn if xp is np else xp.asarray(drawn)
 
-    run = shaped(
+    run = defop_with_shape(
         name,
         inputs="generator:var",
         attrs=attrs,
@@ -152,10 +163,12 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Te
         kernel=on_any,
         effect="random",
         why_no_gradient=DRAWN,
+        batching="draw",
+        dynamic_batching="draw_dynamic",
     )
     op = get(name)
 
-    def quickly(generator: Any, shape: Any, *given: Any) -> Tensor:
+    def run_fast(generator: Any, shape: Any, *given: Any) -> Tensor:
         if (active and (scopes or local.observer is None)) or type(shape) is not tuple:
             return run((generator,), as_shape(shape), *given)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
@@ -164,10 +177,10 @@ def draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Te
             as_shape(shape)  # says what is wrong with it, if anything is
             explain(op, (generator,), (*given, shape), error)
 
-    return quickly
+    return run_fast
 
 
-def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
+def defop_draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
     """Registers an op that draws one number (or class, or row of counts) for each in a tensor of parameters.
 
     Returns `run(generator, parameters, *attrs)`. The fields are those of `defop`.
@@ -175,7 +188,7 @@ def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
     op = defop(name, effect="random", **fields)
     kernel, accepts, silent = op.kernel_on("numpy"), op.accepts, op.vjp is None
 
-    def quickly(generator: Any, x: Any, *attrs: Any) -> Tensor:
+    def run_fast(generator: Any, x: Any, *attrs: Any) -> Tensor:
         watched = active and (scopes or not silent or local.observer is None or bool(getattr(x, "_uid", 0)))
         if watched or type(x) is not Tensor or x._device is not CPU0 or x._data.dtype not in accepts:
             drawn: Tensor = apply(op, prepare(op, (generator, x)), attrs)
@@ -187,4 +200,4 @@ def draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
         except Exception as error:  # noqa: BLE001  # `explain` raises
             explain(op, (generator, x), attrs, error)
 
-    return quickly
+    return run_fast

@@ -1,4 +1,7 @@
-"""Numbers drawn from standard distributions when an op runs: a staged function draws anew on every call."""
+"""Draws whose parameters are plain numbers: `normal`, `uniform`, ..., `integers`, `permutation`, and dropout's mask.
+
+They are drawn when an op runs: a staged function draws anew on every call.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec, VariableSpec, known
-from limelight.ops.random._draws import DRAWN, Source, draws, draws_like, placed, unit
+from limelight.ops.random._draws import DRAWN, Source, defop_draws, defop_draws_like, moved_and_scaled, unit_uniform
 
 __all__: list[str] = []  # `limelight.random` has the public forms
 
@@ -18,36 +21,36 @@ __all__: list[str] = []  # `limelight.random` has the public forms
 
 def _normal(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
     wide = np.float64 if dtype is dtypes.float64 else np.float32
-    return placed(source.generator.standard_normal(shape, wide), location, scale, dtype)
+    return moved_and_scaled(source.generator.standard_normal(shape, wide), location, scale, dtype)
 
 
 def _uniform(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return placed(unit(source, shape, dtype), location, scale, dtype)
+    return moved_and_scaled(unit_uniform(source, shape, dtype), location, scale, dtype)
 
 
 def _exponential(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
     wide = np.float64 if dtype is dtypes.float64 else np.float32
-    return placed(source.generator.standard_exponential(shape, wide), location, scale, dtype)
+    return moved_and_scaled(source.generator.standard_exponential(shape, wide), location, scale, dtype)
 
 
 def _laplace(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return placed(source.generator.laplace(0.0, 1.0, shape), location, scale, dtype)
+    return moved_and_scaled(source.generator.laplace(0.0, 1.0, shape), location, scale, dtype)
 
 
 def _gumbel(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return placed(source.generator.gumbel(0.0, 1.0, shape), location, scale, dtype)
+    return moved_and_scaled(source.generator.gumbel(0.0, 1.0, shape), location, scale, dtype)
 
 
 def _cauchy(source: Source, location: float, scale: float, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return placed(source.generator.standard_cauchy(shape), location, scale, dtype)
+    return moved_and_scaled(source.generator.standard_cauchy(shape), location, scale, dtype)
 
 
-normal = draws("random_normal", _normal, "location scale dtype")
-uniform = draws("random_uniform", _uniform, "location scale dtype")
-exponential = draws("random_exponential", _exponential, "location scale dtype")
-laplace = draws("random_laplace", _laplace, "location scale dtype")
-gumbel = draws("random_gumbel", _gumbel, "location scale dtype")
-cauchy = draws("random_cauchy", _cauchy, "location scale dtype")
+normal = defop_draws("random_normal", _normal, "location scale dtype")
+uniform = defop_draws("random_uniform", _uniform, "location scale dtype")
+exponential = defop_draws("random_exponential", _exponential, "location scale dtype")
+laplace = defop_draws("random_laplace", _laplace, "location scale dtype")
+gumbel = defop_draws("random_gumbel", _gumbel, "location scale dtype")
+cauchy = defop_draws("random_cauchy", _cauchy, "location scale dtype")
 
 # random_integers
 
@@ -56,7 +59,7 @@ def _integers(source: Source, low: int, high: int, dtype: DType, shape: tuple[in
     return source.generator.integers(low, high, shape, dtype.type)
 
 
-integers = draws("random_integers", _integers, "low high dtype")
+integers = defop_draws("random_integers", _integers, "low high dtype")
 
 # random_permutation
 
@@ -70,12 +73,13 @@ def _permutation_kernel(xp: Any, source: Source, n: Any) -> Any:
     return xp.asarray(permuted(source, int(n)))
 
 
-permutation = draws_like(
+permutation = defop_draws_like(
     "random_permutation",
     inputs="generator:var n:integer",
     infer=lambda generator, n: known((None,), dtypes.int32),
     kernel=_permutation_kernel,
     why_no_gradient=DRAWN,
+    batching="loop",
 )
 
 # dropout_mask
@@ -90,7 +94,7 @@ def _mask_infer(generator: VariableSpec, x: TensorSpec, rate: float) -> TensorSp
     return known(x.shape, x.dtype)
 
 
-dropout_mask = draws_like(
+dropout_mask = defop_draws_like(
     "dropout_mask",
     inputs="generator:var x",
     attrs="rate",
@@ -98,4 +102,5 @@ dropout_mask = draws_like(
     kernel=_mask_kernel,
     accepts="floating",
     why_no_gradient=DRAWN,
+    batching="draw_like",
 )

@@ -1,4 +1,8 @@
-"""Running sums, products and extremes along an axis."""
+"""Running sums, products and extremes along an axis: `cumsum`, `cumprod`, `cummax`, `cummin`.
+
+`cumprod` pulls back through the recurrence s = b + a s, an op whose own gradient is that recurrence run backwards.
+Running extremes give the gradient to the first of equal elements, since to share it one would need all that come later.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -19,7 +23,7 @@ from limelight.ops._shape_rules import SHORT, TOTAL
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
 
-def _along(name: str, total: bool) -> Any:
+def _scan_infer(name: str, total: bool) -> Any:
     def infer(x: TensorSpec, axis: int, *attrs: Any) -> TensorSpec:
         shapes.one_axis(name, x.rank, axis)
         return known(x.shape, TOTAL[x.dtype] if total else x.dtype)
@@ -27,7 +31,7 @@ def _along(name: str, total: bool) -> Any:
     return infer
 
 
-def _backwards(x: Tensor, axis: int) -> Tensor:
+def _reversed(x: Tensor, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(None, None, -1),)]
 
 
@@ -50,15 +54,16 @@ def _delay_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
     return xp.concatenate([lead, x[(*before, slice(0, -1))]], axis)
 
 
-_delay: Entry = entry(defop(
+_delay: EntryPoint = entry_point(defop(
     "delay",
     inputs="x",
     attrs="axis first",
-    infer=_along("delay", total=False),
+    infer=_scan_infer("delay", total=False),
     kernel=_delay_kernel,
     accepts="numeric",
-    vjp={"x": lambda g, axis: _backwards(_delay(_backwards(g, axis), axis, 0), axis)},
+    vjp={"x": lambda g, axis: _reversed(_delay(_reversed(g, axis), axis, 0), axis)},
     maths={"x": "x̄ᵢ = ȳᵢ₊₁, 0 for the last"},
+    batching="along_axis",
 ))  # fmt: skip
 
 # recurrence: sᵢ = bᵢ + aᵢ sᵢ₋₁, which every order of a running product's gradient is made of
@@ -89,7 +94,7 @@ def _recurrence_factors(g: Tensor, a: Tensor, out: Tensor, axis: int, reverse: b
     return (_delay(back, axis, 0) * out.conj()) if reverse else (back * _delay(out, axis, 0).conj())
 
 
-_recurrence: Entry = entry(defop(
+_recurrence: EntryPoint = entry_point(defop(
     "recurrence",
     inputs="a b",
     attrs="axis reverse",
@@ -99,20 +104,22 @@ _recurrence: Entry = entry(defop(
     vjp={"a": _recurrence_factors, "b": lambda g, a, axis, reverse: _recurrence((a.conj(), g), axis, not reverse)},
     linear="b",
     maths={"a": "āᵢ = b̄ᵢ sᵢ₋₁*", "b": "b̄ᵢ = s̄ᵢ + aᵢ₊₁* b̄ᵢ₊₁"},
+    batching="operands_along_axis",
 ))  # fmt: skip
 
 # cumsum
 
-_cumsum: Entry = entry(defop(
+_cumsum: EntryPoint = entry_point(defop(
     "cumsum",
     inputs="x",
     attrs="axis",
-    infer=_along("cumsum", total=True),
+    infer=_scan_infer("cumsum", total=True),
     kernel=_accumulate("add"),
     accepts="numeric",
-    vjp={"x": lambda g, axis: _backwards(_cumsum(_backwards(g, axis), axis), axis)},
+    vjp={"x": lambda g, axis: _reversed(_cumsum(_reversed(g, axis), axis), axis)},
     linear="x",
     maths={"x": "x̄ᵢ = Σ ȳⱼ over j >= i"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -133,7 +140,7 @@ def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     >>> ll.cumsum(ll.constant([1, 2, 3])).tolist(), ll.cumsum(ll.constant([1, 2, 3]), exclusive=True).tolist()
     ([1, 3, 6], [0, 1, 3])
     """
-    return _scanned("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
+    return _scan("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
 
 
 def cumulative_sum(
@@ -158,12 +165,12 @@ def cumulative_sum(
     [0, 1, 3, 6]
     """
     x = as_tensor(x)
-    found = _scanned("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = _scan("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
     found = found if dtype is None else found.astype(dtype)
-    return _led(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
+    return _lead(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
 
 
-def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
+def _scan(name: str, run: EntryPoint, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
     if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
         if axis is None and x._data.ndim == 1:
@@ -174,10 +181,10 @@ def _scanned(name: str, run: Entry, x: TensorLike, axis: int | None, reverse: bo
     if axis is None and x.ndim != 1:
         raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")
     along = shapes.one_axis(name, x.ndim, 0 if axis is None else axis)
-    x = _backwards(x, along) if reverse else x
+    x = _reversed(x, along) if reverse else x
     found = run(x, along)
     found = found if neutral is None else _delay(found, along, neutral)
-    return _backwards(found, along) if reverse else found
+    return _reversed(found, along) if reverse else found
 
 
 # cumulative_prod, cumprod
@@ -188,15 +195,16 @@ def _cumprod_gradient(g: Tensor, x: Tensor, out: Tensor, axis: int) -> Tensor:
     return _delay(out, axis, 1).conj() * _recurrence((x.conj(), g), axis, True)
 
 
-_cumprod: Entry = entry(defop(
+_cumprod: EntryPoint = entry_point(defop(
     "cumprod",
     inputs="x",
     attrs="axis",
-    infer=_along("cumprod", total=True),
+    infer=_scan_infer("cumprod", total=True),
     kernel=_accumulate("multiply"),
     accepts="numeric",
     vjp={"x": _cumprod_gradient},
     maths={"x": "x̄ᵢ = yᵢ₋₁* sᵢ,  sᵢ = ȳᵢ + xᵢ₊₁* sᵢ₊₁"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -217,7 +225,7 @@ def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False,
     >>> ll.cumprod(ll.constant([2, 3, 4]), reverse=True).tolist()
     [24, 12, 4]
     """
-    return _scanned("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
+    return _scan("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
 
 
 def cumulative_prod(
@@ -242,9 +250,9 @@ def cumulative_prod(
     [1, 2, 6, 24]
     """
     x = as_tensor(x)
-    found = _scanned("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
+    found = _scan("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
     found = found if dtype is None else found.astype(dtype)
-    return _led(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
+    return _lead(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
 
 
 # lead: one element more at the start
@@ -260,7 +268,7 @@ def _lead_kernel(xp: Any, x: Any, axis: int, first: Any) -> Any:
     return xp.concatenate([xp.full(shape, first, x.dtype), x], axis)
 
 
-_led = entry(defop(
+_lead = entry_point(defop(
     "lead",
     inputs="x",
     attrs="axis first",
@@ -269,6 +277,7 @@ _led = entry(defop(
     accepts="numeric",
     vjp={"x": lambda g, axis: g[(slice(None),) * axis + (slice(1, None),)]},
     maths={"x": "x̄ = ȳ without the first"},
+    batching="along_axis",
 ))  # fmt: skip
 
 # cummax and cummin
@@ -294,7 +303,7 @@ def _extreme_gradient(g: Tensor, x: Tensor, x_shape: Any, axis: int, largest: bo
     return found
 
 
-_places = entry(defop(
+_places = entry_point(defop(
     "cumextreme_places",
     inputs="x",
     attrs="axis largest",
@@ -302,17 +311,19 @@ _places = entry(defop(
     kernel=_places_kernel,
     accepts="real",
     why_no_gradient="its result is an index",
+    batching="along_axis",
 ))  # fmt: skip
 
-_cumextreme = entry(defop(
+_cumextreme = entry_point(defop(
     "cumextreme",
     inputs="x",
     attrs="axis largest",
-    infer=_along("cumextreme", total=False),
+    infer=_scan_infer("cumextreme", total=False),
     kernel=_extreme,
     accepts="real",
     vjp={"x": _extreme_gradient},
     maths={"x": "x̄ᵢ = Σ ȳⱼ over the j whose extreme has come from i"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -334,7 +345,7 @@ def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     least = _bound(x.dtype, largest=False) if exclusive else None
-    return _scanned("cummax", _so_far_largest, x, axis, reverse, least)
+    return _scan("cummax", _running_max, x, axis, reverse, least)
 
 
 def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, exclusive: bool = False) -> Tensor:
@@ -355,14 +366,14 @@ def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     """
     x = as_tensor(x)
     most = _bound(x.dtype, largest=True) if exclusive else None
-    return _scanned("cummin", _so_far_smallest, x, axis, reverse, most)
+    return _scan("cummin", _running_min, x, axis, reverse, most)
 
 
-def _so_far_largest(x: Tensor, axis: int) -> Tensor:
+def _running_max(x: Tensor, axis: int) -> Tensor:
     return _cumextreme(x, axis, True)
 
 
-def _so_far_smallest(x: Tensor, axis: int) -> Tensor:
+def _running_min(x: Tensor, axis: int) -> Tensor:
     return _cumextreme(x, axis, False)
 
 

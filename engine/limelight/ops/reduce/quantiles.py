@@ -1,4 +1,4 @@
-"""Order statistics, made of a sort: quantiles and the median."""
+"""Order statistics, made of a sort: `quantile`, `median`."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def _quantile(name: str, x: TensorLike, q: Any, axis: int | None, keepdims: bool
         x = x.reshape((-1,))
     if x.shape[along] == 0:
         raise ShapeError(f"{name}: {x.spec} has no elements along axis {along}, and so no {name}")
-    found = _between(x.sort(axis=along).transpose((along, *[i for i in range(x.ndim) if i != along])), parts)
-    found = found[0] if np.ndim(q) == 0 else found
+    quantiles = _between(x.sort(axis=along).transpose((along, *[i for i in range(x.ndim) if i != along])), parts)
+    quantiles = quantiles[0] if np.ndim(q) == 0 else quantiles
     if not keepdims:
-        return found
+        return quantiles
     first = np.ndim(q)
-    return found.expand_dims(tuple(range(first, first + rank)) if axis is None else first + along)
+    return quantiles.expand_dims(tuple(range(first, first + rank)) if axis is None else first + along)
 
 
 def _parts(name: str, q: Any) -> np.ndarray[Any, Any]:

@@ -1,4 +1,9 @@
-"""Sums, products, extremes and truth over axes."""
+"""Reductions over axes: `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any`, `all`, `count_nonzero`.
+
+Equal extremes share the gradient. `prod` pulls back through products of the other elements, not by a division, so that
+zeros are right to any order of derivative: by doubling where the number of elements is known (2 log n multiplications),
+else by running products from both ends.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import entry
+from limelight.core.dtypes import DTypeLike
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
+from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.ops._gradient_terms import others_product, restore
-from limelight.ops._numpy_reductions import (
+from limelight.ops._kernel_parts import (
     QUICK,
     add_reduce,
     and_reduce,
@@ -23,9 +29,9 @@ from limelight.ops._numpy_reductions import (
     ones,
     or_reduce,
 )
-from limelight.ops._shape_rules import SHORT, TOTAL, Axis, axis_attr, reduction
+from limelight.ops._shape_rules import SHORT, TOTAL, Axis, axis_attr, own_dtype, reduction
 
-__all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "sum"]
 
 # sum
 
@@ -39,7 +45,7 @@ def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
 
 
-_sum = entry(defop(
+_sum = entry_point(defop(
     "sum",
     inputs="x",
     attrs="axis keepdims",
@@ -118,7 +124,7 @@ def _prod_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     return g * others.transpose([order.index(i) for i in range(len(shape))]).conj()
 
 
-_prod = entry(defop(
+_prod = entry_point(defop(
     "prod",
     inputs="x",
     attrs="axis keepdims",
@@ -163,25 +169,21 @@ def prod(
 # max and min
 
 
-def _share(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+def _extreme_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     """The gradient where the extreme is taken; equal ones share it."""
     taken = (x == restore(out, axis, keepdims)).astype(x.dtype)
     return restore(g, axis, keepdims) / taken.sum(axis, True) * taken
 
 
-def _itself(dtype: DType) -> DType:
-    return dtype
-
-
-_max = entry(defop(
+_max = entry_point(defop(
     "max",
     inputs="x",
     attrs="axis keepdims",
-    infer=reduction("max", _itself, empty=False),
+    infer=reduction("max", own_dtype, empty=False),
     kernel=lambda xp, x, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: maximum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
-    vjp={"x": _share},
+    vjp={"x": _extreme_gradient},
     maths={"x": "x̄ = ȳ where x is the largest"},
 ))  # fmt: skip
 
@@ -199,15 +201,15 @@ def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     return _max(x, axis_attr(axis), keepdims)
 
 
-_min = entry(defop(
+_min = entry_point(defop(
     "min",
     inputs="x",
     attrs="axis keepdims",
-    infer=reduction("min", _itself, empty=False),
+    infer=reduction("min", own_dtype, empty=False),
     kernel=lambda xp, x, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: minimum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
-    vjp={"x": _share},
+    vjp={"x": _extreme_gradient},
     maths={"x": "x̄ = ȳ where x is the smallest"},
 ))  # fmt: skip
 
@@ -227,7 +229,7 @@ def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
 
 # any and all
 
-_any = entry(defop(
+_any = entry_point(defop(
     "any",
     inputs="x",
     attrs="axis keepdims",
@@ -249,7 +251,7 @@ def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     return _any(x, axis_attr(axis), keepdims)
 
 
-_all = entry(defop(
+_all = entry_point(defop(
     "all",
     inputs="x",
     attrs="axis keepdims",
@@ -280,7 +282,7 @@ def _count_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return np.count_nonzero(x, axis=axis, keepdims=keepdims).astype(np.int64)
 
 
-_count_nonzero = entry(defop(
+_count_nonzero = entry_point(defop(
     "count_nonzero",
     inputs="x",
     attrs="axis keepdims",
@@ -299,3 +301,59 @@ def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, 
     [1, 2]
     """
     return _count_nonzero(x, axis_attr(axis), keepdims)
+
+
+# argmax and argmin
+
+
+def _arg_infer(name: str) -> Any:
+    def infer(x: TensorSpec, axis: int | None, keepdims: bool) -> TensorSpec:
+        return known(reduction(name, own_dtype, empty=False)(x, axis, keepdims).shape, dtypes.int64)
+
+    return infer
+
+
+_argmax = entry_point(defop(
+    "argmax",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=_arg_infer("argmax"),
+    kernel=lambda xp, x, axis, keepdims: x.argmax(axis, keepdims=keepdims),
+    accepts="real",
+    why_no_gradient="its result is an index",
+    batching="argmax",
+))  # fmt: skip
+
+
+@method("argmax")
+def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the largest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
+
+    >>> import limelight as ll
+    >>> ll.argmax(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
+    [1, 0]
+    """
+    return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
+
+
+_argmin = entry_point(defop(
+    "argmin",
+    inputs="x",
+    attrs="axis keepdims",
+    infer=_arg_infer("argmin"),
+    kernel=lambda xp, x, axis, keepdims: x.argmin(axis, keepdims=keepdims),
+    accepts="real",
+    why_no_gradient="its result is an index",
+    batching="argmax",
+))  # fmt: skip
+
+
+@method("argmin")
+def argmin(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the smallest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
+
+    >>> import limelight as ll
+    >>> ll.argmin(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
+    [0, 1]
+    """
+    return _argmin(x, axis if axis is None else shapes.whole("argmin", "axis", axis), keepdims)

@@ -1,4 +1,4 @@
-"""Means and variances, log-sum-exp, and where the extremes are."""
+"""Means and deviations: `mean`, `var`, `std`. The gradient of `std` is 0 where all elements are equal."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count, restore
-from limelight.ops._numpy_reductions import add_reduce
-from limelight.ops._shape_rules import SHORT, Axis, axis_attr, reduction
+from limelight.ops._kernel_parts import add_reduce, sum_over
+from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, reduction
 
-__all__ = ["argmax", "argmin", "logsumexp", "mean", "std", "var"]
-
-
-def _itself(dtype: DType) -> DType:
-    return dtype
+__all__ = ["mean", "std", "var"]
 
 
-def _reduced(x: Any, axis: Axis) -> int:
+def _reduced_size(x: Any, axis: Axis) -> int:
     """How many elements become one."""
     if axis is None:
         return int(x.size)
@@ -39,8 +34,8 @@ def _reduced(x: Any, axis: Axis) -> int:
 def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
     if dtype in SHORT:
-        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced(x, axis)).astype(dtype)
-    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced(x, axis))
+        return (add_reduce(x, axis, dtypes.float32, None, keepdims) / _reduced_size(x, axis)).astype(dtype)
+    return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced_size(x, axis))
 
 
 def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool) -> Tensor:
@@ -48,17 +43,18 @@ def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims
     return each.broadcast_to(x_shape)
 
 
-_mean = entry(defop(
+_mean = entry_point(defop(
     "mean",
     inputs="x",
     attrs="axis keepdims",
-    infer=reduction("mean", _itself),
+    infer=reduction("mean", own_dtype),
     kernel=lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
     special={"numpy": _mean_numpy},
     accepts="inexact",
     vjp={"x": _mean_gradient},
     linear="x",
     maths={"x": "x̄ = ȳ / n, repeated along the reduced axes"},
+    fresh=True,
 ))  # fmt: skip
 
 
@@ -78,14 +74,10 @@ def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bo
 
 def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) -> Any:
     wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
-    n = _reduced(x, axis)
-    apart = wide - _total(xp, wide, axis, True) / n
-    squares = _total(xp, apart * apart, axis, keepdims)
+    n = _reduced_size(x, axis)
+    apart = wide - sum_over(xp, wide, axis, True) / n
+    squares = sum_over(xp, apart * apart, axis, keepdims)
     return (squares / max(n - correction, 0)).astype(x.dtype)
-
-
-def _total(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
 
 
 def _var_gradient(
@@ -96,15 +88,16 @@ def _var_gradient(
     return restore(g, axis, keepdims) * scale * (x - x.mean(axis, True))
 
 
-_var = entry(defop(
+_var = entry_point(defop(
     "var",
     inputs="x",
     attrs="axis keepdims correction",
-    infer=reduction("var", _itself),
+    infer=reduction("var", own_dtype),
     kernel=_var_kernel,
     accepts="floating",
     vjp={"x": _var_gradient},
     maths={"x": "x̄ = 2 ȳ (x - mean) / (n - correction)"},
+    fresh=True,
 ))  # fmt: skip
 
 
@@ -158,90 +151,3 @@ def std(
     variance = var(x, axis, keepdims, correction=correction)
     equal = variance == 0
     return equal.where(0.0, equal.where(1.0, variance).sqrt())
-
-
-# logsumexp
-
-
-def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
-    wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
-    top = xp.max(wide, axis=axis, keepdims=True, initial=-xp.inf)
-    top = xp.where(xp.isfinite(top), top, 0)
-    found = xp.log(_total(xp, xp.exp(wide - top), axis, keepdims))
-    return (found + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)
-
-
-_logsumexp = entry(defop(
-    "logsumexp",
-    inputs="x",
-    attrs="axis keepdims",
-    infer=reduction("logsumexp", _itself),
-    kernel=_logsumexp_kernel,
-    accepts="floating",
-    vjp={"x": lambda g, x, out, axis, keepdims: restore(g, axis, keepdims) * (x - restore(out, axis, keepdims)).exp()},
-    maths={"x": "x̄ = ȳ exp(x - y)"},
-))  # fmt: skip
-
-
-def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements.
-
-    >>> import limelight as ll
-    >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()
-    1000.0
-    """
-    return _logsumexp(x, axis_attr(axis), keepdims)
-
-
-# argmax and argmin
-
-
-def _place(name: str) -> Any:
-    def infer(x: TensorSpec, axis: int | None, keepdims: bool) -> TensorSpec:
-        return known(reduction(name, _itself, empty=False)(x, axis, keepdims).shape, dtypes.int64)
-
-    return infer
-
-
-_argmax = entry(defop(
-    "argmax",
-    inputs="x",
-    attrs="axis keepdims",
-    infer=_place("argmax"),
-    kernel=lambda xp, x, axis, keepdims: x.argmax(axis, keepdims=keepdims),
-    accepts="real",
-    why_no_gradient="its result is an index",
-))  # fmt: skip
-
-
-@method("argmax")
-def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
-
-    >>> import limelight as ll
-    >>> ll.argmax(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
-    [1, 0]
-    """
-    return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
-
-
-_argmin = entry(defop(
-    "argmin",
-    inputs="x",
-    attrs="axis keepdims",
-    infer=_place("argmin"),
-    kernel=lambda xp, x, axis, keepdims: x.argmin(axis, keepdims=keepdims),
-    accepts="real",
-    why_no_gradient="its result is an index",
-))  # fmt: skip
-
-
-@method("argmin")
-def argmin(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element along `axis` is, the first of equal ones; int64. None: in the flattened tensor.
-
-    >>> import limelight as ll
-    >>> ll.argmin(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
-    [0, 1]
-    """
-    return _argmin(x, axis if axis is None else shapes.whole("argmin", "axis", axis), keepdims)

@@ -1,4 +1,4 @@
-"""Several tensors, or shapes, brought to the shape in which they meet."""
+"""Repeating to a shape, and summing back to one: `broadcast_to`, `sum_to`, `broadcast_arrays`, `meshgrid`."""
 
 from __future__ import annotations
 
@@ -8,34 +8,131 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._given_shape import as_shape, defop_with_shape
+from limelight.ops._kernel_parts import add_reduce
+from limelight.ops._shape_rules import SHORT
 
-__all__ = ["broadcast_arrays", "broadcast_shapes", "meshgrid"]
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "meshgrid", "sum_to"]
+
+# broadcast_to and its transpose, sum_to
+
+
+def _broadcast_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
+    if None in shape:
+        return known(shape, x.dtype)
+    if shapes.broadcast("broadcast_to", x.shape, shape) != shape:
+        raise ShapeError(f"broadcast_to: {x} does not broadcast to {shapes.show(shape)}; sizes must be equal or 1")
+    return known(shape, x.dtype)
+
+
+def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if xp is np and x.ndim == 0:  # every total's gradient: NumPy's function would look at axes for a microsecond
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    return xp.broadcast_to(x, shape)
+
+
+_broadcast_to = defop_with_shape(
+    "broadcast_to",
+    inputs="x",
+    infer=_broadcast_to_infer,
+    kernel=_broadcast_to_kernel,
+    vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
+    linear="x",
+    maths={"x": "x̄ = ȳ summed over the repeated axes"},
+    batching="broadcast_to",
+    dynamic_batching="broadcast_to_dynamic",
+)
+
+
+@method("broadcast_to")
+def broadcast_to(x: TensorLike, /, shape: int | Sequence[int] | Tensor) -> Tensor:
+    """`x` repeated along new axes and axes of size 1 until it has `shape`; `x` itself where it has that shape already.
+
+    Raises ShapeError when `x` does not broadcast to it.
+
+    >>> import limelight as ll
+    >>> ll.broadcast_to(ll.constant([1.0, 2.0]), (3, 2)).shape
+    (3, 2)
+    """
+    x, wanted = as_tensor(x), as_shape(shape)
+    return x if isinstance(wanted, tuple) and x.shape == wanted else _broadcast_to((x,), wanted)
+
+
+def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
+    dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
+    total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
+    return total.reshape(shape).astype(x.dtype, copy=False)
+
+
+def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
+    if len(shape) > x.rank or (
+        None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape
+    ):
+        raise ShapeError(f"sum_to: {x} was not broadcast from {shapes.show(shape)}")
+    return known(shape, x.dtype)
+
+
+_sum_to = defop_with_shape(
+    "sum_to",
+    inputs="x",
+    infer=_sum_to_infer,
+    kernel=_sum_to_kernel,
+    accepts="numeric",
+    vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
+    linear="x",
+    maths={"x": "x̄ = ȳ broadcast to the shape of x"},
+    batching="sum_to",
+    dynamic_batching="sum_to_dynamic",
+)
+
+
+@method("sum_to")
+def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
+    """The transpose of `broadcast_to`: sums over the axes along which something of `shape` was repeated to give `x`.
+
+    >>> import limelight as ll
+    >>> ll.sum_to(ll.ones((3, 2)), (1, 2)).tolist()
+    [[3.0, 3.0]]
+    """
+    if type(x) is Tensor and type(shape) is tuple and x._data.shape == shape:  # nothing was repeated
+        return x
+    if not isinstance(x, Tensor):
+        x = as_tensor(x)
+    if type(shape) is not tuple and not isinstance(shape, Tensor):
+        shape = tuple(shape)
+    return x if isinstance(shape, tuple) and x.shape == shape else _sum_to((x,), shape)
+
 
 # broadcast_sizes: the common shape of shapes that are known at run time
 
 
-def _infer(*given: TensorSpec) -> TensorSpec:
+def _broadcast_sizes_infer(*given: TensorSpec) -> TensorSpec:
     ranks = [spec.shape[0] for spec in given]
     return known((None if None in ranks else max([n or 0 for n in ranks]),), dtypes.int64)
 
 
-def _kernel(xp: Any, *given: Any) -> Any:
+def _broadcast_sizes_kernel(xp: Any, *given: Any) -> Any:
     return np.asarray(shapes.broadcast("broadcast_arrays", *[tuple(sizes.tolist()) for sizes in given]), np.int64)
 
 
-_broadcast_sizes = entry(defop(
+_broadcast_sizes = entry_point(defop(
     "broadcast_sizes",
     inputs="*xs",
-    infer=_infer,
-    kernel=_kernel,
+    infer=_broadcast_sizes_infer,
+    kernel=_broadcast_sizes_kernel,
     accepts="integer",
     why_no_gradient="a shape does not depend on the values",
+    batching="loop",
 ))  # fmt: skip
 
 

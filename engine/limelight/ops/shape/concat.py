@@ -1,4 +1,4 @@
-"""Tensors joined into one, and one taken apart."""
+"""Tensors joined into one, and one taken apart: `concat`, `stack`; `split`, `unstack`; and `diff`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import shapes
-from limelight.core.eager import entry, entry_of_many
+from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -28,11 +28,11 @@ def _concat_infer(*given: Any) -> TensorSpec:
         _check_alike("concat", xs[0], x, axis)
     sizes = [x.shape[axis] for x in xs]
     total = None if None in sizes else sum(sizes)
-    shape = [total if i == axis else _agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    shape = [total if i == axis else _first_known([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
     return known(tuple(shape), xs[0].dtype)
 
 
-def _agreed(sizes: Sequence[int | None]) -> int | None:
+def _first_known(sizes: Sequence[int | None]) -> int | None:
     """The size that axes share, known if it is known of one of them."""
     return next((n for n in sizes if n is not None), None)
 
@@ -49,7 +49,9 @@ def _check_alike(name: str, first: Any, x: Any, axis: Any) -> None:
         )
 
 
-def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]) -> tuple[Tensor | None, ...]:
+def _concat_gradient(
+    g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
     """The parts of `g` that belong to each joined tensor."""
     ends = list(accumulate([shape[axis] for shape in xs_shape]))
     before = (slice(None),) * axis
@@ -59,15 +61,16 @@ def _cut(g: Tensor, xs_shape: tuple[Any, ...], axis: int, needed: Sequence[bool]
     )
 
 
-_concat = entry(defop(
+_concat = entry_point(defop(
     "concat",
     inputs="*xs",
     attrs="axis",
     infer=_concat_infer,
     kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
-    vjp={"xs": _cut},
+    vjp={"xs": _concat_gradient},
     linear="xs",
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
+    batching="join",
 ))  # fmt: skip
 
 
@@ -80,13 +83,13 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
     (3, 3)
     """
-    given = _given("concat", xs)
+    given = _as_tensors("concat", xs)
     if axis is None:
         given, axis = tuple([x.reshape(-1) for x in given]), 0
     return _concat(given, 0 if axis == 0 and given[0].ndim else shapes.one_axis("concat", given[0].ndim, axis))
 
 
-def _given(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
     given = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
     if not given:
         raise ArgumentError(f"{name}: needs at least one tensor")
@@ -142,12 +145,12 @@ def _stack_infer(*given: Any) -> TensorSpec:
     *xs, axis = given
     for x in xs:
         _check_alike("stack", xs[0], x, None)
-    shape = [_agreed([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
+    shape = [_first_known([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
     shape.insert(axis, len(xs))
     return known(tuple(shape), xs[0].dtype)
 
 
-_stack = entry(defop(
+_stack = entry_point(defop(
     "stack",
     inputs="*xs",
     attrs="axis",
@@ -156,6 +159,7 @@ _stack = entry(defop(
     vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
     linear="xs",
     maths={"xs": "x̄ₖ = ȳₖ"},
+    batching="join",
 ))  # fmt: skip
 
 
@@ -168,7 +172,7 @@ def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
     >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
     (3, 2)
     """
-    given = _given("stack", xs)
+    given = _as_tensors("stack", xs)
     return _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
 
 
@@ -177,7 +181,7 @@ def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:
     return _stack(tuple([zeros(like.dtype, like.sizes()) if part is None else part for part in g]), axis)
 
 
-_unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
+_unstack: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
     "unstack",
     inputs="x",
     attrs="axis num",
@@ -187,6 +191,7 @@ _unstack: Callable[..., tuple[Tensor, ...]] = entry_of_many(defop(
     vjp={"x": _unstack_gradient},
     linear="x",
     maths={"x": "x̄ = the ȳₖ stacked"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
@@ -234,7 +239,7 @@ def _with_size(shape: Any, axis: int, size: int) -> Any:
     return shape * (1 - here) + size * here
 
 
-_split = entry_of_many(defop(
+_split = entry_point_of_many(defop(
     "split",
     inputs="x",
     attrs="sizes axis",
@@ -244,6 +249,7 @@ _split = entry_of_many(defop(
     vjp={"x": _split_gradient},
     linear="x",
     maths={"x": "x̄ = the ȳₖ joined"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

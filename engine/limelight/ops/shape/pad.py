@@ -1,4 +1,4 @@
-"""Margins around a tensor: constant, or continued from its own elements."""
+"""Margins around a tensor, constant or continued from its own elements: `pad`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -22,11 +22,11 @@ Margins = tuple[tuple[int, int], ...]
 # pad: with a constant
 
 
-def _wider(x: TensorSpec, margins: Margins, *attrs: Any) -> TensorSpec:
+def _pad_infer(x: TensorSpec, margins: Margins, *attrs: Any) -> TensorSpec:
     return known(tuple([None if n is None else n + a + b for n, (a, b) in zip(x.shape, margins, strict=True)]), x.dtype)
 
 
-def _inner(margins: Margins) -> tuple[slice, ...]:
+def _inside_margins(margins: Margins) -> tuple[slice, ...]:
     """The index of what has margins around it."""
     return tuple([slice(a, -b if b else None) for a, b in margins])
 
@@ -42,14 +42,15 @@ def _pad_kernel(xp: Any, x: Any, margins: Margins, value: Any) -> Any:
     return out
 
 
-_pad = entry(defop(
+_pad = entry_point(defop(
     "pad",
     inputs="x",
     attrs="margins value",
-    infer=_wider,
+    infer=_pad_infer,
     kernel=_pad_kernel,
-    vjp={"x": lambda g, margins: g[_inner(margins)]},
+    vjp={"x": lambda g, margins: g[_inside_margins(margins)]},
     maths={"x": "x̄ = ȳ without the margins"},
+    batching="pad",
 ))  # fmt: skip
 
 # pad_continued: with elements of the tensor; and its transpose, which adds the margins where they came from
@@ -77,7 +78,7 @@ def _check_continued(name: str, shape: tuple[int | None, ...], margins: Margins,
 
 def _continued_infer(x: TensorSpec, margins: Margins, mode: str) -> TensorSpec:
     _check_continued("pad", x.shape, margins, mode)
-    return _wider(x, margins)
+    return _pad_infer(x, margins)
 
 
 def _continued_kernel(xp: Any, x: Any, margins: Margins, mode: str) -> Any:
@@ -112,7 +113,7 @@ def _fold_axis(xp: Any, x: Any, axis: int, margin: tuple[int, int], mode: str) -
     return out
 
 
-_continued: Entry = entry(defop(
+_continued: EntryPoint = entry_point(defop(
     "pad_continued",
     inputs="x",
     attrs="margins mode",
@@ -121,9 +122,10 @@ _continued: Entry = entry(defop(
     vjp={"x": lambda g, margins, mode: _folded(g, margins, mode)},
     linear="x",
     maths={"x": "x̄ = ȳ, its margins added where they came from"},
+    batching="pad",
 ))  # fmt: skip
 
-_folded: Entry = entry(defop(
+_folded: EntryPoint = entry_point(defop(
     "pad_folded",
     inputs="x",
     attrs="margins mode",
@@ -133,6 +135,7 @@ _folded: Entry = entry(defop(
     vjp={"x": lambda g, margins, mode: _continued(g, margins, mode)},
     linear="x",
     maths={"x": "x̄ = ȳ with margins that continue it"},
+    batching="pad",
 ))  # fmt: skip
 
 # the public function
@@ -182,14 +185,14 @@ def pad(
     [[3, 2, 1, 2, 3], [3, 2, 1, 2, 3]]
     """
     x = as_tensor(x)
-    margins = _margins(x, widths)
+    margins = _checked_margins(x, widths)
     found = _MODES.get(mode)
     if found is None:
         raise ArgumentError(f"pad: unknown mode {mode!r}; write one of {', '.join(map(repr, _MODES))}")
-    return _pad(x, margins, _constant(x, value)) if found == "constant" else _continued(x, margins, found)
+    return _pad(x, margins, _checked_value(x, value)) if found == "constant" else _continued(x, margins, found)
 
 
-def _constant(x: Tensor, value: Any) -> Any:
+def _checked_value(x: Tensor, value: Any) -> Any:
     if type(value) not in (bool, int, float, complex):
         raise ArgumentError(f"pad: the value must be a Python number, got a {type(value).__name__}")
     if value == 0 or (dtypes.fits(value, x.dtype) and not (type(value) is int and not dtypes.in_range(value, x.dtype))):
@@ -197,7 +200,7 @@ def _constant(x: Tensor, value: Any) -> Any:
     raise DTypeError(f"pad: the value {value!r} does not fit into {x.spec}; write ll.astype(x, ...) first")
 
 
-def _margins(x: Tensor, width: Any) -> Margins:
+def _checked_margins(x: Tensor, width: Any) -> Margins:
     try:
         wanted = np.asarray(width)
         if wanted.dtype.kind not in "iu" and wanted.size:

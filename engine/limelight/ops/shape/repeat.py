@@ -1,22 +1,21 @@
-"""Elements repeated, reversed, rotated, and padded."""
+"""Elements, or whole tensors, several times: `repeat`, `tile`."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import rank
 
-__all__ = ["flip", "repeat", "roll", "tile"]
+__all__ = ["repeat", "tile"]
 
 # tile
 
@@ -35,7 +34,7 @@ def _tile_gradient(g: Tensor, x_shape: Any, reps: tuple[int, ...]) -> Tensor:
     return g.reshape(apart).sum(tuple(range(0, 2 * len(reps), 2)))
 
 
-_tile = entry(defop(
+_tile = entry_point(defop(
     "tile",
     inputs="x",
     attrs="reps",
@@ -44,6 +43,8 @@ _tile = entry(defop(
     vjp={"x": _tile_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    fresh=True,
+    batching="tile",
 ))  # fmt: skip
 
 
@@ -84,7 +85,7 @@ def _repeat_gradient(g: Tensor, x_shape: Any, repeats: int, axis: int) -> Tensor
     return g.reshape(apart).sum(axis + 1)
 
 
-_repeat = entry(defop(
+_repeat = entry_point(defop(
     "repeat",
     inputs="x",
     attrs="repeats axis",
@@ -93,19 +94,21 @@ _repeat = entry(defop(
     vjp={"x": _repeat_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},
+    batching="along_axis",
 ))  # fmt: skip
 
 
-_repeat_places = entry(defop(
+_repeat_places = entry_point(defop(
     "repeat_places",
     inputs="repeats:integer",
     infer=lambda repeats: known((None,), dtypes.int64),
     kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
     why_no_gradient="its result is an index",
+    batching="loop",
 ))  # fmt: skip
 
 
-def _counts(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
+def _checked_repeats(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
     if dtypes.kind(repeats.dtype) != "integer":
         raise DTypeError(f"repeat: repeats must be integers, got {repeats.spec}; write ll.astype(repeats, ll.int32)")
     size = x.shape[axis]
@@ -140,74 +143,8 @@ def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = No
         x, axis = x.reshape(-1), 0
     along = shapes.one_axis("repeat", x.ndim, axis)
     if not isinstance(repeats, int):
-        counts = _counts(x, as_tensor(repeats), along)
+        counts = _checked_repeats(x, as_tensor(repeats), along)
         return x[(slice(None),) * along + (_repeat_places((counts,)),)]
     if repeats < 0:
         raise ArgumentError(f"repeat: repeats must not be negative, got {repeats}")
     return _repeat(x, repeats, along)
-
-
-# flip
-
-
-@functools.lru_cache(maxsize=256)
-def _reversal(rank: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
-    return tuple([slice(None, None, -1 if i in axes else None) for i in range(rank)])
-
-
-_flip: Entry = entry(defop(
-    "flip",
-    inputs="x",
-    attrs="axes",
-    infer=lambda x, axes: known(x.shape, x.dtype),
-    kernel=lambda xp, x, axes: x[_reversal(x.ndim, axes)],
-    vjp={"x": lambda g, axes: _flip(g, axes)},
-    linear="x",
-    maths={"x": "x̄ = ȳ reversed"},
-))  # fmt: skip
-
-
-def flip(x: TensorLike, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
-    """`x` with its elements in reverse order along `axis` (an axis, several, or None for all).
-
-    >>> import limelight as ll
-    >>> ll.flip(ll.constant([1, 2, 3])).tolist()
-    [3, 2, 1]
-    """
-    x = as_tensor(x)
-    return _flip(x, shapes.axes("flip", x.ndim, axis))
-
-
-# roll
-
-_roll: Entry = entry(defop(
-    "roll",
-    inputs="x",
-    attrs="shift axes",
-    infer=lambda x, shift, axes: known(x.shape, x.dtype),
-    kernel=lambda xp, x, shift, axes: xp.roll(x, shift, axes),
-    vjp={"x": lambda g, shift, axes: _roll(g, tuple([-s for s in shift]), axes)},
-    linear="x",
-    maths={"x": "x̄ = ȳ rolled back"},
-))  # fmt: skip
-
-
-def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
-    """`x` with its elements moved along by `shift`, those that fall off coming back at the other end.
-
-    `axis=None` rolls the flattened tensor. Several axes may have a shift each, or share one; another number of shifts
-    raises ArgumentError.
-
-    >>> import limelight as ll
-    >>> ll.roll(ll.constant([1, 2, 3]), 1).tolist()
-    [3, 1, 2]
-    """
-    x = as_tensor(x)
-    if axis is None:
-        return roll(x.reshape(-1), shift, axis=0).reshape(x.sizes())
-    places, shifts = shapes.wholes("roll", "axis", axis), shapes.wholes("roll", "shift", shift)
-    if len(shifts) == 1:
-        shifts *= len(places)
-    if len(shifts) != len(places):
-        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(places)} axes; give one for each, or one for all")
-    return _roll(x, shifts, tuple([shapes.one_axis("roll", x.ndim, a) for a in places]))

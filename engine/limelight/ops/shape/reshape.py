@@ -1,4 +1,4 @@
-"""Shapes of tensors: reading, changing, broadcasting and summing back to them."""
+"""The shape of a tensor, read and changed: `shape_of`, `reshape`, `ravel`, `expand_dims`, `squeeze`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
+from limelight.core.tensor import Tensor, TensorLike, method, wrap
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._given_shape import as_shape, joined, shaped
-from limelight.ops._numpy_reductions import add_reduce
-from limelight.ops._shape_rules import SHORT, axis_attr
+from limelight.ops._given_shape import defop_with_shape, sizes_as_vector
+from limelight.ops._shape_rules import axis_attr
 
-__all__ = ["broadcast_to", "expand_dims", "ravel", "reshape", "shape_of", "squeeze", "sum_to"]
+__all__ = ["expand_dims", "ravel", "reshape", "shape_of", "squeeze"]
 
 # shape_of
 
-_shape_of = entry(defop(
+_shape_of = entry_point(defop(
     "shape_of",
     inputs="x:any",
     infer=lambda x: known((x.rank,), dtypes.int64),
     kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
     why_no_gradient="a shape does not depend on the values",
+    batching="shape_of",
 ))  # fmt: skip
 
 
@@ -63,14 +63,17 @@ def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
     return known(tuple([x.size // given if n == -1 else n for n in shape]), x.dtype)
 
 
-_reshape = shaped(
+_reshape = defop_with_shape(
     "reshape",
+    view=True,
     inputs="x",
     infer=_reshape_infer,
     kernel=lambda xp, x, shape: x.reshape(shape),
     vjp={"x": lambda g, x_shape: g.reshape(x_shape)},
     linear="x",
     maths={"x": "x̄ = reshape(ȳ, shape of x)"},
+    batching="reshape",
+    dynamic_batching="reshape_dynamic",
 )
 
 
@@ -106,7 +109,7 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
             pass  # the long way round says what is wrong
     if isinstance(shape, Tensor):
         return _reshape((x,), shape)
-    vector = joined(shape)
+    vector = sizes_as_vector(shape)
     return _reshape((x,), _sizes(shape) if vector is None else vector)
 
 
@@ -136,95 +139,6 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-# broadcast_to and its transpose, sum_to
-
-
-def _broadcast_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    if None in shape:
-        return known(shape, x.dtype)
-    if shapes.broadcast("broadcast_to", x.shape, shape) != shape:
-        raise ShapeError(f"broadcast_to: {x} does not broadcast to {shapes.show(shape)}; sizes must be equal or 1")
-    return known(shape, x.dtype)
-
-
-def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    if xp is np and x.ndim == 0:  # every total's gradient: NumPy's function would look at axes for a microsecond
-        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
-    return xp.broadcast_to(x, shape)
-
-
-_broadcast_to = shaped(
-    "broadcast_to",
-    inputs="x",
-    infer=_broadcast_to_infer,
-    kernel=_broadcast_to_kernel,
-    vjp={"x": lambda g, x_shape: g.sum_to(x_shape)},
-    linear="x",
-    maths={"x": "x̄ = ȳ summed over the repeated axes"},
-)
-
-
-@method("broadcast_to")
-def broadcast_to(x: TensorLike, /, shape: int | Sequence[int] | Tensor) -> Tensor:
-    """`x` repeated along new axes and axes of size 1 until it has `shape`; `x` itself where it has that shape already.
-
-    Raises ShapeError when `x` does not broadcast to it.
-
-    >>> import limelight as ll
-    >>> ll.broadcast_to(ll.constant([1.0, 2.0]), (3, 2)).shape
-    (3, 2)
-    """
-    x, wanted = as_tensor(x), as_shape(shape)
-    return x if isinstance(wanted, tuple) and x.shape == wanted else _broadcast_to((x,), wanted)
-
-
-def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    if x.shape == shape:
-        return x
-    lead = x.ndim - len(shape)
-    over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
-    dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
-    total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
-    return total.reshape(shape).astype(x.dtype, copy=False)
-
-
-def _sum_to_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
-    if len(shape) > x.rank or (
-        None not in (*shape, *x.shape) and shapes.broadcast("sum_to", x.shape, shape) != x.shape
-    ):
-        raise ShapeError(f"sum_to: {x} was not broadcast from {shapes.show(shape)}")
-    return known(shape, x.dtype)
-
-
-_sum_to = shaped(
-    "sum_to",
-    inputs="x",
-    infer=_sum_to_infer,
-    kernel=_sum_to_kernel,
-    accepts="numeric",
-    vjp={"x": lambda g, x_shape: g.broadcast_to(x_shape)},
-    linear="x",
-    maths={"x": "x̄ = ȳ broadcast to the shape of x"},
-)
-
-
-@method("sum_to")
-def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
-    """The transpose of `broadcast_to`: sums over the axes along which something of `shape` was repeated to give `x`.
-
-    >>> import limelight as ll
-    >>> ll.sum_to(ll.ones((3, 2)), (1, 2)).tolist()
-    [[3.0, 3.0]]
-    """
-    if type(x) is Tensor and type(shape) is tuple and x._data.shape == shape:  # nothing was repeated
-        return x
-    if not isinstance(x, Tensor):
-        x = as_tensor(x)
-    if type(shape) is not tuple and not isinstance(shape, Tensor):
-        shape = tuple(shape)
-    return x if isinstance(shape, tuple) and x.shape == shape else _sum_to((x,), shape)
-
-
 # expand_dims and squeeze
 
 
@@ -241,8 +155,9 @@ def _expand_dims_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec
     return known(tuple([1 if part is None else next(sizes) for part in _expansion(x.rank, axis)]), x.dtype)
 
 
-_expand_dims: Entry = entry(defop(
+_expand_dims: EntryPoint = entry_point(defop(
     "expand_dims",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_expand_dims_infer,
@@ -250,6 +165,7 @@ _expand_dims: Entry = entry(defop(
     vjp={"x": lambda g, axis: _squeeze(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ without the axis"},
+    batching="expand_dims",
 ))  # fmt: skip
 
 
@@ -274,8 +190,9 @@ def _squeeze_infer(x: TensorSpec, axis: int | tuple[int, ...]) -> TensorSpec:
     return known(shapes.reduce(x.shape, over, False), x.dtype)
 
 
-_squeeze: Entry = entry(defop(
+_squeeze: EntryPoint = entry_point(defop(
     "squeeze",
+    view=True,
     inputs="x",
     attrs="axis",
     infer=_squeeze_infer,
@@ -283,6 +200,7 @@ _squeeze: Entry = entry(defop(
     vjp={"x": lambda g, axis: _expand_dims(g, axis)},
     linear="x",
     maths={"x": "x̄ = ȳ with the axis back"},
+    batching="along_axis",
 ))  # fmt: skip
 
 

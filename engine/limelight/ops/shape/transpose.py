@@ -1,4 +1,4 @@
-"""Axes in another order."""
+"""Axes in another order: `transpose` and its special cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from limelight.core import shapes
 from limelight.core.dispatch import active
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
@@ -22,8 +22,9 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([axes.index(i) for i in range(len(axes))])
 
 
-_transpose: Entry = entry(defop(
+_transpose: EntryPoint = entry_point(defop(
     "transpose",
+    view=True,
     inputs="x",
     attrs="axes",
     infer=lambda x, axes: known(tuple([x.shape[i] for i in axes]), x.dtype),
@@ -31,6 +32,7 @@ _transpose: Entry = entry(defop(
     vjp={"x": lambda g, axes: _transpose(g, _inverse(axes))},
     linear="x",
     maths={"x": "x̄ = ȳ with its axes put back"},
+    batching="transpose",
 ))  # fmt: skip
 
 
@@ -113,14 +115,16 @@ def _matrix_transpose_infer(x: TensorSpec) -> TensorSpec:
     return known((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
 
-_matrix_transpose = entry(defop(
+_matrix_transpose = entry_point(defop(
     "matrix_transpose",
+    view=True,
     inputs="x",
     infer=_matrix_transpose_infer,
     kernel=lambda xp, x: x.swapaxes(-1, -2),
     vjp={"x": lambda g: g.mT},
     linear="x",
     maths={"x": "x̄ = ȳᵀ"},
+    batching="last_axes",
 ))  # fmt: skip
 
 

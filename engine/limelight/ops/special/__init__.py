@@ -1,1 +1,1 @@
-"""Special functions, by way of SciPy."""
+"""Special functions: SciPy's on the CPU, imported at the first call."""

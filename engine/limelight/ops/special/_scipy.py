@@ -30,30 +30,30 @@ def functions(xp: Any) -> Any:
 
 def unary(name: str) -> Callable[[Any, Any], Any]:
     """The kernel of a function of one array, by its name in SciPy."""
-    found: Any = None
+    function: Any = None
 
     def kernel(xp: Any, x: Any) -> Any:
-        nonlocal found
-        if found is None:
-            found = getattr(functions(xp), name)
+        nonlocal function
+        if function is None:
+            function = getattr(functions(xp), name)
         if x.itemsize == _SHORT:
-            return found(x.astype(float32)).astype(x.dtype)
-        return found(x)
+            return function(x.astype(float32)).astype(x.dtype)
+        return function(x)
 
     return kernel
 
 
 def elementwise(name: str) -> Callable[..., Any]:
     """The kernel of a function of several arrays of one dtype, by its name in SciPy."""
-    found: Any = None
+    function: Any = None
 
     def kernel(xp: Any, *given: Any) -> Any:
-        nonlocal found
-        if found is None:
-            found = getattr(functions(xp), name)
+        nonlocal function
+        if function is None:
+            function = getattr(functions(xp), name)
         if given[0].itemsize == _SHORT:
-            return found(*[x.astype(float32) for x in given]).astype(given[0].dtype)
-        return found(*given)
+            return function(*[x.astype(float32) for x in given]).astype(given[0].dtype)
+        return function(*given)
 
     return kernel
 

@@ -54,12 +54,34 @@ def bell(m: int, n: int, cumulant: Cumulant) -> Any:
 
 
 def gamma_tail(xp: Any, a: Any, t: Any, order: int) -> Any:
-    """The `order`-th derivative of gammainc(a, exp t) in a, over its derivative in t."""
+    """How gammainc(a, exp t) changes with a, over its derivative in t.
+
+    Args:
+        xp: the array library.
+        a: the parameter.
+        t: the logarithm of the argument.
+        order: of the derivative in a, at least 1.
+
+    Returns:
+        An array of the operands' common shape.
+    """
     return _blocks(xp, functools.partial(_gamma, xp, order), a, t)
 
 
 def beta_tail(xp: Any, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
-    """The derivative of betainc(a, b, x), m-th in a and n-th in b, over its derivative in logit x."""
+    """How betainc(a, b, x) changes with a and b, over its derivative in logit x.
+
+    Args:
+        xp: the array library.
+        a: the first parameter.
+        b: the second parameter.
+        x: the argument, from 0 to 1.
+        m: the order of the derivative in a.
+        n: the order of the derivative in b.
+
+    Returns:
+        An array of the operands' common shape.
+    """
     return _blocks(xp, functools.partial(_beta, xp, m, n), a, b, x)
 
 
@@ -145,7 +167,18 @@ def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
 
 
 def constant_cumulant(polygamma: Callable[[int, Any], Any], a: Any, b: Any, i: int, j: int) -> Any:
-    """The derivative of -log B(a, b), i-th in a and j-th in b, which together are at least of second order."""
+    """The derivative of -log B(a, b), the logarithm of the beta density's normaliser.
+
+    Args:
+        polygamma: `polygamma(n, x)` for arrays, or for tensors.
+        a: the first parameter.
+        b: the second parameter.
+        i: the order of the derivative in a.
+        j: the order of the derivative in b; together they are 2 at least.
+
+    Returns:
+        An array or tensor of the operands' common shape.
+    """
     both = polygamma(i + j - 1, a + b)
     if i and j:
         return both

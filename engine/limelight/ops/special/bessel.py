@@ -1,34 +1,33 @@
-"""Modified Bessel functions (the von Mises distribution needs them), and sin(πx)/πx."""
+"""Modified Bessel functions, which the von Mises distribution needs: `i0`, `i0e`, `i1`, `i1e`."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final
+from typing import Any
 
-from limelight.core.dtypes import float32, float64
-from limelight.core.eager import Entry, entry
+from limelight.core.dtypes import float32
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import SHORT, same
 from limelight.ops.special._scipy import functions
 
-__all__ = ["i0", "i0e", "i1", "i1e", "sinc"]
+__all__ = ["i0", "i0e", "i1", "i1e"]
 
 # bessel_i and bessel_ie: one op for all orders, since the slope of each order lies between its neighbours
 
 
-def _order(xp: Any, x: Any, order: int, scaled: bool) -> Any:
+def _bessel_kernel(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     lib = functions(xp)
     wide = x.astype(float32) if x.dtype in SHORT else x
     name = f"i{order}e" if scaled else f"i{order}"
     if order <= 1:
-        found = getattr(lib, name)(wide)
+        values = getattr(lib, name)(wide)
     elif hasattr(lib, "iv"):
-        found = (lib.ive if scaled else lib.iv)(order, wide)
+        values = (lib.ive if scaled else lib.iv)(order, wide)
     else:  # by the recurrence between orders
-        before, last = (_order(xp, wide, order - k, scaled) for k in (2, 1))
-        found = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
-    return found.astype(x.dtype)
+        before, last = (_bessel_kernel(xp, wide, order - k, scaled) for k in (2, 1))
+        values = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
+    return values.astype(x.dtype)
 
 
 def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:
@@ -37,12 +36,12 @@ def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:
     return g * 0.5 * (_bessel_i(x, order - 1) + _bessel_i(x, order + 1))
 
 
-_bessel_i: Entry = entry(defop(
+_bessel_i: EntryPoint = entry_point(defop(
     "bessel_i",
     inputs="x",
     attrs="order",
     infer=same,
-    kernel=lambda xp, x, order: _order(xp, x, order, False),
+    kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, False),
     accepts="floating",
     vjp={"x": _slope},
     maths={"x": "x̄ = ȳ (Iₙ₋₁(x) + Iₙ₊₁(x)) / 2"},
@@ -54,12 +53,12 @@ def _scaled_slope(g: Tensor, x: Tensor, out: Tensor, order: int) -> Tensor:
     return g * (near - x.sign() * out)
 
 
-_bessel_ie: Entry = entry(defop(
+_bessel_ie: EntryPoint = entry_point(defop(
     "bessel_ie",
     inputs="x",
     attrs="order",
     infer=same,
-    kernel=lambda xp, x, order: _order(xp, x, order, True),
+    kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, True),
     accepts="floating",
     vjp={"x": _scaled_slope},
     maths={"x": "x̄ = ȳ ((Iₙ₋₁(x) + Iₙ₊₁(x)) exp(-|x|) / 2 - sign(x) y)"},
@@ -104,51 +103,3 @@ def i1e(x: TensorLike, /) -> Tensor:
     [0.0]
     """
     return _bessel_ie(x, 1)
-
-
-# sinc
-
-_TERMS: Final = 14
-_NEAR: Final = 1.0
-"""Up to here the power series, beyond it the closed form, which cancels near 0."""
-
-
-def _sinc_kernel(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of the given order, in 64 bits."""
-    z = xp.asarray(x).astype(float64)
-    far = xp.where(xp.abs(z) > _NEAR, z, 1.5)
-    found = xp.sin(math.pi * xp.where(xp.isinf(far), 0.0, far)) / (math.pi * far)
-    for n in range(1, order + 1):  # the derivatives of x sinc(x), which is a sine
-        wave = math.pi ** (n - 1) * xp.sin(math.pi * xp.where(xp.isinf(far), 0.0, far) + n * math.pi / 2)
-        found = (wave - n * found) / far
-    return xp.where(xp.abs(z) <= _NEAR, _near_zero(z, order), xp.where(xp.isnan(z), z, found)).astype(x.dtype)
-
-
-def _near_zero(z: Any, order: int) -> Any:
-    found = 0.0 * z
-    for k in reversed(range((order + 1) // 2, (order + 1) // 2 + _TERMS)):
-        factor = (-1) ** k * math.pi ** (2 * k) * math.perm(2 * k, order) / math.factorial(2 * k + 1)
-        found = found * z * z + factor
-    return found * z if order % 2 else found
-
-
-_sinc: Entry = entry(defop(
-    "sinc",
-    inputs="x",
-    attrs="order",
-    infer=same,
-    kernel=_sinc_kernel,
-    accepts="floating",
-    vjp={"x": lambda g, x, order: g * _sinc(x, order + 1)},
-    maths={"x": "x̄ = ȳ sinc⁽ⁿ⁺¹⁾(x)"},
-))  # fmt: skip
-
-
-def sinc(x: TensorLike, /) -> Tensor:
-    """sin(πx) / πx for each element, 1 at 0, with derivatives of every order there; floating.
-
-    >>> import limelight as ll
-    >>> ll.sinc(ll.constant([0.0, 0.5])).tolist()
-    [1.0, 0.6366197466850281]
-    """
-    return _sinc(x, 0)

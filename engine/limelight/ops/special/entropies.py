@@ -1,10 +1,10 @@
-"""Logarithms as statistics needs them, with 0 log 0 = 0: log odds, entropies."""
+"""Logarithms as statistics needs them, with 0 log 0 = 0: `logit`, `xlogy`, `xlog1py`, `entr`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import broadcast, same
@@ -14,7 +14,7 @@ __all__ = ["entr", "logit", "xlog1py", "xlogy"]
 
 # logit
 
-_logit = entry(defop(
+_logit = entry_point(defop(
     "logit",
     inputs="p",
     infer=same,
@@ -43,7 +43,7 @@ def _over_kernel(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(xp.equal(x, 0) & xp.isnan(ratio) & ~xp.isnan(y), xp.zeros_like(ratio), ratio)
 
 
-_over: Entry = entry(defop(
+_over: EntryPoint = entry_point(defop(
     "zero_over",
     inputs="x y",
     infer=broadcast("zero_over"),
@@ -56,7 +56,7 @@ _over: Entry = entry(defop(
     maths={"x": "x̄ = z̄ / y", "y": "ȳ = -z̄ x / y²"},
 ))  # fmt: skip
 
-_xlogy: Entry = entry(defop(
+_xlogy: EntryPoint = entry_point(defop(
     "xlogy",
     inputs="x y",
     infer=broadcast("xlogy"),
@@ -80,7 +80,7 @@ def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
     return _xlogy(*alike(x, y))
 
 
-_xlog1py: Entry = entry(defop(
+_xlog1py: EntryPoint = entry_point(defop(
     "xlog1py",
     inputs="x y",
     infer=broadcast("xlog1py"),
@@ -106,7 +106,7 @@ def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 # entr
 
-_entr = entry(defop(
+_entr = entry_point(defop(
     "entr",
     inputs="p",
     infer=same,

@@ -1,4 +1,4 @@
-"""The gamma function's logarithm, its derivatives, and the logarithm of the beta function."""
+"""Logarithms of the gamma and beta functions, and derivatives: `lgamma`, `digamma`, `polygamma`, `betaln`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from limelight.core.eager import Entry, entry
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.errors import ArgumentError
@@ -17,7 +17,7 @@ __all__ = ["betaln", "digamma", "lgamma", "polygamma"]
 
 # lgamma
 
-_lgamma = entry(defop(
+_lgamma = entry_point(defop(
     "lgamma",
     inputs="x",
     infer=same,
@@ -41,7 +41,7 @@ def lgamma(x: TensorLike, /) -> Tensor:
 
 # digamma
 
-_digamma: Entry = entry(defop(
+_digamma: EntryPoint = entry_point(defop(
     "digamma",
     inputs="x",
     infer=same,
@@ -77,7 +77,7 @@ def _zeta(name: str = "zeta") -> Callable[[Any, Any, int], Any]:
     return kernel
 
 
-_polygamma: Entry = entry(defop(
+_polygamma: EntryPoint = entry_point(defop(
     "polygamma",
     inputs="x",
     attrs="n",
@@ -105,26 +105,26 @@ def polygamma(n: int, x: TensorLike, /) -> Tensor:
 
 
 @method("polygamma")
-def _of_order(x: Tensor, n: int) -> Tensor:
+def _polygamma_of_order(x: Tensor, n: int) -> Tensor:
     return polygamma(n, x)
 
 
 # betaln
 
 
-def _share(g: Tensor, one: Any, both: Any, shape: Any) -> Tensor:
+def _betaln_gradient(g: Tensor, one: Any, both: Any, shape: Any) -> Tensor:
     return (g * (digamma(one) - digamma(both))).sum_to(shape)
 
 
-_betaln = entry(defop(
+_betaln = entry_point(defop(
     "betaln",
     inputs="a b",
     infer=broadcast("betaln"),
     **kernels(elementwise, "betaln"),
     accepts="floating",
     vjp={
-        "a": lambda g, a, b, a_shape: _share(g, a, a + b, a_shape),
-        "b": lambda g, a, b, b_shape: _share(g, b, a + b, b_shape),
+        "a": lambda g, a, b, a_shape: _betaln_gradient(g, a, a + b, a_shape),
+        "b": lambda g, a, b, b_shape: _betaln_gradient(g, b, a + b, b_shape),
     },
     maths={"a": "ā = z̄ (digamma(a) - digamma(a + b))", "b": "b̄ = z̄ (digamma(b) - digamma(a + b))"},
 ))  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
+from limelight.core.op import Domain, all_ops
 
 _numbers = itertools.count()
 
@@ -118,3 +119,31 @@ def test_the_same_in_second_derivatives() -> None:
 
     found = ll.explain.nan(curvature, ZERO)
     assert (found.backward, found.of) == (True, "pow")
+
+
+def test_an_op_of_ones_own_states_its_domain() -> None:
+    run = ll.defop(
+        "log_of_a_probability",
+        inputs="x",
+        accepts="floating",
+        infer=lambda x: x,
+        kernel="log",
+        vjp={"x": lambda g, x: g / x},
+        maths={"x": "x̄ = ȳ / x"},
+        domain=Domain(0, "{x} > 0.01", "0.5", "a probability of 0 has no logarithm"),
+    )
+    found = ll.explain.nan(lambda x: ll.sum(run(x)), ll.constant([0.0, 1.0]))
+    assert found.op == "log_of_a_probability"
+    assert "a probability of 0 has no logarithm" in str(found)
+
+
+def test_the_domains_of_ops_hold_the_number_inside() -> None:
+    """The number that a remedy puts in the operand's place lies in the domain; value and slope are finite there."""
+    for op in all_ops().values():
+        if op.domain is not None:
+            x = ll.constant(float(op.domain.inside))
+            assert eval(op.domain.condition.format(x="x", ll="ll"), {"x": x, "ll": ll})
+            given = [x if i == op.domain.operand else ll.constant(0.5) for i in range(len(op.operands))]
+            value, slope = ll.value_and_grad(op, op.domain.operand)(*given)
+            assert bool(ll.isfinite(value))
+            assert bool(ll.isfinite(slope))

@@ -92,9 +92,9 @@ def function(draws: random.Random) -> Any:
 
 
 def state_of(f: Any) -> Any:
-    cache = f.trace_cache
+    cache, history = f.trace_cache, f.trace_cache.history
     hits = [entry.hits for entry in cache]
-    return f.trace_count, hits, len(cache.history.misses), len(cache.history.ghosts), cache.history.calls, cache.plain
+    return f.trace_count, hits, len(history.misses), len(history.ghosts), history.calls, cache.by_types
 
 
 def asked(f: Any, args: Any, given: dict[str, Any]) -> Any:

@@ -1,0 +1,56 @@
+"""What kernels share: NumPy's reductions called directly, sums in any library, 16-bit floats computed in 32 bits.
+
+A kernel is written once over `xp`, the array library of its operands; `special={"numpy": ...}` beside it exists for
+speed alone, and the tests run both. NumPy kernels call `ufunc.reduce` themselves, as (array, axis, dtype, out,
+keepdims, initial): np.sum and its kin look for other libraries' arrays first, which takes three times as long on small
+arrays, and warn from a module of their own, where limelight's filter does not reach.
+
+float16 and bfloat16 are summed, multiplied as matrices and put through softmax in float32, and rounded once: in 16 bits
+the partial sums would lose too much.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import dtypes
+from limelight.ops._shape_rules import SHORT, Axis
+
+add_reduce: Final[Any] = np.add.reduce
+multiply_reduce: Final[Any] = np.multiply.reduce
+maximum_reduce: Final[Any] = np.maximum.reduce
+minimum_reduce: Final[Any] = np.minimum.reduce
+or_reduce: Final[Any] = np.logical_or.reduce
+and_reduce: Final[Any] = np.logical_and.reduce
+
+QUICK: Final = frozenset([dtypes.float32, dtypes.float64])
+"""Where a short vector's product with ones is its sum in a third of the time."""
+
+
+@functools.lru_cache(maxsize=1024)
+def ones(size: int, dtype: Any) -> Any:
+    """A vector of ones, which nobody writes to."""
+    return np.ones(size, dtype)
+
+
+def sum_over(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    """The sum over axes in the dtype of `x`, by the fastest way that the library has.
+
+    Args:
+        xp: the array library of `x`.
+        x: an array.
+        axis: an axis, several, or None for all.
+        keepdims: whether these axes stay in place with size 1.
+
+    Returns:
+        An array, or NumPy's scalar where nothing is left.
+    """
+    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+
+
+def wide(x: Any) -> Any:
+    """`x`, in float32 where it has 16-bit floats."""
+    return x.astype(dtypes.float32) if x.dtype in SHORT else x

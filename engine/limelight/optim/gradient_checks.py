@@ -1,0 +1,63 @@
+"""Checks of the gradients and variables that an optimiser is handed."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from limelight.core import dtypes, shapes
+from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Variable
+from limelight.errors import ArgumentError, DTypeError, ShapeError
+
+Gradient: TypeAlias = Tensor | SparseGradient
+
+
+def check_lists(name: str, gradients: Any, variables: Any) -> None:
+    """Raises ArgumentError unless these are a list of gradients and one of as many different variables."""
+    if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
+        raise ArgumentError(
+            f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
+            f"{type(variables).__name__}; write apply([g], [v])"
+        )
+    if len(gradients) != len(variables):
+        raise ArgumentError(f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables")
+    if not variables:
+        raise ArgumentError(
+            f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
+            "after the model has been called"
+        )
+    _check_order(name, gradients, variables)
+    seen = set()
+    for v in variables:
+        if not isinstance(v, Variable):
+            given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
+            raise ArgumentError(f"{name}.apply changes variables, got {given}")
+        if v.ref() in seen:
+            raise ArgumentError(f"{name}.apply: variable {v.name!r} occurs twice and would be updated twice")
+        seen.add(v.ref())
+
+
+def _check_order(name: str, gradients: Any, variables: Any) -> None:
+    """Raises ArgumentError for variables handed over first, where gradients belong."""
+    if any(isinstance(x, Variable) for x in gradients) and not any(isinstance(x, Variable) for x in variables):
+        raise ArgumentError(
+            f"{name}.apply takes gradients first, then variables, and got variables first; write "
+            "apply(gradients, variables)"
+        )
+
+
+def checked_gradient(name: str, given: Any, variable: Variable) -> Gradient:
+    """The gradient of `variable`. Raises DTypeError or ShapeError where it does not fit."""
+    gradient: Gradient = given if isinstance(given, SparseGradient) else as_tensor(given)
+    if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
+        raise DTypeError(
+            f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "
+            "both must be floating (keep a complex parameter as its real and imaginary parts)"
+        )
+    if None not in gradient.shape and not shapes.compatible(gradient.shape, variable.shape):
+        raise ShapeError(
+            f"{name}.apply: the gradient of variable {variable.name!r} has shape {shapes.show(gradient.shape)}, the "
+            f"variable {shapes.show(variable.shape)}; are gradients and variables in the same order?"
+        )
+    return gradient
