@@ -90,7 +90,7 @@ def _graph_of(saved: Any) -> Graph | None:
 
 
 def _cuts_of(note: GradientCut, reached: set[int]) -> list[Cut]:
-    """A note as cuts: for a call, the nodes inside it."""
+    """What a tape noted of an op that it did not record, as cuts: for a call, the nodes inside it."""
     for function in note.attrs:
         graph = getattr(function, "graph", None)
         if isinstance(graph, Graph):

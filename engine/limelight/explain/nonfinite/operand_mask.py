@@ -49,8 +49,7 @@ def masked(statement: ast.stmt, op: str, domain: Domain, mask: Mask | None, take
         used = {*taken, *[node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]}
         name = next((one for one in _NAMES if one not in used), "x_")
         binding, x, is_loose = f"{name} = {x}\n", name, False
-    inside = domain.condition.format(x=f"({x})" if is_loose else x, ll=call.library)
-    condition, is_taken = mask or (inside, True)
+    condition, is_taken = mask or (domain.condition.format(x=f"({x})" if is_loose else x, ll=call.library), True)
     pair = f"{x}, {domain.inside}" if is_taken else f"{domain.inside}, {x}"
     new = call.with_operand(f"{call.library}.where({condition}, {pair})")
     if mask is None:

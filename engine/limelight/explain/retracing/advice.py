@@ -12,10 +12,8 @@ from limelight.explain.retracing.key_diff import Change, TextPart, quoted
 
 def advice_on(changes: Sequence[Change], context: FixContext) -> str:
     """Which of the numbers that differ could not be tensors, and why."""
-    known = [(c.path, context.obstacles.get(c.path)) for c in changes[:MOST]]
-    said = [
-        f"`{path}` cannot simply be a tensor: {obstacle}." for path, obstacle in known if obstacle and obstacle.is_known
-    ]
+    obstacles = [(c.path, context.obstacles.get(c.path)) for c in changes[:MOST]]
+    said = [f"`{path}` cannot simply be a tensor: {one}." for path, one in obstacles if one and one.is_known]
     said += [_more_keys(change, context) for change in changes[:MOST] if change.cause is Cause.KEYS]
     return " ".join(filter(None, said))
 
