@@ -50,21 +50,26 @@ _thread: Final = threading.local()
 
 
 class Level:
-    """One of several nested traces: it has room on the stack until `close`, which may be called again."""
+    """One of several nested traces: it has room on the stack until `close`, which may be called again.
 
-    __slots__ = ("_frames", "_open")
+    The depth is put back rather than counted down, and an outermost level begins at none: an interrupt anywhere in
+    between, which leaves a level open, is forgotten by the next trace.
+    """
 
-    def __init__(self) -> None:
-        _thread.levels = getattr(_thread, "levels", 0) + 1
+    __slots__ = ("_frames", "_open", "_outer")
+
+    def __init__(self, outermost: bool = False) -> None:
+        self._outer: int = 0 if outermost else getattr(_thread, "levels", 0)
+        _thread.levels = self._outer + 1
         self._frames = FRAMES_PER_LEVEL if _thread.levels > USUAL_LEVELS else 0
         self._open = True
         if self._frames:
             _limit.add(self._frames)
 
     def close(self) -> None:
+        _thread.levels = self._outer
         if self._open:
             self._open = False
-            _thread.levels -= 1
             if self._frames:
                 _limit.add(-self._frames)
 

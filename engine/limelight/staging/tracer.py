@@ -68,11 +68,11 @@ class Tracer(dispatch.Interpreter):
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
-        around = self.owner or next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
-        self.owner = around
+        if not self.owner:
+            self.owner = next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.begun = source_line.user_line()
         self._around = SavedScopes()
-        self._level = Level()
+        self._level = Level(outermost=not any(isinstance(x, Tracer) for stack in dispatch.local.stacks for x in stack))
         dispatch.push(self)
         return self
 
@@ -95,8 +95,8 @@ class Tracer(dispatch.Interpreter):
         self._walker.forget()
         if self._around is not None:
             self._around.restore()
-            self._around = None
             self._level.close()
+            self._around = None  # last: an interrupt before it has all of this done again
 
     # Inputs
 

@@ -124,3 +124,10 @@ def test_a_limit_that_somebody_sets_meanwhile_stays() -> None:
     )
     assert sys.getrecursionlimit() == 2000
     sys.setrecursionlimit(1000)
+
+
+def test_a_level_that_an_interrupt_left_open_is_forgotten_by_the_next_trace() -> None:
+    recursion_limit.Level()
+    assert recursion_limit._thread.levels == 1
+    ll.function(ll.tanh)(ll.constant(0.5))
+    assert recursion_limit._thread.levels == 0
