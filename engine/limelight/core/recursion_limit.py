@@ -67,11 +67,12 @@ class Level:
             _limit.add(self._frames)
 
     def close(self) -> None:
-        _thread.levels = self._outer
         if self._open:
-            self._open = False
-            if self._frames:
-                _limit.add(-self._frames)
+            _thread.levels = self._outer
+            frames, self._frames = self._frames, 0
+            if frames:
+                _limit.add(-frames)
+            self._open = False  # last: an interrupt before it has the depth put back again
 
 
 def with_recursion_room(run: Run, levels: int) -> Run:
