@@ -1,7 +1,7 @@
 """Settings of the whole process: `ll.config`."""
 
 from limelight.core.devices import set_virtual_devices
-from limelight.optimise.levels import optimiser
+from limelight.optimise.setting import optimiser
 from limelight.staging.run_eagerly import run_functions_eagerly
 from limelight.user_code.tracebacks import show_library_frames
 

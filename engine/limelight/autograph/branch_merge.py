@@ -27,7 +27,7 @@ from limelight.core import dispatch, dtypes, nest
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError
 from limelight.staging.structured_outputs import Outputs
-from limelight.staging.trace_body import Traced, close
+from limelight.staging.trace_branch import Traced, close
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 

@@ -11,7 +11,7 @@ from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Variable
 from limelight.errors import ControlFlowError, DTypeError
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 from limelight.user_code.tracebacks import in_place_of_python
 
 

@@ -19,7 +19,7 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Variable
 from limelight.errors import ControlFlowError
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.staging.trace_body import close, tracing
+from limelight.staging.trace_branch import close, tracing
 from limelight.staging.tracer import replay
 from limelight.user_code.tracebacks import in_place_of_python
 

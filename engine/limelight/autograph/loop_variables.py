@@ -23,7 +23,7 @@ from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidd
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ControlFlowError, DTypeError
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 from limelight.user_code import source_line
 
 _WEAK = (int, float, complex)

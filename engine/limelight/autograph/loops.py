@@ -25,7 +25,7 @@ from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 from limelight.user_code.tracebacks import in_place_of_python
 
 _WHILE = "this `while` loop"

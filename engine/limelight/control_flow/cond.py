@@ -16,7 +16,7 @@ from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ControlFlowError
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.staging.trace_body import (
+from limelight.staging.trace_branch import (
     check_branches_agree,
     close,
     is_condition,

@@ -34,7 +34,7 @@ from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 
 
 def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,7 +27,7 @@ from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
 from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
 from limelight.staging.options import refuse_waiting
-from limelight.staging.trace_body import require_callable, tracing
+from limelight.staging.trace_branch import require_callable, tracing
 from limelight.user_code import source_line
 
 

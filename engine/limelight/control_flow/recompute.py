@@ -24,7 +24,7 @@ from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, mark_user_error
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 from limelight.user_code import source_line
 
 

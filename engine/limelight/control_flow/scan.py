@@ -35,7 +35,7 @@ from limelight.staging.body_batching import (
 from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
 from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.structured_outputs import Outputs, split
-from limelight.staging.trace_body import Traced, close, require_callable, trace_branch, tracing, unaliased
+from limelight.staging.trace_branch import Traced, close, require_callable, trace_branch, tracing, unaliased
 
 
 def scan(

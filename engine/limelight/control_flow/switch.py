@@ -16,7 +16,7 @@ from limelight.core.spec import Spec
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.staging.trace_body import (
+from limelight.staging.trace_branch import (
     check_branches_agree,
     close,
     merged_specs,

@@ -43,7 +43,15 @@ from limelight.staging.body_tangents import (
 )
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.staging.trace_body import Traced, close, is_condition, require_callable, trace_branch, tracing, unaliased
+from limelight.staging.trace_branch import (
+    Traced,
+    close,
+    is_condition,
+    require_callable,
+    trace_branch,
+    tracing,
+    unaliased,
+)
 
 
 def while_loop(

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from limelight.explain.none_gradients.report import why_none as why_none
     from limelight.explain.nonfinite.report import Nan as Nan
     from limelight.explain.nonfinite.report import nan as nan
-    from limelight.explain.retracing.report import Retrace as Retrace
-    from limelight.explain.retracing.report import retrace as retrace
+    from limelight.explain.retracing.retrace_table import Retrace as Retrace
+    from limelight.explain.retracing.retrace_table import retrace as retrace
     from limelight.explain.tracing.baked import BakedIn as BakedIn
     from limelight.explain.tracing.baked import baked as baked
     from limelight.explain.tracing.purity import Impurity as Impurity

@@ -1,103 +1,110 @@
-"""Runs the passes of `passes.PASSES` over a graph.
+"""The pass pipeline: every pass on one line, in the order in which they run. No other list of them exists.
 
-The repeated ones take turns until they find little, so that each may use what the others have found. Then each of the
-others runs once. If one of these has changed the graph, the passes that tidy run once more before the last pass.
+Passes are pure: each makes a graph from a graph, with a record that closes (`before - removed + added == after`).
+Gradients are taken of the graph as traced, so no pass merges what a tape could have told apart. Up to level 2 every bit
+of every result stays, NaN, infinities and signs of zeros included; level 3 rounds otherwise.
+
+To add a pass, write it in a file of its own as a function `run(graph) -> (graph, record)` (`pass_record.Recorder` takes
+the notes), and give it a line in `PASSES`. Its level, its name in `ll.config.optimiser(without=[...])`, when and how
+often it runs, and what the views say of nodes that it changed are read from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
 
-from limelight import events
-from limelight.graph.build import collector_paused
 from limelight.graph.ir import Graph
-from limelight.graph.verify import verify
-from limelight.optimise import passes
-from limelight.optimise.levels import Setting, checked, setting
+from limelight.optimise.broadcasts import spread
+from limelight.optimise.constant_folding import fold
+from limelight.optimise.cse import share
+from limelight.optimise.dead_code import prune
+from limelight.optimise.fusion import fuse
+from limelight.optimise.loop_invariants import hoist
 from limelight.optimise.pass_record import PassRecord
-from limelight.optimise.passes import Pass, When
+from limelight.optimise.simplify import simplify, simplify_exactly
+from limelight.optimise.stacked_sums import stack
 
-ROUNDS: Final = 4
-"""Passes that find work for one another are repeated at most so often."""
-NOT_WORTH_IT: Final = 1000
-"""Fewer changes than one in so many nodes are not followed by another round, which would look at all of them again."""
+Run: TypeAlias = Callable[[Graph], tuple[Graph, PassRecord]]
+
+EXACT: Final = 2
+"""The level up to which every result keeps its bits."""
+HIGHEST: Final = 3
+"""The level that is in force unless somebody asks for less: results may round otherwise."""
+
+SAYS: Final = "{name}: {rule}: {reason}"
+"""What a pass says of a node that it changed, unless it has words of its own."""
 
 
-class Optimised(NamedTuple):
-    """A graph after all passes, and what each run of a pass did."""
+class When(Enum):
+    """When a pass runs; those of one kind run in the order of the table."""
 
-    graph: Graph
-    records: tuple[PassRecord, ...]
+    REPEATED = "first, and again as long as passes of this kind find work for one another"
+    ONCE = "after those"
+    LAST = "after everything else"
 
 
-def optimise(graph: Graph, level: int | None = None, *, check: bool = False) -> Optimised:
-    """Runs the passes of a level over a graph, some of them again while they find something to do.
-
-    The result computes the same outputs with the same effects in the same order.
+class Pass(NamedTuple):
+    """A pass, and what the pipeline and the views need to know of it.
 
     Args:
-        graph: the graph as traced; it is left as it is.
-        level: 0 is none, 1 only what is unused, 2 what keeps every bit of every result, 3 what may round otherwise too;
-            without a level, what `ll.config.optimiser` says.
-        check: whether to verify the graph after each pass.
-
-    Returns:
-        The graph after all passes, and a record of each run of a pass.
-
-    Raises:
-        ArgumentError: there is no such level.
+        name: its public name.
+        run: from a graph to another and a record of what changed. It leaves the graph alone that it is given, and
+            returns that one itself where it has found nothing.
+        level: the lowest level of the optimiser that has it.
+        mark: what became of a node that it changed, in a word, for the graph views.
+        says: the same as a clause, in which `{rule}` and `{reason}` are those of the change, `{name}` the pass, and
+            `{where}` the place of the node that now stands for it.
+        when: when it runs, and whether again.
+        tidies: whether this repeated pass runs once more after a pass that runs `When.ONCE` has changed something.
+        leads_on: whether a change of its is a reason to repeat passes; not so for one that only removes.
+        exact: what runs instead up to level `EXACT`, where the pass has rules that round otherwise.
     """
-    chosen = setting.get() if level is None else checked(level)
-    with collector_paused():
-        return _Run(chosen, check).all(graph)
+
+    name: str
+    run: Run
+    level: int
+    mark: str
+    says: str = SAYS
+    when: When = When.ONCE
+    tidies: bool = False
+    leads_on: bool = True
+    exact: Run | None = None
+
+    def at(self, level: int) -> Run:
+        """What runs at a level of the optimiser."""
+        return self.exact if self.exact is not None and level <= EXACT else self.run
 
 
-class _Run:
-    """One run of the passes that a setting asks for, over one graph."""
-
-    def __init__(self, chosen: Setting, check: bool) -> None:
-        self._chosen = chosen
-        self._check = check
-        self._records: list[PassRecord] = []
-        self._results: dict[str, Graph] = {}  # of each pass: in what it has just made it would find nothing
-
-    def all(self, graph: Graph) -> Optimised:
-        graph = self._rounds(graph)
-        changed = self._some(self._at(When.ONCE), graph)
-        if changed is not graph:
-            changed = self._some(passes.tidying(), changed)
-        return Optimised(self._some(self._at(When.LAST), changed), tuple(self._records))
-
-    @staticmethod
-    def _at(when: When) -> list[Pass]:
-        return [one for one in passes.PASSES if one.when is when]
-
-    def _rounds(self, graph: Graph) -> Graph:
-        repeated = self._at(When.REPEATED)
-        leading = {one.name for one in repeated if one.leads_on}
-        for _ in range(ROUNDS):
-            before, n = graph, len(self._records)
-            graph = self._some(repeated, graph)
-            n_changes = sum(len(record.changes) for record in self._records[n:] if record.name in leading)
-            if graph is before or n_changes <= len(graph.nodes) // NOT_WORTH_IT:
-                break
-        return graph
-
-    def _some(self, some: Iterable[Pass], graph: Graph) -> Graph:
-        for one in some:
-            if self._chosen.has(one) and self._results.get(one.name) is not graph:
-                graph = self._results[one.name] = self._one(one, graph)
-        return graph
-
-    def _one(self, one: Pass, graph: Graph) -> Graph:
-        graph, record = one.at(self._chosen.level)(graph)
-        self._records.append(record)
-        _announce(graph, record)
-        return verify(graph) if self._check else graph
+_AGAIN: Final = When.REPEATED
+PASSES: tuple[Pass, ...] = (
+    Pass("prune", prune, 1, "pruned", "pruned: nothing uses it", when=_AGAIN, tidies=True, leads_on=False),
+    Pass("fold", fold, 2, "folded", "folded into a constant", when=_AGAIN, tidies=True),
+    Pass("simplify", simplify, 2, "simplified", "simplified by {rule}: {reason}", when=_AGAIN, exact=simplify_exactly),
+    Pass("share", share, 2, "shared", "shared with {where}", when=_AGAIN, tidies=True),
+    Pass("hoist", hoist, 2, "hoisted"),
+    Pass("stack", stack, 3, "stacked"),
+    Pass("spread", spread, 2, "spread"),
+    Pass("fuse", fuse, 2, "fused", when=When.LAST),  # its groups name nodes, which any other pass may replace
+)
 
 
-def _announce(graph: Graph, record: PassRecord) -> None:
-    if events.wanted(events.PassApplied):
-        name, before, removed, added, after, seconds = record[:6]
-        events.emit(events.PassApplied(graph.name, name, before, removed, added, after, seconds))
+def names() -> tuple[str, ...]:
+    """The names of all passes."""
+    return tuple([one.name for one in PASSES])
+
+
+def named(name: str) -> Pass | None:
+    """The pass of a name; None where there is no such pass."""
+    return next((one for one in PASSES if one.name == name), None)
+
+
+def tidying() -> tuple[Pass, ...]:
+    """The passes that run once more after those that run `When.ONCE`, in this order.
+
+    It is another turn of the round of repeated passes, begun behind the first one, so that it ends with that: `prune`
+    removes what the others of this turn leave unused.
+    """
+    repeated = [one for one in PASSES if one.when is When.REPEATED]
+    return tuple([one for one in (*repeated[1:], *repeated[:1]) if one.tidies])

@@ -23,7 +23,7 @@ from limelight.core.tensor import Tensor, as_tensor, wrap
 from limelight.core.variable import Resource, Variable
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
-from limelight.staging import explainer, named_call
+from limelight.staging import explainer, structured_inputs
 from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
 from limelight.staging.graph_function import GraphFunction
@@ -119,7 +119,7 @@ class ConcreteFunction:
     def full_signature(self) -> str:
         """The same on several lines, with the kinds of parameters, the types of the results, and the captures."""
         signature = self.python_signature
-        return self.signature if signature is None else named_call.full_signature(self, signature)
+        return self.signature if signature is None else structured_inputs.full_signature(self, signature)
 
     @property
     def returns(self) -> str:
@@ -158,8 +158,8 @@ class ConcreteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             signature = self.python_signature
-            if named_call.is_structured(signature, args, kwargs, len(self.graph.arguments)):
-                return self._call_tensors(named_call.tensors_of(signature, self.key, self.paths, args, kwargs))
+            if structured_inputs.is_structured(signature, args, kwargs, len(self.graph.arguments)):
+                return self._call_tensors(structured_inputs.tensors_of(signature, self.key, self.paths, args, kwargs))
             return self._call_tensors(args)
         except Exception as error:
             tracebacks.trim(error)

@@ -15,7 +15,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.staging.trace_body import tracing
+from limelight.staging.trace_branch import tracing
 from limelight.user_code import source_line
 
 

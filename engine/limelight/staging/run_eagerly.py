@@ -18,7 +18,7 @@ from limelight.staging.key import Call
 from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
-from limelight.staging.trace_body import unaliased
+from limelight.staging.trace_branch import unaliased
 
 _MARKER: Final = "functions run eagerly"
 """Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""

@@ -2,7 +2,7 @@
 
 Besides plain Python values these are values that never change and whose `repr` says all: dates, paths, exact numbers.
 An object has a say by its method `__limelight_key__`, which returns plain values; two objects of one key share a trace,
-which was made with the first. A signature shows which rule was used (`named_call`).
+which was made with the first. A signature shows which rule was used (`structured_inputs`).
 """
 
 from __future__ import annotations

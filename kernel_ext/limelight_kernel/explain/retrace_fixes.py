@@ -16,7 +16,7 @@ from limelight.core import shapes
 from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
 from limelight.explain.fix import Fix
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import met_dtype
 from limelight.explain.retracing.key_diff import Change
 from limelight.staging.key_parts import Part, TensorPart, ValuePart

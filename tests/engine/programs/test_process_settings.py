@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.optimise.levels import setting
+from limelight.optimise.setting import setting
 from limelight.staging import run_eagerly
 from limelight.user_code import tracebacks
 

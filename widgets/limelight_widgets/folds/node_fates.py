@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from limelight.optimise import passes
+from limelight.optimise import pipeline
 
 MOST_NODES = 20_000  # of a graph whose nodes are followed: beyond that nobody reads it
 _LISTED = 4  # ops of a group that are named
@@ -47,7 +47,7 @@ class Fate(NamedTuple):
         """The last change in a word, "shared"; "" for a node that was kept."""
         if not self.steps:
             return ""
-        last = passes.named(self.steps[-1].made_by)
+        last = pipeline.named(self.steps[-1].made_by)
         return self.steps[-1].made_by if last is None else last.mark
 
 
@@ -120,8 +120,8 @@ def _told(made_by: str, change: Any, old: Any) -> Step:
     """A change in the words of the pass that made it."""
     line = _line(change.new[0]) if change.new else 0
     where = f"line {line}" if line and line != _line(old) else f"an earlier {old.op} of this line"
-    known = passes.named(made_by)
-    says = passes.SAYS if known is None else known.says
+    known = pipeline.named(made_by)
+    says = pipeline.SAYS if known is None else known.says
     said = says.format(name=made_by, rule=change.rule, reason=change.reason, where=where)
     return Step(made_by, change.rule, said, line)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from limelight.explain.retracing.cause import ADVICE, Cause
+from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.fix_context import MOST, FixContext
 from limelight.explain.retracing.fixes import container_template
 from limelight.explain.retracing.key_diff import Change, TextPart, quoted

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.explain.retracing.cause import SEVERITY, Cause
+from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.key_diff import cause_of, differing, differing_sizes
 from limelight.staging.key import Key
 from limelight.staging.key_parts import Part, TensorPart

@@ -14,11 +14,11 @@ from limelight.core import dispatch
 from limelight.explain.fix import Fix
 from limelight.explain.retracing import fixes, restaging
 from limelight.explain.retracing.advice import advice_on
-from limelight.explain.retracing.cause import SEVERITY, Cause
+from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.closest_trace import closest
 from limelight.explain.retracing.fix_context import MOST, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, differing, sealed, show
-from limelight.explain.retracing.miss import Closest, Miss, times
+from limelight.explain.retracing.sentence import Closest, Miss, times
 from limelight.explain.tracing import snapshot
 from limelight.staging.key import Key
 from limelight.staging.key_parts import ObjectPart, ValuePart

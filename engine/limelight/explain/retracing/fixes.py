@@ -16,7 +16,7 @@ from typing import Final
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.explain.fix import Fix, called, expression
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import MOST, FixContext, parameter_of
 from limelight.explain.retracing.key_diff import SCOPE, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting

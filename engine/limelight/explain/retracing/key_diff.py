@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core import nest
 from limelight.core.nest import Structure
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 from limelight.staging.key import Key
 from limelight.staging.key_parts import LONG, ObjectPart, Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature

@@ -11,7 +11,7 @@ from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec
 from limelight.errors import DeadVariableError, LimelightError
 from limelight.explain.retracing.diagnosis import diagnose
-from limelight.explain.retracing.miss import Closest, Miss
+from limelight.explain.retracing.sentence import Closest, Miss
 from limelight.explain.tracing import snapshot
 from limelight.staging import run_eagerly
 from limelight.user_code import source_line

@@ -14,7 +14,7 @@ from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.errors import SignatureError
 from limelight.explain.fix import Fix
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, quoted, show
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part

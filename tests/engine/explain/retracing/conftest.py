@@ -16,7 +16,7 @@ import pytest
 
 import limelight as ll
 from limelight.explain.fix import Fix
-from limelight.explain.retracing.miss import Miss
+from limelight.explain.retracing.sentence import Miss
 
 sys.path.insert(0, str(Path(__file__).parent))  # makes `retracing_causes` importable
 _names = itertools.count(1)

@@ -11,8 +11,8 @@ import pytest
 from retracing_causes import REFUSED, TRACED, UNTRACED, Program
 
 import limelight as ll
-from limelight.explain.retracing.cause import ADVICE, Cause
-from limelight.explain.retracing.miss import duration
+from limelight.explain.retracing.causes import ADVICE, Cause
+from limelight.explain.retracing.sentence import duration
 
 PAGE = Path(__file__).parents[4] / "docs" / "retracing.md"
 

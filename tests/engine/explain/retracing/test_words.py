@@ -7,7 +7,7 @@ import functools
 import pytest
 
 import limelight as ll
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 
 pytestmark = pytest.mark.usefixtures("retraces_are_meant")
 x = ll.ones((2, 3))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from limelight.explain.retracing.miss import Miss, duration
+from limelight.explain.retracing.sentence import Miss, duration
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.baked import Value, baked
 from limelight.staging.function import Function

@@ -49,7 +49,7 @@ def test_162_what_is_bound_is_checked() -> None:
 
 
 def test_162_names_are_legal_and_each_stands_once() -> None:
-    from limelight.staging.named_call import flat_names
+    from limelight.staging.structured_inputs import flat_names
 
     assert flat_names(["a", 'b["c d"]', "b[0]", "b_0", "a", "0"]) == ["a", "b_c_d", "b_0_1", "b_0", "a_1", "arg_0"]
 

@@ -18,12 +18,12 @@ from limelight.optimise import (
     fusion,
     loop_invariants,
     optimise,
-    passes,
+    pipeline,
     simplify,
     view_algebra,
 )
 from limelight.optimise.pass_record import Recorder
-from limelight.optimise.passes import Pass, When
+from limelight.optimise.pipeline import Pass, When
 from limelight_widgets.folds.node_fates import fates
 
 GRAPH = """\
@@ -51,7 +51,7 @@ def unround(graph: Graph) -> tuple[Graph, PassRecord]:
 @pytest.fixture(params=list(When))
 def added(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pass:
     made = Pass("unround", unround, 2, "unrounded", "set free: {reason}", when=request.param)
-    monkeypatch.setattr(passes, "PASSES", (*passes.PASSES, made))
+    monkeypatch.setattr(pipeline, "PASSES", (*pipeline.PASSES, made))
     return made
 
 
@@ -89,18 +89,18 @@ def test_the_views_tell_of_it_in_its_own_words(added: Pass) -> None:
 
 def test_passes_run_in_the_order_of_the_table() -> None:
     records = optimise(parse(GRAPH), 3).records
-    order = passes.names()
+    order = pipeline.names()
     first = list(dict.fromkeys(record.name for record in records))
     assert first == list(order)
     assert order == ("prune", "fold", "simplify", "share", "hoist", "stack", "spread", "fuse")
 
 
 def test_what_tidies_ends_with_what_removes() -> None:
-    assert [one.name for one in passes.tidying()] == ["fold", "share", "prune"]
+    assert [one.name for one in pipeline.tidying()] == ["fold", "share", "prune"]
 
 
 def test_only_simplify_has_rules_that_round_otherwise() -> None:
-    exact = [one.name for one in passes.PASSES if one.at(2) is not one.at(3)]
+    exact = [one.name for one in pipeline.PASSES if one.at(2) is not one.at(3)]
     assert exact == ["simplify"]
 
 

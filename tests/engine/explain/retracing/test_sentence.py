@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import limelight as ll
-from limelight.explain.retracing.cause import Cause
+from limelight.explain.retracing.causes import Cause
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_a_first_trace_says_so():
     f(x)
     record = newest(f)
     assert record.cause is Cause.FIRST
-    assert str(record).startswith("`f` traced at test_miss.py line ")
+    assert str(record).startswith("`f` traced at test_sentence.py line ")
     assert ": first call. Cost " in str(record)
     assert record.differences == ()
     assert record.fix == ""
@@ -87,7 +87,7 @@ def test_a_trace_within_a_trace_names_the_outer_function():
     outer(x)
     outer(ll.ones((3,)))
     assert newest(inner).inside == "outer"
-    assert "`inner` traced again at test_miss.py line " in str(newest(inner))
+    assert "`inner` traced again at test_sentence.py line " in str(newest(inner))
     assert " while tracing `outer`: argument `v` f32[2] -> f32[3]" in str(newest(inner))
 
 
@@ -275,7 +275,7 @@ def test_a_cleared_cache_says_which_trace_it_had():
     f.clear_cache()
     f(x)
     assert newest(f).cause is Cause.CLEARED
-    assert "the cache was cleared; it held trace #1 (test_miss.py line " in str(newest(f))
+    assert "the cache was cleared; it held trace #1 (test_sentence.py line " in str(newest(f))
     assert ", used 2 times) for these arguments. Cost" in str(newest(f))
 
 
@@ -285,7 +285,7 @@ def test_a_cleared_trace_is_remembered_when_others_have_been_made():
     f.clear_cache()
     f(ll.ones((3,)))
     f(x)
-    assert "the cache was cleared; it held trace #1 (test_miss.py line " in str(newest(f))
+    assert "the cache was cleared; it held trace #1 (test_sentence.py line " in str(newest(f))
     f(ll.ones((4,)))
     assert newest(f).cause is Cause.SHAPE
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Self
 
 from limelight.errors import ArgumentError
-from limelight.optimise import passes
-from limelight.optimise.passes import HIGHEST, Pass
+from limelight.optimise import pipeline
+from limelight.optimise.pipeline import HIGHEST, Pass
 from limelight.settings import Scoped
 
 
@@ -70,7 +70,7 @@ def checked(level: int, without: Sequence[str] = ()) -> Setting:
     """The setting for a level and a list of passes; raises ArgumentError where there is no such thing."""
     if isinstance(level, bool) or level not in range(HIGHEST + 1):
         raise ArgumentError(f"optimisation levels are 0 to {HIGHEST}, got {level!r}")
-    known = passes.names()
+    known = pipeline.names()
     given = (without,) if isinstance(without, str) else tuple(without)
     for name in given:
         if name not in known:

@@ -1,4 +1,4 @@
-"""The record of a call that had no trace, and its sentences: what differs, from which trace, the cost, and the fix.
+"""A miss in words: the record of why a staged function was traced again, and the sentences that it prints.
 
 Made by `diagnosis`. Such a record holds words, numbers and the types of tensors; it keeps nothing of the user's alive.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from limelight.explain.fix import Fix
-from limelight.explain.retracing.cause import ADVICE, Cause
+from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.key_diff import Change, show
 
 _SPELLED: Final = 3
