@@ -13,7 +13,7 @@ from limelight.executors import base as executors
 from limelight.executors.base import Runnable
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
-from limelight.optimise.optimiser import Optimised, optimise
+from limelight.optimise.run_passes import Optimised, optimise
 
 _ids = itertools.count(1)
 
