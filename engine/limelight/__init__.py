@@ -128,7 +128,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, without the engine's own modules."""
+    """The public names, without the engine's own modules: these stay attributes, since imports must find them."""
     names = [
         name
         for name, value in globals().items()

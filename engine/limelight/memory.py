@@ -1,7 +1,8 @@
 """How many bytes of tensors live on a device.
 
 Nothing is counted while ops run: that would cost every op. A question walks the tensors that exist, so the answer is
-exact, views are counted once, and only asking costs.
+exact, views are counted once, and only asking costs. (An open devices view listens to the events `Allocated` and
+`Freed`, which are sent only then.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What comes of the results of a cut, for `explain.why_none`: of several cuts it must blame the one of its target.
 
-A tape records nothing there; it only remembers which values led to which, by their uids, while somebody may ask.
+A tape records nothing there; it only remembers which values led to which, by their uids, while somebody may ask. A
+value that left through NumPy cannot be followed so, and goes by the name that its line sets.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 It refuses what cannot be rewritten, spells out what depends on a function's class, and marks what a staged block must
 not do: assign to parts of objects that outlive it, and stand inside `try ... except`. Any function may be called from
-such a block, so assignments are marked everywhere.
+such a block, so assignments are marked everywhere. What cannot be rewritten stays as it is, and the reason is told only
+if a tensor is asked for a decision there.
 """
 
 from __future__ import annotations

@@ -194,7 +194,10 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
 
 
 class _BatchedRule(NamedTuple):
-    """A rule that was written for one example, for all: it runs as part of the vectorised call, which may be over."""
+    """A rule that was written for one example, for all: it runs as part of the vectorised call, which may be over.
+
+    What all examples share gets the sum of their gradients.
+    """
 
     rule: Any
     sizes: tuple[Any, ...]

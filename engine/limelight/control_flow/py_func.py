@@ -323,7 +323,10 @@ def _jvp_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[
 
 
 def _jvp_py_func_forward(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The recording for the backward pass comes from one run of the function, the tangents from another."""
+    """The recording for the backward pass comes from one run of the function, the tangents from another.
+
+    So the function runs once more where a tape inside the accumulator has recorded it.
+    """
     outputs = dispatch.apply(py_func_forward, inputs, attrs)
     _, moved = _jvp_py_func(inputs, tangents, attrs)
     return outputs, [*moved, None]

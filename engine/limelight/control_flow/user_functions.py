@@ -15,6 +15,8 @@ from limelight.errors import CallError, DTypeError
 def call_user_function(op: str, parameter: str, gets: str, fn: Callable[..., Any], *given: Any) -> Any:
     """`fn(*given)`. Raises CallError where the function does not take that many arguments.
 
+    It is called plainly; its signature is looked at only after a TypeError.
+
     Args:
         op: the public function that calls it, for the error, as the next two.
         parameter: the parameter under which the user gave the function.

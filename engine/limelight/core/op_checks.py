@@ -1,6 +1,7 @@
 """Checks of the ops that users define, as these run: kernels against `infer`, gradient rules against the inputs.
 
-The ops of limelight itself are checked by its tests instead, and pay nothing here.
+The ops of limelight itself are checked by its tests instead, and pay nothing here. Rules of an op that saves by `save`
+are not checked: they get what that has returned, not the inputs.
 """
 
 from __future__ import annotations

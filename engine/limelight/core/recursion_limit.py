@@ -1,8 +1,8 @@
 """The recursion limit, raised for traces and calls nested hundreds of levels deep.
 
-Each level of nested traces, and of nested calls at run time, costs Python a few frames. Where there are many levels the
-recursion limit is raised for as long as they last, by what they need and up to a bound, so that an endless recursion
-still ends with RecursionError instead of a crash.
+Each level of nested traces, and of nested calls at run time, costs Python 4 to 11 frames. Where there are many levels
+the recursion limit is raised for as long as they last, by what they need and up to a bound, so that an endless
+recursion still ends with RecursionError instead of a crash.
 """
 
 from __future__ import annotations

@@ -13,7 +13,10 @@ The way of a call of a staged `Function`:
     executor  and has the executor build what runs it (`limelight.executors`). The entry is in the cache by then.
 
 Where the paper and today's TensorFlow differ, the paper is followed: tensors that the code closes over are captured
-inputs, however small; state is created in a first trace, and there must be none in a second (`state_creation`).
+inputs, however small; state is created in a first trace, and there must be none in a second (`state_creation`), without
+lifted initialisers; control flow is `cond` and `while_loop`, which eagerly are Python's, and Python's own statements
+are converted only with `autograph=True`; the paper's names are the names (`read_value`, `.gpu()`, `py_func`,
+`init_scope`).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class GradientSource(Source):
 
 
 class ScopedSource(GradientSource):
-    """The same, with the name scope in which an op ran."""
+    """The same, with the name scope in which an op ran: its gradient is in "gradient/" and that scope."""
 
     scope: str = ""
 

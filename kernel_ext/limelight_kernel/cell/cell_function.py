@@ -1,4 +1,9 @@
-"""A cell as the body of a function, for what reads code: nobody ever calls it."""
+"""A cell as the body of a function, for what reads code: nobody ever calls it.
+
+Those are `explain.side_effects` and `explain.baked`. What the cell reads by name is an input of it, in its helpers
+too, so only attributes of its objects are baked in; they are compared on the object that the trace has
+(`explain.tracing.snapshot`).
+"""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def names(text: str | None, where: str) -> tuple[str, ...] | None:
 def parts(given: Iterable[str], name: str | None) -> tuple[str | None, tuple[str, ...]]:
     """NAME, and the parts that `-a` asks for, in the order of `PARTS`, each once.
 
-    argparse takes the word after `-a` for its list: one that is no part is the NAME of `%%stage -a NAME`. Raises
-    UsageError for any other.
+    argparse takes the word after `-a` for its list: one that is no part, nor close to one, is the NAME of `%%stage -a
+    NAME`. Raises UsageError for any other.
     """
     words = [word.strip() for text in given for word in unquoted(text).split(",")]
     if any(text.endswith(",") for text in given) and name in PARTS:  # -a trace, opt

@@ -38,7 +38,7 @@ class Options:
 
     @property
     def traces(self) -> int | None:
-        """How many traces there may be."""
+        """How many traces there may be: `--strict` allows one, unless it is told otherwise."""
         return 1 if self.strict and self.max_traces is None else self.max_traces
 
     def line(self, specs: Mapping[str, str]) -> str:

@@ -1,4 +1,8 @@
-"""Whether what a line magic returns will be seen: IPython shows the value of a cell's last expression alone."""
+"""Whether what a line magic returns will be seen: IPython shows the value of a cell's last expression alone.
+
+The instruction after the call, in the caller's code, says so. Asking IPython for the cell's last expression would get
+loops, assignments and `%time` wrong.
+"""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ class StageMagic(LimelightMagic):
         "--strict", action="store_true", help="a second trace is an error, so is what Python does while tracing alone"
     )
     @argument("--autograph", action="store_true", help="stage Python's if, while and for where tensors decide")
+    # a flag, not a list of inputs: `%%stage -g step` would take the name for one
     @argument(
         "-g", "--grad", action="store_true", help="show the gradients of the result, and the graph that makes them"
     )

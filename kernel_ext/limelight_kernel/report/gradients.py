@@ -1,4 +1,8 @@
-"""`%%stage --grad`: the gradients of a cell's result, and the graph that computes them."""
+"""`%%stage --grad`: the gradients of a cell's result, and the graph that computes them.
+
+The result is differentiated by all floating inputs and by all trainable variables that the cell reads, in the run
+itself, under a tape: so nothing runs twice. The graph that is shown is traced on the side and never run.
+"""
 
 from __future__ import annotations
 

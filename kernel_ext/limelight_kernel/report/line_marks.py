@@ -3,6 +3,12 @@
 A line's mark follows from the graph alone: which nodes carry that line in their stack, whether their values reach an
 output or an effect, whether they depend on anything but literals, and whether they are still there after optimisation.
 What happened to each node on the way is told by the records of the passes.
+
+Every line that is code has a word. The lines of one statement share it, `else:` has that of its `if`, and a name at the
+end is the *result*. A line is *dead* if nothing of it reaches an output, *constant* if all that does comes from
+literals and was folded, *fused* only if all that is left of it is in groups, *merged* with line n if all of it was
+shared with that one line. Python's own loops are *trace-time only*, whatever their bodies do: a head counts for ops
+that it makes itself.
 """
 
 from __future__ import annotations
@@ -38,9 +44,10 @@ MEANING = {
 class Line:
     """A line of a cell: its number, its text, its mark ("" for blank lines and comments).
 
-    `nodes` counts the ops of the traced graph, each at the innermost of the cell's lines that made it. So all lines
-    together have the graph's ops, but for those that no line of the cell made. `inside` counts those of the functions
-    that the graph calls, each at the innermost of the cell's lines in that function.
+    `nodes` counts the ops of the traced graph, each once, at the innermost of the cell's lines that made it, constants
+    too. So all lines together have the graph's ops, but for those that no line of the cell made. `inside` counts those
+    of the functions that the graph calls, each at the innermost of the cell's lines in that function: "4 ops, 7 in
+    calls".
     `note` says more about the mark in a word or two, "group 1" or "line 3"; `remarks` are sentences about what may
     surprise; `story` tells of each of these ops; `plan` is the code that runs what is left of them, where it was asked.
     """

@@ -74,7 +74,7 @@ def html_listing(lines: Iterable[Line], label: str = "", parts: Collection[str] 
 
     `stories`: in what form a line unfolds to what became of each of its ops, if it does; with any of `parts`, as in a
     text, it is unfolded, and shows these. `label` is the cell's name, by which a graph view finds the rows of its
-    lines.
+    lines: the rows carry it and a line, and the view beside them listens for clicks, so they need no widget.
     """
     source = f'data-ll-source="{escape(label, quote=True)}"'
     beneath = [part for part in parts if part != "source"]

@@ -51,6 +51,7 @@ def check_strict(staged: StagedCell, entry: Any, ran: Collection[int] | None = N
     """Raises StrictError for side effects of tracing, and for attributes and items that became constants.
 
     `ran` are the lines of the cell that ran while it was traced, None where nobody knows: those of others do nothing.
+    Reading the cell finds what any of its lines may do, and only what has run is refused.
     """
     forbidden = [one for one in _all(staged, entry) if ran is None or not one.line or one.line in ran]
     if forbidden:

@@ -92,7 +92,8 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
 
     Without `run` those of making it alone.
 
-    A cell whose graph calls Python or writes files is not run again; nor by Python, if its code does more than compute.
+    A cell whose graph calls Python or writes files is not run again, nor one that would not find its trace; nor by
+    Python, if its code does more than compute (as `explain.side_effects` tells).
     """
     optimised = entry.function.optimised
     passes = sum(record.seconds for record in optimised.records)
@@ -121,7 +122,7 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
 
 
 def _unnoticed(effect: explain.SideEffect) -> bool:
-    """Whether a side effect may happen again: what is printed is caught."""
+    """Whether a side effect may happen again: what is printed is caught, and clocks do not mind."""
     return effect.kind == "time" or bool(effect.what == "print(...)")
 
 

@@ -101,7 +101,10 @@ def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | 
 
 
 def _strictly(staged: StagedCell) -> Run | None:
-    """Traces, if that is to be done, and looks at the trace before it runs; None where there was a trace."""
+    """Traces, if that is to be done, and looks at the trace before it runs; None where there was a trace.
+
+    A trace that is objected to is forgotten.
+    """
     __tracebackhide__ = True
     with lines_run(staged.cell.filename) as ran:
         traced = staged.call({}, run=False)

@@ -36,8 +36,9 @@ def execute(
     """Runs `cell` with `inputs` under their names, as if they stood in the notebook.
 
     Helper functions see them as well, as they would if the cell ran unstaged. Afterwards, and after an exception, every
-    name means again what it meant; inputs that a helper has set, by its `global`, are among those assigned. The engine
-    lets one thread trace at a time, so no two share the notebook.
+    name means again what it meant; inputs that a helper has set, by its `global`, are among those assigned. Tensors of
+    these are computed at each run; plain values change the key, so the cell traces again, and the reason says who
+    changed them. The engine lets one thread trace at a time, so no two share the notebook.
 
     Args:
         shell: whose namespace the code runs in.

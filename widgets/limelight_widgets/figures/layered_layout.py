@@ -2,7 +2,7 @@
 
 Ranks by longest path, edges over several ranks split by bends, order within ranks by barycentres, and then horizontal
 places that are, rank by rank, the best in the sense of least squares that keep the distances (isotonic regression).
-Equal input gives equal output. `js/src/graph/layers.js` does the same for the live view, when Graphviz cannot.
+Equal input gives equal output. `js/src/graph/layered-layout.js` does the same for the live view, when Graphviz cannot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Drawings with frames: every open group is laid out by itself, and is one box in what is around it."""
+"""Drawings with frames: every open group is laid out by itself, and is one box in what is around it.
+
+Edges pass beside boxes, not behind them: an edge into a frame, or out of one, has bends in that frame's layout as well,
+and runs straight through each rank. Where it meets a frame's title, the title is above it.
+"""
 
 from __future__ import annotations
 

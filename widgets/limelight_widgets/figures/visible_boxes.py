@@ -1,11 +1,14 @@
 """What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
 
-The live view does the same in `js/src/graph/visible.js`; the tests hold both to the same examples.
+The live view does the same in `js/src/graph/visible-boxes.js`; the tests hold both to the same examples.
 
 Boxes have names that stay the same whatever is open: `i2` is input 2, `n7` node 7, `g1` group 1, `o0` output 0. Inside
 an open call they are prefixed by the path to it: `n7.0/i2` is input 2 of the first function that node 7 calls. Fusion
-groups are frames too, `f1`: around those of their nodes that are visible in one place, so a group of which some nodes
-are in an open scope has another frame there, `f1@g0`.
+groups are frames too, `f1`: around those of their nodes that are visible in one place, since groups and name scopes cut
+across one another. So a group of which some nodes are in an open scope has another frame there, `f1@g0`.
+
+An open `cond` keeps its condition, as a box before its branches. The body of an open loop hands its results to itself,
+by dashed edges.
 """
 
 from __future__ import annotations
@@ -250,6 +253,8 @@ class _Builder:
 
 def fusion_label(number: int, ops: int, shown: int) -> str:
     """What is written on the frame around a fusion group of which `shown` ops are in that frame.
+
+    "In one go", not "one kernel": plans run the ops one by one into the same buffers, or block by block.
 
     >>> fusion_label(1, 4, 4), fusion_label(2, 4, 3)
     ('fused 1: 4 ops in one go', 'fused 2: 3 of 4 ops')

@@ -1,4 +1,7 @@
-"""What became of each node of a traced graph, by the records of the passes: the many-to-many mapping, in words."""
+"""What became of each node of a traced graph, by the records of the passes: the many-to-many mapping, in words.
+
+One story for each op: the annotated cell, its HTML, the graph view and the listing all tell what is found here.
+"""
 
 from __future__ import annotations
 

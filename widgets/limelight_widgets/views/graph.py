@@ -1,4 +1,18 @@
-"""The graph view: ops and values, name scopes and nested functions, and the lines of code that made them."""
+"""The graph view: ops and values, name scopes and nested functions, and the lines of code that made them.
+
+What its script in the page (`js/src/graph`) does, and why so:
+
+- Opening a box moves the picture only as far as it must (`camera.js`). Where all is still in sight, nothing moves; else
+  the view grows (to 720 pixels or three quarters of the window), moves, and shrinks the picture while it can be read.
+  Beyond that, what was opened is in sight, and signs at the edges count the boxes beyond them. A picture that always
+  kept its place hid its lower half.
+- Narrow views lose nothing. Up to 1100 pixels the code stands below a picture that is too wide to be read beside it;
+  tall pictures need the height. No picture is shown below half its size unasked.
+- One count of ops for each line of code (`line-counts.js`): each op counts once, at the innermost line that led to it,
+  constants too. Those of functions that the graph calls stand at their own lines, whoever called first, and are told
+  apart.
+- In the optimised graph, functions are shown as they run, linked op by op to what was traced (`folds.version_links`).
+"""
 
 from __future__ import annotations
 

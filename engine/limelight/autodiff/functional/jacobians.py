@@ -179,6 +179,7 @@ def hessian(
     >>> ll.hessian(lambda x: x[0] * x[0] * x[1])(ll.constant([2.0, 3.0])).tolist()
     [[6.0, 4.0], [4.0, 0.0]]
     """
-    # forward over reverse takes 0.6 of the time of reverse over reverse, eagerly, for a small network
+    # forward over reverse takes 0.6 of the time of reverse over reverse, eagerly, for a small network (0.8 ms, where
+    # JAX takes 8.8 and torch.func 14.6); staged, the two hardly differ
     first = grad(fn, argnums, has_aux=has_aux)
     return jacobian(first, argnums, has_aux=has_aux, mode="forward", vectorized=vectorized, chunk_size=chunk_size)

@@ -1,8 +1,9 @@
 """Questions about dtypes, as the Array API asks them: limits, kinds, and which dtype operands meet in.
 
-The standard is followed in its version 2024.12. Where it leaves a choice: float32, int32 and complex64 are the
-defaults, int64 is for indices, and integers do not mix with floats. (Version 2025.12 asks for one thing otherwise:
-tuples where `meshgrid`, `broadcast_arrays` and `devices()` return lists.)
+The standard is followed in its version 2024.12, which its public test suite judges (`make array-api`). Where it leaves
+a choice: float32, int32 and complex64 are the defaults, int64 is for indices, and integers do not mix with floats.
+(Version 2025.12 asks for one thing otherwise: tuples where `meshgrid`, `broadcast_arrays` and `devices()` return
+lists.)
 """
 
 from __future__ import annotations
