@@ -179,6 +179,7 @@ def test_024_run_time_errors_show_the_chain_of_lines() -> None:
     assert "malt" not in str(caught.value)
 
 
+@pytest.mark.slow  # a deep recursion
 def test_159_recursion_on_python_numbers_ends_and_on_tensors_is_explained() -> None:
     @ll.function(autograph=True)
     def power(x: Any, n: Any) -> Any:

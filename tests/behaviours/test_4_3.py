@@ -26,6 +26,7 @@ def test_079_variables_of_one_name_are_two() -> None:
     assert (a.numpy(), b.numpy(), a.name, b.name) == (5.0, 2.0, "w", "w")
 
 
+@pytest.mark.slow  # collects garbage
 def test_079_storage_dies_with_the_variable_even_if_a_graph_mentions_it() -> None:
     held = [ll.Variable(np.ones(1000, "float32"))]
     f = ll.function(lambda a: a * held[0])

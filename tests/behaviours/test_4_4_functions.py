@@ -250,6 +250,7 @@ def test_120_a_pair_built_under_one_scope_serves_another(stage: Callable[..., An
 # 121 Memory
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_121_bytes_fall_when_tensors_die_and_views_count_once() -> None:
     before = ll.memory_info("cpu:1").current
     x = ll.zeros((1000,)).to("cpu:1")

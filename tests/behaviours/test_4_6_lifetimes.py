@@ -153,6 +153,7 @@ def test_026_tensors_die_after_errors() -> None:
     assert [reference() for reference in references] == [None] * 3
 
 
+@pytest.mark.slow  # collects garbage
 def test_161_tracing_leaves_nothing_to_collect() -> None:
     f = ll.function(lambda a: ll.cond(ll.sum(a) > 0, lambda: a * a, lambda: a))
     f(ll.ones((3,)))

@@ -25,6 +25,12 @@ Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
 
 
+def check_unconnected(option: str) -> None:
+    """Raises ArgumentError unless `option` says what a source without influence gets."""
+    if option not in ("none", "zero"):
+        raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
+
+
 def check(what: str, leaves: Sequence[Any]) -> None:
     """Raises ArgumentError for a target or source that no tape can know. Strings and None just have no gradient."""
     for x in leaves:

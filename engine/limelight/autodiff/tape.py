@@ -361,8 +361,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
         Raises:
             TapeError: a tape that is not persistent is asked a second time.
-            ArgumentError: a target or source is no tensor or variable (but a number, say), or an option is not as
-                above.
+            ArgumentError: a target or source is no tensor or variable, or an option is not as above.
             ShapeError: an output gradient has another shape than its target.
             DTypeError: an output gradient has another dtype than its target.
             GradientError: an op defined by `ll.defop` lacks a rule for one input, or a rule returns what does not fit.
@@ -375,8 +374,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         >>> tape.gradient(y, x).tolist(), tape.gradient(y, x, ll.constant([1.0, 10.0])).tolist()
         ([2.0, 4.0], [2.0, 40.0])
         """
-        if unconnected_gradients not in ("none", "zero"):
-            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected_gradients!r}')
+        backward.check_unconnected(unconnected_gradients)
         targets, structure = nest.flatten(target)
         wanted, source_structure = nest.flatten(sources)
         backward.check("target", targets)
@@ -404,8 +402,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         return nest.unflatten(source_structure, found)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
-        if unconnected not in ("none", "zero"):
-            raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {unconnected!r}')
+        backward.check_unconnected(unconnected)
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()

@@ -42,6 +42,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.slow  # reads every file of the engine
 def test_no_field_of_an_op_is_assigned_after_its_definition() -> None:
     found = {
         (path.relative_to(ENGINE).as_posix(), target)

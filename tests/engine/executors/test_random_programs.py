@@ -331,6 +331,7 @@ def test_large_plans_are_cut_anywhere(drawn: tuple[Program, Graph], size: int) -
         check(program, graph, plan.build(graph))
 
 
+@pytest.mark.slow  # hundreds of programs
 def test_the_programs_have_something_to_find() -> None:
     """Buffers are reused, operators and methods replace kernels: the programs above are of a kind that plans change."""
     found = ["add(", ".dot(", " = v", "del ", "parked["]

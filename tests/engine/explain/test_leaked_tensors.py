@@ -198,6 +198,7 @@ def _leaked() -> Any:
     return x + 1.0
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_151_a_generator_that_waits_keeps_it() -> None:
     @ll.function
     def leaky(x: Any) -> Any:
@@ -209,6 +210,7 @@ def test_151_a_generator_that_waits_keeps_it() -> None:
     assert paths == {"KEPT.gi_frame.f_locals['x']"}
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_151_out_of_a_loop_body() -> None:
     def body(i: Any) -> Any:
         CACHE.append(i)
@@ -226,6 +228,7 @@ def test_151_out_of_a_loop_body() -> None:
         CACHE[0] + 1
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_nothing_leaks_from_ordinary_functions() -> None:
     v = ll.Variable(1.0)
 

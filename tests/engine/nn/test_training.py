@@ -41,6 +41,7 @@ def accuracy(model, images, labels):
     return float((predict(ll.constant(images[1500:])).numpy() == labels[1500:]).mean())
 
 
+@pytest.mark.slow  # trains
 def test_a_convolutional_network_reads_digits(digits):
     images, labels = digits
     ll.random.seed(0)

@@ -74,6 +74,7 @@ def test_a_function_with_a_trace_is_called_from_a_thread_of_a_trace() -> None:
     assert seen[0].item() == 4.0
 
 
+@pytest.mark.slow  # waits
 def test_threads_wait_longer_while_others_trace_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         trace_lock, "_PATIENCE", 1.5

@@ -22,6 +22,7 @@ def failing() -> None:
         raise ValueError("in the middle")
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_072_a_traceback_that_holds_a_tape_is_found() -> None:
     try:
         failing()
@@ -72,6 +73,7 @@ def test_attributes_slots_closures_and_defaults() -> None:
     assert holder.shelf is shelf
 
 
+@pytest.mark.slow  # looks through all objects of the process
 def test_nothing_holds_what_is_only_asked_about() -> None:
     answer = ll.explain.who_holds(ll.GradientTape())
     assert str(answer) == "nothing with a name holds this GradientTape"

@@ -96,6 +96,7 @@ def test_a_burst_becomes_few_updates_and_the_last_is_not_lost(feed):
     assert feed.fold.seen == list(range(5_000))
 
 
+@pytest.mark.slow  # goes on for a second
 def test_updates_come_at_most_twenty_times_a_second_while_events_go_on(feed):
     feed.open()
     start = time.perf_counter()
@@ -110,6 +111,7 @@ def test_updates_come_at_most_twenty_times_a_second_while_events_go_on(feed):
     assert len(feed.sink.states) <= 3 + (time.perf_counter() - start) / INTERVAL
 
 
+@pytest.mark.slow  # waits
 def test_folding_happens_on_a_thread_of_its_own_that_ends_when_idle(feed):
     feed.open()
     hit(0)

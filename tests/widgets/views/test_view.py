@@ -142,6 +142,7 @@ def test_closing_the_last_output_detaches_and_opening_it_again_catches_up(show, 
     assert wire.unpack(updates(log, show)[-1].buffers)["functions"][0]["entries"][0]["reason"] == "while nobody looked"
 
 
+@pytest.mark.slow  # waits
 def test_a_front_end_that_does_not_answer_gets_fewer_updates(show, log, monkeypatch):
     hear(show, "opened")
     monkeypatch.setattr(view, "AHEAD", 3)

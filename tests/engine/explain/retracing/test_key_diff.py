@@ -81,6 +81,7 @@ def differ(before: str, after: str) -> bool:
     max_examples=60, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], deadline=None
 )
 @hypothesis.given(parameters=st.lists(arguments(), min_size=1, max_size=3))
+@pytest.mark.slow  # hundreds of calls
 def test_random_pairs_of_calls(program: Callable[[str], Any], parameters: list[tuple[str, str, str]]) -> None:
     p = program(written(parameters))
     wanted = [f"p{i}" for i, (_, before, after) in enumerate(parameters) if differ(before, after)]
