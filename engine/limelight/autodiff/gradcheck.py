@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
+from limelight.autodiff.forward_mode import ForwardAccumulator
+from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import dtypes, nest
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource

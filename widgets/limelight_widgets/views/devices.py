@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-import limelight
+from limelight.core.devices import list_devices
+from limelight.memory import memory_info
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.devices import DevicesFold
@@ -48,8 +49,8 @@ class DevicesView(View):
 def _accounts() -> list[tuple[str, str, int, int]]:
     """Short and full name, live bytes and peak of every device, as the engine counts them."""
     accounts = []
-    for device in limelight.list_devices():
-        memory = limelight.memory_info(device)
+    for device in list_devices():
+        memory = memory_info(device)
         accounts.append((device.short, device.name, memory.current, memory.peak))
     return accounts
 

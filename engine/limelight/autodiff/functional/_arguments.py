@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.autodiff import INEXACT
+from limelight.autodiff.tape import INEXACT
 from limelight.core import nest
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autodiff import INEXACT, GradientTape
 from limelight.autodiff.functional._arguments import (
     Chosen,
     check_argnums,
@@ -16,6 +15,7 @@ from limelight.autodiff.functional._arguments import (
     warn_of_departure,
 )
 from limelight.autodiff.gradient_cuts import departure
+from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autodiff import ForwardAccumulator, GradientTape
+from limelight.autodiff.forward_mode import ForwardAccumulator
 from limelight.autodiff.functional._arguments import (
     Chosen,
     as_tensors,
@@ -17,6 +17,7 @@ from limelight.autodiff.functional._arguments import (
     split_aux,
 )
 from limelight.autodiff.functional.gradients import grad
+from limelight.autodiff.tape import GradientTape
 from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
 from limelight.core import nest
 from limelight.core.autograph_hook import maybe_converted

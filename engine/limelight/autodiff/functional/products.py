@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
+from limelight.autodiff.forward_mode import ForwardAccumulator
 from limelight.autodiff.functional._arguments import (
     as_tensors,
     choose,
@@ -15,6 +15,7 @@ from limelight.autodiff.functional._arguments import (
     split_aux,
     warn_of_departure,
 )
+from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import nest
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor
