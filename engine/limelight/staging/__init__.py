@@ -11,9 +11,10 @@ tracer, symbolic    the interpreter that writes a graph, and what traced code ho
 structured_outputs  what a traced function returns
 state_creation      variables that a function creates
 graph_function      a graph with the means to run it
-concrete_function   a graph function with its key and captures: an entry of the cache; named_call: called by names
+concrete_function   a graph function with its key and captures: an entry of the cache
+structured_inputs   calling one by parameters, or by the flat names of its tensors
 call_gradient       differentiating calls of graph functions
-trace_body          tracing the branches and bodies of control flow
+trace_branch        tracing the branches and bodies of control flow
 deferred            captures that are looked up at each call
 init_scope          leaving a trace
 run_eagerly         running the Python code instead
