@@ -8,8 +8,9 @@ import textwrap
 import pytest
 
 from limelight.user_code import source_line
+from limelight_kernel.magics.registry import MAGICS
 
-OURS = {"stage", "graph", "trace_cache", "tape", "devices", "explain"}
+OURS = {name for magic in MAGICS for name in magic.magics["line"]}
 
 
 def belongings(shell):
@@ -146,7 +147,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
 
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
-    for name in ("stage", "graph", "trace_cache", "tape", "devices", "explain"):
+    for name in (name for magic in MAGICS for name in magic.magics["line"]):
         method = shell.magics_manager.magics["line"][name]
         described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
         described = described.split("\n\n", 2)[2]

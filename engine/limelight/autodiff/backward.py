@@ -7,7 +7,7 @@ each entry as the walk is done with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,10 +25,12 @@ Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
 
 
-def check_unconnected(option: str) -> None:
-    """Raises ArgumentError unless `option` says what a source without influence gets."""
-    if option not in ("none", "zero"):
-        raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
+UNCONNECTED: Final = ("none", "zero")
+"""What a source without influence may get."""
+
+
+def unconnected_error(option: Any) -> ArgumentError:
+    return ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
 
 
 def check(what: str, leaves: Sequence[Any]) -> None:

@@ -353,7 +353,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             sources: tensors or variables, or a nest of them; None and strings, which may stand among them, get None.
             output_gradients: weights of the elements of `target`, in its structure, shapes and dtypes; None, as a whole
                 or for a leaf, is ones.
-            unconnected_gradients: what a source without influence gets: "none" (None, the default) or "zero" (zeros).
+            unconnected_gradients: what a source without influence gets: "none" (None) or "zero" (zeros).
 
         Returns:
             The gradients, in the structure of `sources`, each in its shape and dtype; of a table that is looked up in
@@ -362,8 +362,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         Raises:
             TapeError: a tape that is not persistent is asked a second time.
             ArgumentError: a target or source is no tensor or variable, or an option is not as above.
-            ShapeError: an output gradient has another shape than its target.
-            DTypeError: an output gradient has another dtype than its target.
+            ShapeError, DTypeError: an output gradient has another shape or dtype than its target.
             GradientError: an op defined by `ll.defop` lacks a rule for one input, or a rule returns what does not fit.
 
         >>> import limelight as ll
@@ -374,7 +373,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         >>> tape.gradient(y, x).tolist(), tape.gradient(y, x, ll.constant([1.0, 10.0])).tolist()
         ([2.0, 4.0], [2.0, 40.0])
         """
-        backward.check_unconnected(unconnected_gradients)
+        if unconnected_gradients not in backward.UNCONNECTED:
+            raise backward.unconnected_error(unconnected_gradients)
         targets, structure = nest.flatten(target)
         wanted, source_structure = nest.flatten(sources)
         backward.check("target", targets)
@@ -402,7 +402,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         return nest.unflatten(source_structure, found)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
-        backward.check_unconnected(unconnected)
+        if unconnected not in backward.UNCONNECTED:
+            raise backward.unconnected_error(unconnected)
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()

@@ -86,7 +86,14 @@ _executors: Final[dict[str, Executor]] = {}
 
 
 def register(executor: Executor) -> None:
-    """Makes an executor known by its name. Raises ArgumentError where another one has it."""
+    """Makes an executor known by its name.
+
+    Raises:
+        ArgumentError: another one has the name, or this one lacks a member of `Executor`.
+    """
+    lacking = [name for name in ("name", "build") if not hasattr(executor, name)]
+    if lacking:
+        raise ArgumentError(f"an executor has `{'` and `'.join(lacking)}`, see executors/base.py; this one lacks it")
     if _executors.setdefault(executor.name, executor) is not executor:
         raise ArgumentError(f"there is an executor {executor.name!r} already; give yours another name")
 

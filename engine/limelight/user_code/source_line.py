@@ -31,7 +31,8 @@ GENERATED_PREFIX = "<limelight "
 
 library_files: dict[str, bool] = {}
 """Whether a file is the library's, as far as asked. By name: hashing a code object costs more than the walk."""
-_hidden_roots: list[str] = [_ENGINE_ROOT, contextlib.__file__]  # what `with` blocks of ours pass through is ours too
+# What `with` blocks and cached properties of ours pass through is ours, too.
+_hidden_roots: list[str] = [_ENGINE_ROOT, contextlib.__file__, functools.__file__]
 _floors: set[str] = set()
 _cell_namer: CellNamer | None = None
 

@@ -130,15 +130,18 @@ def test_a_deep_nest_of_calls_keeps_what_a_runnable_says_of_itself(stub: Stub) -
 
 
 def test_names_are_known_and_taken(stub: Stub) -> None:
-    assert base.names() == ("plan", "step", "stub")
+    assert {"plan", "step", "stub"} <= set(base.names())
     assert base.get("stub") is stub
-    with pytest.raises(ArgumentError, match="there is no executor 'plane'; there are plan, step, stub"):
+    with pytest.raises(ArgumentError, match=f"there is no executor 'plane'; there are {', '.join(base.names())}"):
         base.get("plane")
     with pytest.raises(ArgumentError, match="there is an executor 'stub' already"):
         base.register(Stub())
     base.register(stub)  # once more changes nothing
     f = ll.function(lambda x: x + 1.0)
-    with base.chosen.override("nowhere"), pytest.raises(ArgumentError, match="no executor 'nowhere'; there are plan"):
+    with (
+        base.chosen.override("nowhere"),
+        pytest.raises(ArgumentError, match=r"no executor 'nowhere'; there are .*test_base\.py line"),
+    ):
         f(ll.constant(1.0))
 
 

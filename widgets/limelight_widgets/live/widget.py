@@ -12,6 +12,21 @@ import traitlets
 STATIC = Path(__file__).parents[1] / "static"
 """Where the JavaScript bundle lies: a script for each view, named as the view is."""
 
+
+def script(name: str) -> Path:
+    """The built script of the view called `name`.
+
+    Raises:
+        FileNotFoundError: it has not been built from `widgets/js/src/views`.
+    """
+    path = STATIC / f"{name}.js"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the script of the view {name!r} is not built: run `make js` (needs Node), then import"
+        )
+    return path
+
+
 AHEAD = 16  # updates that may be sent before the front end must have answered one
 
 

@@ -8,14 +8,14 @@ from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.tape import TapeFold
-from limelight_widgets.live.widget import STATIC, ViewWidget
+from limelight_widgets.live.widget import ViewWidget, script
 from limelight_widgets.views.view import View
 
 
 class TapeWidget(ViewWidget):
     """Draws a gradient tape."""
 
-    _esm = STATIC / "tape.js"
+    _esm = script("tape")
 
 
 class TapeView(View):
