@@ -158,7 +158,7 @@ def test_021_the_earliest_error_in_program_order_wins() -> None:
             f(x3)
 
 
-# 22 Clean state (tests/engine/test_bad_input.py goes through everything that may be left behind)
+# 22 Clean state (tests/engine/programs/test_bad_input.py goes through everything that may be left behind)
 
 
 def test_022_a_failing_trace_leaves_no_trace() -> None:

@@ -284,7 +284,7 @@ def test_146_nested_arguments_and_methods_are_generalised_too():
     assert model.step.trace_count == 2
 
 
-# 147: see also tests/engine/staging/test_retracing.py
+# 147: see also tests/engine/explain/retracing/test_retracing_warning.py
 
 
 def test_147_retracing_brings_a_warning_with_the_reason():

@@ -25,7 +25,7 @@ from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
 
 VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
-"""Every view, registered here and nowhere else; what is public, which magics and which scripts there are follows."""
+"""Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above
     __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS)]  # noqa: PLE0604  strings, by their types

@@ -15,6 +15,7 @@ concrete_function   a graph function with its key and captures: an entry of the 
 structured_inputs   calling one by parameters, or by the flat names of its tensors
 call_gradient       differentiating calls of graph functions
 trace_branch        tracing the branches and bodies of control flow
+body_batching, body_tangents   graph functions for a batch of examples, and with tangents
 deferred            captures that are looked up at each call
 init_scope          leaving a trace
 run_eagerly         running the Python code instead

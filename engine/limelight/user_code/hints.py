@@ -48,6 +48,8 @@ ADVICE: Final[Mapping[str, str]] = {
     "`for name, v in module.named_variables(): v.assign(saved[name])`",
     "print": "print(x) shows tensors; with the graph of a staged function runs ll.py_func(print, [x], [])",
     "tensor": "write ll.constant(value), or ll.asarray(value)",
+    "dtypes": "dtypes are ll.float32 and so on; the module is limelight.core.dtypes",
+    "shapes": "x.shape is a tuple of sizes; the module is limelight.core.shapes",
     "TensorArray": "ll.scan stacks what its function returns as y; in other loops write xs = xs.at[i].set(value)",
 }
 """What has no counterpart by one name, and how to do without."""

@@ -2,7 +2,7 @@
 
 Values, dtypes, shapes, gradients, what happens to variables, draws from a generator and the order of what a py_func
 sees are compared, with known and unknown sizes, at each level of the optimiser and on each executor.
-`LIMELIGHT_PROGRAMS=5000 pytest tests/engine/test_programs.py` runs thousands; how many ran stands in pytest's summary.
+`LIMELIGHT_PROGRAMS=5000 pytest tests/engine/programs/test_programs.py` runs thousands; pytest's summary says how many.
 The programs of tests/engine/executors/test_random_programs.py are graphs; these are Python programs, with control flow,
 functions and tapes inside one another.
 """
