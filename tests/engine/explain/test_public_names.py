@@ -26,5 +26,5 @@ def test_a_star_gives_the_public_names_and_no_others() -> None:
 
 
 def test_a_name_that_is_not_there() -> None:
-    with pytest.raises(AttributeError, match="module 'limelight.explain' has no attribute 'whyy'"):
+    with pytest.raises(AttributeError, match=r"module 'limelight\.explain' has no attribute 'whyy'"):
         _ = explain.whyy
