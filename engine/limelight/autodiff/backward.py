@@ -113,8 +113,8 @@ def _watched_inputs(entry: TapeEntry) -> int:
     """The mask of the inputs that were watched."""
     recipe = entry[0]
     if recipe.mask >= 0:
-        found: int = recipe.mask
-        return found
+        mask: int = recipe.mask
+        return mask
     return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
@@ -165,8 +165,8 @@ def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]
     recipe = entry[0]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
-    found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
-    gs = tuple([_densified(g, recipe.op) for g in found])
+    output_grads = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
+    gs = tuple([_densified(g, recipe.op) for g in output_grads])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
@@ -203,8 +203,8 @@ def deliver(g: Any, of: Any, unconnected: str) -> Any:
 
 def uid_of(x: Any) -> int:
     """The number by which tapes know `x`; 0 where there is none."""
-    found: int = getattr(x, "_uid", 0)
-    return found
+    uid: int = getattr(x, "_uid", 0)
+    return uid
 
 
 def _output_gradient(target: Any, weight: Any) -> Tensor:

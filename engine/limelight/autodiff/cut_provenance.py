@@ -44,9 +44,9 @@ def ancestors(uid: int, descendants: CutDescendants, edges: Iterable[Edge], cuts
     for inputs, outputs in steps:
         for each in outputs:
             before.setdefault(each, set()).update(inputs)
-    found, waiting = {uid}, [uid]
+    reached, waiting = {uid}, [uid]
     while waiting:
-        new = before.get(waiting.pop(), set()) - found - {0}
-        found |= new
+        new = before.get(waiting.pop(), set()) - reached - {0}
+        reached |= new
         waiting += new
-    return found
+    return reached

@@ -193,8 +193,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
-        found = [ref() for ref in self._variables.values()]
-        return tuple(v for v in found if v is not None)
+        variables = [ref() for ref in self._variables.values()]
+        return tuple(v for v in variables if v is not None)
 
     # Recording
 
@@ -390,7 +390,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
                 self._edges_left = [edge_of(entry, keep=False) for entry in self._entries]
             entries = self._entries if self.persistent else self._release_entries()
             backward.pull(entries, grads, set(names), self._roots, self.persistent)
-            found = [
+            gradients = [
                 backward.deliver(grads.get(uid) if uid else None, x, unconnected_gradients)
                 for uid, x in zip(names, wanted, strict=True)
             ]
@@ -398,8 +398,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             if not self.persistent:
                 self._entries.clear()
         if missing_gradients.listeners:
-            missing_gradients.notify(self, targets, wanted, found)
-        return nest.unflatten(source_structure, found)
+            missing_gradients.notify(self, targets, wanted, gradients)
+        return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
         backward.check_unconnected(unconnected)
@@ -475,8 +475,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
 def alive() -> list[GradientTape]:
     """The tapes that exist, oldest first."""
-    found = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
-    return sorted(found, key=lambda tape: tape.id)
+    tapes = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
+    return sorted(tapes, key=lambda tape: tape.id)
 
 
 @contextmanager

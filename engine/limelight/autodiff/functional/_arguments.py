@@ -35,9 +35,9 @@ class Chosen(NamedTuple):
     def sources(self) -> list[Any]:
         return [x for x in self.leaves if x is not None]
 
-    def rebuilt(self, found: Sequence[Any]) -> Any:
+    def rebuilt(self, results: Sequence[Any]) -> Any:
         """A result for each of `sources`, in the structure of the chosen arguments, None in the other places."""
-        feed = iter(found)
+        feed = iter(results)
         return nest.unflatten(self.structure, [None if x is None else next(feed) for x in self.leaves])
 
 
@@ -133,5 +133,5 @@ def require_function(name: str, fn: Any) -> Callable[..., Any]:
     """Raises ArgumentError for what cannot be called."""
     if not callable(fn):
         raise ArgumentError(f"{name}: needs a function, got {type(fn).__name__}")
-    found: Callable[..., Any] = fn
-    return found
+    function: Callable[..., Any] = fn
+    return function

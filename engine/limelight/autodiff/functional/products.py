@@ -104,7 +104,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(g: Any) -> Any:
         weights = nest.flatten_like(structure, g, "g")
         pairs = [(leaves[i], weights[i]) for i in places if weights[i] is not None]
-        found = tape.gradient([y for y, _ in pairs], chosen.sources, [w for _, w in pairs], "zero")
-        return chosen.rebuilt(found)
+        gradients = tape.gradient([y for y, _ in pairs], chosen.sources, [w for _, w in pairs], "zero")
+        return chosen.rebuilt(gradients)
 
     return (value, pull, aux) if has_aux else (value, pull)
