@@ -103,8 +103,8 @@ def _construct(kind: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _call_of(kind: type) -> FunctionType | None:
     """The Python function that makes instances of `kind` callable, if there is one."""
-    found = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
-    return found if type(found) is FunctionType else None
+    method = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
+    return method if type(method) is FunctionType else None
 
 
 def _of_user(function: FunctionType) -> Callable[..., Any]:

@@ -97,5 +97,5 @@ def _first_inside(node: ast.AST) -> Position | None:
     if not isinstance(node, ast.stmt):
         return None
     parts = [x for x in ast.walk(node) if isinstance(x, ast.stmt | ast.expr)]  # `Load()` is one object for all trees
-    found = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
-    return min((x for x in found if x is not None), default=None, key=lambda x: (x[0], x[2]))
+    origins = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
+    return min((x for x in origins if x is not None), default=None, key=lambda x: (x[0], x[2]))

@@ -89,9 +89,9 @@ def _factory(function: FunctionType) -> Factory:
     return known[1]
 
 
-def _remember(code: CodeType, found: Any) -> Any:
+def _remember(code: CodeType, outcome: Any) -> Any:
     key, made = id(code), _made  # the callback may come when the interpreter ends, and globals are gone
-    made[key] = (weakref.ref(code, lambda _: made.pop(key, None)), found)
+    made[key] = (weakref.ref(code, lambda _: made.pop(key, None)), outcome)
     return made[key]
 
 
@@ -127,9 +127,9 @@ _AROUND: Final = "cells.<locals>.factory.<locals>."
 
 def functions_in(node: ast.AST) -> _Written:
     """The functions and classes that the user wrote in `node`: by name, lambdas by line and number of parameters."""
-    found = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
+    definitions = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     lambdas = [part for part in ast.walk(node) if isinstance(part, ast.Lambda)]
-    return found | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
+    return definitions | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
 
 
 def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) -> Factory:
