@@ -101,13 +101,13 @@ class Vectorized:
         with Batcher(size, name) as batcher:
             given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, given)
-            found, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
-            found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
+            results, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
+            results = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in results]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times
-        axes = _axes_like(self._out_axes, nest.unflatten(shape, found), "out_axes")
+        axes = _axes_like(self._out_axes, nest.unflatten(shape, results), "out_axes")
         return nest.unflatten(
-            shape, [_result_along(x, axis, batcher, size) for x, axis in zip(found, axes, strict=True)]
+            shape, [_result_along(x, axis, batcher, size) for x, axis in zip(results, axes, strict=True)]
         )
 
     def _joined(self, results: Sequence[Any]) -> Any:

@@ -83,11 +83,11 @@ class Arguments(NamedTuple):
         return [flat[i] for i in self.places]
 
 
-def _miscounted(name: str, arguments: int, holders: int, found: int) -> str:
+def _miscounted(name: str, arguments: int, holders: int, returned: int) -> str:
     wanted = str(arguments) if arguments == holders else f"{arguments} (or {holders}, for those that hold tensors)"
     return (
         f"custom_gradient: {name} has {arguments} argument{'s' * (arguments != 1)}, so its gradient function must "
-        f"return {wanted} gradient{'s' * (arguments != 1)}, got {found}; return None for an argument that has none"
+        f"return {wanted} gradient{'s' * (arguments != 1)}, got {returned}; return None for an argument that has none"
     )
 
 
