@@ -173,7 +173,7 @@ def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
         outputs = step.run(graph, payloads, [x._device for x in inputs], tracker).outputs
     written = [x.array for x in payloads if isinstance(x, Storage) and x.array is not before[id(x)]]
     bad = [x for x in (*outputs, *written) if is_bad(x)]
-    origins = [found for x in bad if (found := tracker.origin_of([x])) is not None]
+    origins = [cause for x in bad if (cause := tracker.origin_of([x])) is not None]
     origin = min(origins, key=tracker.origins.index) if origins else next(iter(tracker.origins), None)
     return Nan(name) if origin is None else _report(name, origin, bool(origins), graph)
 

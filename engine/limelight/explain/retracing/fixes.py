@@ -34,7 +34,7 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
     whole = (context.signature.rest_name, context.signature.keywords_name)
     named = [change for change in changes[:MOST] if change.path not in whole]
-    templates = {change.path: found for change in named if (found := _template(change, context)) is not None}
+    templates = {change.path: draft for change in named if (draft := _template(change, context)) is not None}
     hoisted = _made_once(named, context)
     names = {fix.paths[0]: name for fix, name in hoisted}
     fixes = for_shapes(changes, templates, names, context)

@@ -108,15 +108,15 @@ def baked(F: Function) -> BakedIn:
     >>> [(v.name, v.then, v.now) for v in ll.explain.baked(step).changed]
     [("settings['rate']", '0.5', '0.25')]
     """
-    found: dict[tuple[Any, ...], Value] = {}
+    values: dict[tuple[Any, ...], Value] = {}
     known = side_effects(F) if any(len(one.trace_cache) for one in staged_functions("baked", F)) else None
     effects = () if known is None else known.records
     written = {(effect.what, effect.line.function): effect for effect in effects if effect.kind in _WRITES}
     for one in staged_functions("baked", F):
         for entry in one.trace_cache:
             for value in _of_entry(one, entry, written):
-                found.setdefault((value.name, value.then, value.now, value.line), value)
-    records = tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace)))
+                values.setdefault((value.name, value.then, value.now, value.line), value)
+    records = tuple(sorted(values.values(), key=lambda v: (not v.changed, v.trace)))
     drawn = tuple([one for one in effects if one.kind in ("host randomness", "time")])
     return BakedIn(F.name, records, drawn, () if known is None else known.unknown)
 
@@ -165,10 +165,10 @@ def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
         return True
     if value.token[0] not in (int, float, complex):
         return False
-    found = obstacle(F.python_function, value.name, bool(F._options["autograph"]))
+    hindrance = obstacle(F.python_function, value.name, bool(F._options["autograph"]))
     own = getattr(F.python_function, "__code__", None)
     is_own = own is not None and value.line.function == own.co_name  # else a helper's, whose source is not at hand
-    return found is None if is_own else value.token[0] is not int
+    return hindrance is None if is_own else value.token[0] is not int
 
 
 def _fix(F: Function, value: snapshots.Baked) -> str:

@@ -61,10 +61,10 @@ def staged_draw(read: Read, last: str, of_python: bool) -> str:
     if form is None and last not in _SIZES:
         return f"ll.random.{last}(...)" if last in _ALIKE else ""
     op = _SIZES[last] if form is None else form.call
-    found = call_at(read, str(read.use.chain))
-    if found is None:
+    located = call_at(read, str(read.use.chain))
+    if located is None:
         return f"ll.random.{op}(...)"
-    call = found[1]
+    call = located[1]
     if form is None:
         sizes = [ast.unparse(a) for a in call.args]
         return f"ll.random.{op}(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}))"
