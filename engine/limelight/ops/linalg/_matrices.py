@@ -35,8 +35,8 @@ def H(x: Tensor) -> Tensor:
 def identity_like(x: Tensor) -> Tensor:
     """The identity in the shape and dtype of square matrices, whose sizes may be unknown while tracing."""
     ones = zeros(x.dtype, x.sizes()) + 1
-    found: Tensor = ones._tril()._triu()
-    return found
+    identity: Tensor = ones._tril()._triu()
+    return identity
 
 
 def reciprocal(x: Tensor) -> Tensor:

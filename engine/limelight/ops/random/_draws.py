@@ -114,10 +114,10 @@ def to_host(x: Any) -> np.ndarray[Any, Any]:
 
 def floating(name: str, dtype: DTypeLike) -> DType:
     """The dtype of a distribution on the real line; raises DTypeError for any other kind."""
-    found = dtypes.dtype(dtype)
-    if not dtypes.is_floating(found):
-        raise DTypeError(f"random.{name} draws floating numbers, not {found.name}; see random.integers")
-    return found
+    drawn_dtype = dtypes.dtype(dtype)
+    if not dtypes.is_floating(drawn_dtype):
+        raise DTypeError(f"random.{name} draws floating numbers, not {drawn_dtype.name}; see random.integers")
+    return drawn_dtype
 
 
 def moved_and_scaled(z: Any, location: float, scale: float, dtype: DType) -> Any:

@@ -164,8 +164,8 @@ def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
         ends = np.exp(np.where(wide == most, 0.0, wide - most)).cumsum(-1)
     total = ends[..., -1]
     last = (ends < total[..., None]).sum(-1)  # later classes have no share, whatever the rounding
-    found = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
-    return xp.asarray(np.minimum(found, last).astype(np.int32))
+    classes = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
+    return xp.asarray(np.minimum(classes, last).astype(np.int32))
 
 
 categorical = defop_draws_like(

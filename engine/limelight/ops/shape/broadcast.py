@@ -138,9 +138,9 @@ _broadcast_sizes = entry_point(defop(
 
 def _common(given: Sequence[Tensor]) -> Any:
     """The shape in which they meet: a tuple, or in a trace with unknown sizes a symbolic vector."""
-    found = shapes.broadcast("broadcast_arrays", *[x.shape for x in given])
-    if None not in found:
-        return found
+    shape = shapes.broadcast("broadcast_arrays", *[x.shape for x in given])
+    if None not in shape:
+        return shape
     return _broadcast_sizes(tuple([np.asarray(n, np.int64) if isinstance(n := x.sizes(), tuple) else n for x in given]))
 
 

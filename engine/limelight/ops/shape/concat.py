@@ -131,11 +131,11 @@ def diff(
     if n == 0:
         return x
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
-    found = x if len(parts) == 1 else _concat(tuple(parts), along)
+    differences = x if len(parts) == 1 else _concat(tuple(parts), along)
     before = (slice(None),) * along
     for _ in range(n):
-        found = found[(*before, slice(1, None))] - found[(*before, slice(None, -1))]
-    return found
+        differences = differences[(*before, slice(1, None))] - differences[(*before, slice(None, -1))]
+    return differences
 
 
 # stack and unstack

@@ -136,8 +136,8 @@ def _gamma(xp: Any, order: int, a: Any, t: Any) -> Any:
     constants = {k: -lib.polygamma(k - 1, a) for k in range(2, order + 1)}
     cumulants = {1: t - lib.digamma(a) + side * d} | constants
     factor = bell(order, 0, lambda i, j: cumulants[i])
-    found = -side * width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
-    return xp.where(inside, found, outside)[..., 0]
+    integral = -side * width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
+    return xp.where(inside, integral, outside)[..., 0]
 
 
 def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
