@@ -127,8 +127,8 @@ class Optimizer(Module):
         Raises:
             ArgumentError: it is set, and follows a schedule.
         """
-        found: Variable | Schedule = vars(self)["learning_rate"]
-        return found
+        rate: Variable | Schedule = vars(self)["learning_rate"]
+        return rate
 
     @learning_rate.setter
     def learning_rate(self, value: float | Tensor) -> None:

@@ -120,8 +120,8 @@ def _units(name: str, x: Tensor, h: Tensor, kernel: Tensor, recurrent: Tensor, g
         kernel.ndim == 2
         and units is not None
         and all(
-            found is None or found == wanted
-            for found, wanted in ((recurrent.shape[1], gates * units), (kernel.shape[1], gates * units))
+            actual is None or actual == wanted
+            for actual, wanted in ((recurrent.shape[1], gates * units), (kernel.shape[1], gates * units))
         )
     )
     if not fits or units is None:
