@@ -204,8 +204,8 @@ def _root(chain: Chain, frame: _Frame) -> Any:
         return sys.modules.get(chain.name, MISSING)
     if chain.root != "global":
         return frame.names.get(chain.name, MISSING)
-    found = frame.globals.get(chain.name, MISSING)
-    return getattr(builtins, chain.name, MISSING) if found is MISSING else found
+    value = frame.globals.get(chain.name, MISSING)
+    return getattr(builtins, chain.name, MISSING) if value is MISSING else value
 
 
 def step(value: Any, kind: str, key: Any) -> Any:
@@ -230,19 +230,19 @@ def lookup(value: Any, name: str) -> Any:
     kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
     for kind in kinds:
         if name in kind.__dict__:
-            found = kind.__dict__[name]
-            if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType, _FIELD)):
-                return _slot(found, value)
-            return found
+            member = kind.__dict__[name]
+            if isinstance(member, (types.MemberDescriptorType, types.GetSetDescriptorType, _FIELD)):
+                return _slot(member, value)
+            return member
     return MISSING
 
 
 def _namespace(value: Any) -> Mapping[str, Any] | None:
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
-    return found if isinstance(found, (dict, types.MappingProxyType)) else None
+    return attributes if isinstance(attributes, (dict, types.MappingProxyType)) else None
 
 
 def _slot(descriptor: Any, value: Any) -> Any:
