@@ -95,10 +95,10 @@ def _is_plain(kind: Any) -> bool:
 
 @in_place_of_python
 def _construct(kind: Any, *args: Any, **kwargs: Any) -> Any:
-    made = kind.__new__(kind)
-    if _of_user(kind.__init__)(made, *args, **kwargs) is not None:
+    instance = kind.__new__(kind)
+    if _of_user(kind.__init__)(instance, *args, **kwargs) is not None:
         raise TypeError("__init__() should return None")
-    return made
+    return instance
 
 
 def _call_of(kind: type) -> FunctionType | None:

@@ -58,8 +58,8 @@ def place(node: ast.AST, around: Position) -> None:
             here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
             if isinstance(part, ast.Attribute) and not anno.hasanno(part, anno.Basic.ORIGIN):
                 here = (here[0], here[0], here[2], here[2])  # Python says that a method is called where its name ends
-            made: Any = part
-            made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
+            untyped: Any = part
+            untyped.lineno, untyped.end_lineno, untyped.col_offset, untyped.end_col_offset = here
         if isinstance(part, ast.Call):
             part.args = list(part.args)  # the library leaves tuples
         waiting += [(child, here) for child in ast.iter_child_nodes(part)]

@@ -162,15 +162,15 @@ class CustomPair(Pair):
 
         A residual that was the value read from such a variable is an input now, so a loop need not stack it.
         """
-        made = copy.copy(self)
-        made.function, made.forward = change(self.function), change(self.forward)
-        place = {value: i for i, value in enumerate(made.forward.graph.inputs)}
-        outputs = made.forward.graph.outputs
-        made.sources = [
+        pair = copy.copy(self)
+        pair.function, pair.forward = change(self.function), change(self.forward)
+        place = {value: i for i, value in enumerate(pair.forward.graph.inputs)}
+        outputs = pair.forward.graph.outputs
+        pair.sources = [
             ("input", place[outputs[i]]) if where == "output" and outputs[i] in place else (where, i)
             for where, i in self.sources
         ]
-        return made
+        return pair
 
     @property
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
@@ -380,8 +380,8 @@ def _batched_pair(site: Site, pair: CustomPair) -> BatchedCustomPair | None:
         function = batched_function(batch_size(site), pair.function, site.mask, _tensors(pair.function))
         forward = batched_function(batch_size(site), pair.forward, site.mask, _tensors(pair.forward, pair.n_outputs))
         whole = None if function is None or forward is None else (function, forward)
-        made = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
-        pair.function.pairs[key] = made
+        batched = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
+        pair.function.pairs[key] = batched
     batched_pair: BatchedCustomPair | None = pair.function.pairs[key]
     return batched_pair
 

@@ -169,11 +169,11 @@ _pretence = _Pretence()
 
 def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
-    made = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
-    if isinstance(made, ScopedSource) and isinstance(line, ScopedSource):
-        made.scope = line.scope
-    made.of = op
-    return made
+    source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
+    if isinstance(source, ScopedSource) and isinstance(line, ScopedSource):
+        source.scope = line.scope
+    source.of = op
+    return source
 
 
 @contextmanager

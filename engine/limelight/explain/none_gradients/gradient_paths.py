@@ -195,15 +195,15 @@ def backwards(steps: Sequence[Step], target: int, source: int) -> Ancestry:
     waiting, seen, constants = [target], {target}, []
     while waiting:
         uid = waiting.pop()
-        made = maker.get(uid)
-        if made is None:
+        maker_step = maker.get(uid)
+        if maker_step is None:
             continue
-        if made.op is None:
-            constants.append(made)
-        for given in made.inputs:
+        if maker_step.op is None:
+            constants.append(maker_step)
+        for given in maker_step.inputs:
             if given and given not in seen:
                 seen.add(given)
-                came_from[given] = (made, uid)
+                came_from[given] = (maker_step, uid)
                 waiting.append(given)
     path: list[Step] = []
     at = source

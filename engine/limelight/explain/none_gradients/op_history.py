@@ -69,11 +69,11 @@ class History(dispatch.BlockInterpreter):
         return out
 
     def constant(self, array: Any, device: Any) -> Any:
-        made = super().constant(array, device)
+        tensor = super().constant(array, device)
         place = source.place(sys._getframe(1))
-        self.steps.append(Step(None, (), (), (ensure_uid(made),), {}, {}, _resolved(place)))
-        self._kept.append(made)
-        return made
+        self.steps.append(Step(None, (), (), (ensure_uid(tensor),), {}, {}, _resolved(place)))
+        self._kept.append(tensor)
+        return tensor
 
     def __repr__(self) -> str:
         return f"<History: {len(self.steps)} steps>"
