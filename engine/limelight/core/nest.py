@@ -268,6 +268,6 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
     if kind is tuple:
         return tuple(children)
     if kind is dict:
-        made = dict(zip(structure.keys, children, strict=True))
-        return {key: made[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else made
+        items = dict(zip(structure.keys, children, strict=True))
+        return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
     return kind(**dict(zip(structure.keys, children, strict=True)))

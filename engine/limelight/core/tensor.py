@@ -389,8 +389,8 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
-    made: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
-    return made
+    tensor: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
+    return tensor
 
 
 def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:

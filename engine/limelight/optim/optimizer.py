@@ -191,9 +191,9 @@ class Optimizer(Module):
             return {}
         position = self._positions.get(variable.ref())
         if position is None:
-            made = {name: self._slot(name, variable) for name in self.slot_names}
+            slots = {name: self._slot(name, variable) for name in self.slot_names}
             position = self._positions[variable.ref()] = len(self.slots)
-            self.slots.append(made)
+            self.slots.append(slots)
         return self.slots[position]
 
     def __repr__(self) -> str:

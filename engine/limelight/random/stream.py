@@ -117,6 +117,6 @@ def _state(seed: Seed) -> Any:
 
 
 def _restored(kind: type[Any], state: Any) -> Any:
-    made = object.__new__(kind)
-    made._begin(state)
-    return made
+    stream = object.__new__(kind)
+    stream._begin(state)
+    return stream

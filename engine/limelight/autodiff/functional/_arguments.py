@@ -58,18 +58,18 @@ def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Ch
     places = [_position(name, i, len(args)) for i in given]  # type: ignore[union-attr]  # an int was wrapped above
     if len(set(places)) != len(places):
         raise ArgumentError(f"{name}: argnums={argnums} names an argument twice")
-    made = list(args)
+    new_args = list(args)
     for i in places:
-        made[i] = nest.map_structure(_fresh, args[i])
-        if not any(is_differentiable(x) for x in nest.leaves_of(made[i])):
+        new_args[i] = nest.map_structure(_fresh, args[i])
+        if not any(is_differentiable(x) for x in nest.leaves_of(new_args[i])):
             kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
             raise DTypeError(
                 f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write 3.0 "
                 "for 3, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
             )
-    chosen = made[places[0]] if single else tuple([made[i] for i in places])
+    chosen = new_args[places[0]] if single else tuple([new_args[i] for i in places])
     leaves, structure = nest.flatten(chosen)
-    return Chosen(tuple(made), [x if is_differentiable(x) else None for x in leaves], structure)
+    return Chosen(tuple(new_args), [x if is_differentiable(x) else None for x in leaves], structure)
 
 
 def _position(name: str, i: Any, count: int) -> int:

@@ -67,8 +67,8 @@ def asarray(
     if copy is False:
         return _share_memory(obj, dtype)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):
-        made = [asarray(part) for part in obj]
-        return _stack(made) if dtype is None else _stack(made).astype(dtype)
+        parts = [asarray(part) for part in obj]
+        return _stack(parts) if dtype is None else _stack(parts).astype(dtype)
     if dtype is not None and isinstance(obj, (np.ndarray, np.generic)):
         return constant(obj).astype(dtype)
     return constant(obj, dtype)
@@ -97,8 +97,8 @@ def _share_memory(obj: Any, dtype: DTypeLike | None) -> Tensor:
     own_dtype = dtypes.dtype(obj.dtype)
     if dtype is not None and dtypes.dtype(dtype) != own_dtype:
         _check_copy_allowed(False, f"it is {own_dtype.name}, not {dtypes.dtype(dtype).name}")
-    made: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
-    return made
+    tensor: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
+    return tensor
 
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
@@ -134,5 +134,5 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     array = np.array(array) if copy and not KNOWS_DLPACK_1 else array
     place = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
-    made: Tensor = dispatch.current().constant(array, place or device_scopes.requested_device())
-    return made
+    tensor: Tensor = dispatch.current().constant(array, place or device_scopes.requested_device())
+    return tensor

@@ -320,8 +320,8 @@ def arange(
         start, stop = 0, start
     bounds = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
     if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in bounds):
-        made = _arange_dynamic(bounds)
-        return made if dtype is None else made.astype(dtype)
+        numbers = _arange_dynamic(bounds)
+        return numbers if dtype is None else numbers.astype(dtype)
     first, last, apart = bounds
     if not all(isinstance(x, (int, float)) for x in bounds):
         raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}")

@@ -77,9 +77,9 @@ def _conv_infer(x: TensorSpec, w: TensorSpec, stride: Ints, padding: Any, dilati
 def _check_transposed(name: str, y: TensorSpec, x: TensorSpec, w: TensorSpec, attrs: Attrs) -> None:
     """Raises ShapeError unless the convolution of `x` with `w` has the shape of `y`."""
     _check_channels(name, x, w, attrs[3])
-    made = (x.shape[0], *out_sizes(name, x, x.shape[1:-1], w.shape[:-2], *attrs[:3]), w.shape[-1])
-    if y.rank != len(made) or any(None not in (m, n) and m != n for m, n in zip(y.shape, made, strict=True)):
-        raise ShapeError(f"{name}: a convolution of {x} with filters {w} has shape {made}, not that of {y}")
+    shape = (x.shape[0], *out_sizes(name, x, x.shape[1:-1], w.shape[:-2], *attrs[:3]), w.shape[-1])
+    if y.rank != len(shape) or any(None not in (m, n) and m != n for m, n in zip(y.shape, shape, strict=True)):
+        raise ShapeError(f"{name}: a convolution of {x} with filters {w} has shape {shape}, not that of {y}")
 
 
 def _transpose_infer(y: TensorSpec, w: TensorSpec, *given: Any) -> TensorSpec:
@@ -90,9 +90,9 @@ def _transpose_infer(y: TensorSpec, w: TensorSpec, *given: Any) -> TensorSpec:
             f"must have that size; they are those of the convolution that is transposed: (*window, channels of the "
             f"result / groups, channels of x)"
         )
-    made = known(_filled_shape(shape, y.shape, w.shape, attrs[3]), y.dtype)
-    _check_transposed("conv_transpose", y, made, w, attrs)
-    return made
+    result = known(_filled_shape(shape, y.shape, w.shape, attrs[3]), y.dtype)
+    _check_transposed("conv_transpose", y, result, w, attrs)
+    return result
 
 
 def _filled_shape(shape: Shape, y: Shape, w: Shape, groups: int) -> Shape:

@@ -277,9 +277,9 @@ _avg_pool: EntryPoint = entry_point(defop(
 
 
 def _avg_gradient_infer(g: TensorSpec, window: Ints, stride: Ints, padding: Any, shape: Any) -> TensorSpec:
-    made = _pool_infer("avg_pool")(known(shape, g.dtype), window, stride, padding)
-    if made.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(made.shape, g.shape, strict=True)):
-        raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {made}, not {g}")
+    pooled = _pool_infer("avg_pool")(known(shape, g.dtype), window, stride, padding)
+    if pooled.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(pooled.shape, g.shape, strict=True)):
+        raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {pooled}, not {g}")
     return known(shape, g.dtype)
 
 

@@ -145,17 +145,17 @@ def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon:
             means[1] += add_reduce(flat[piece] * scores[piece], 0)
         means /= len(flat)
     for piece in _pieces(*flat.shape):
-        part, score, made = flat[piece], scores[piece], out[piece]
+        part, score, out_part = flat[piece], scores[piece], out[piece]
         if columns:
             mean, common, factor = means[0], means[1], scale
         else:
             n = flat.shape[1]
             mean, common = (add_reduce(z, 1, None, None, True) / n for z in (part, part * score))
             factor = scale[piece, None]
-        np.multiply(score, common, out=made)
-        made += mean
-        np.subtract(part, made, out=made)
-        made *= factor
+        np.multiply(score, common, out=out_part)
+        out_part += mean
+        np.subtract(part, out_part, out=out_part)
+        out_part *= factor
     return out.reshape(g.shape)
 
 
