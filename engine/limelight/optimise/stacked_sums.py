@@ -36,10 +36,10 @@ def stack(graph: Graph) -> tuple[Graph, PassRecord]:
     for node in graph.nodes:
         if node in sums:
             total = sums[node]
-            made = _Builder(rewriter, node).build(total)
-            rewriter.replace(node, made[-1].outputs)
+            nodes = _Builder(rewriter, node).build(total)
+            rewriter.replace(node, nodes[-1].outputs)
             reason = f"{total.n_alike} terms of one form are one product or sum of stacked operands"
-            recorder.note("sum of like terms", reason, (*total.absorbed, node), tuple(made), added=len(made))
+            recorder.note("sum of like terms", reason, (*total.absorbed, node), tuple(nodes), added=len(nodes))
         elif node in absorbed:
             rewriter.drop(node)
         else:

@@ -51,10 +51,10 @@ class Creation:
             raise StateCreationError(self._message(variable))
         self.variables.append(variable)  # kept alive until the second trace, which must find it
 
-    def _message(self, made: Any) -> str:
+    def _message(self, created: Any) -> str:
         kind, create = (
             ("variable", "ll.Variable(...)")
-            if isinstance(made, Variable)
+            if isinstance(created, Variable)
             else ("generator", "ll.random.Generator(seed)")
         )
         when = "each time its Python code runs" if self._again else "on a call other than its first"
