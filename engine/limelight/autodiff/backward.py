@@ -47,24 +47,24 @@ def _described(x: Any) -> str:
     return f"the {type(x).__name__} {x!r}" if isinstance(x, (bool, int, float, complex)) else f"a {type(x).__name__}"
 
 
-def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
+def weights(output_gradients: Any, structure: nest.Structure, count: int) -> list[Any]:
     """The output gradients one by one, None where they are ones. Raises ArgumentError for another structure."""
-    if given is None:
+    if output_gradients is None:
         return [None] * count
-    return nest.flatten_like(structure, given, "output_gradients")
+    return nest.flatten_like(structure, output_gradients, "output_gradients")
 
 
-def seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched: set[int]) -> Gradients:
     """The gradients to start from: those of the targets."""
     if not dispatch.active:
-        return _seed_gradients(targets, given, watched)
+        return _seed_gradients(targets, output_grads, watched)
     with name_scopes.gradient_scope():
-        return _seed_gradients(targets, given, watched)
+        return _seed_gradients(targets, output_grads, watched)
 
 
-def _seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def _seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched: set[int]) -> Gradients:
     grads: Gradients = {}
-    for target, weight in zip(targets, given, strict=True):
+    for target, weight in zip(targets, output_grads, strict=True):
         if type(target) is SparseGradient:  # its sum is the sum of its rows
             whole = None if weight is None else _output_gradient(target, weight)
             for indices, values in target.parts:
@@ -210,15 +210,15 @@ def uid_of(x: Any) -> int:
 def _output_gradient(target: Any, weight: Any) -> Tensor:
     if weight is None:
         return filled(1, target)
-    given = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
-    if given.dtype != target.dtype:
-        raise DTypeError(f"an output gradient of dtype {given.dtype.name} for a target of {target.dtype.name}")
-    if not shapes.compatible(given.shape, target.shape) and shapes.is_static(given.shape):
+    seed = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
+    if seed.dtype != target.dtype:
+        raise DTypeError(f"an output gradient of dtype {seed.dtype.name} for a target of {target.dtype.name}")
+    if not shapes.compatible(seed.shape, target.shape) and shapes.is_static(seed.shape):
         raise ShapeError(
-            f"an output gradient of shape {shapes.show(given.shape)} for a target of shape {shapes.show(target.shape)}"
+            f"an output gradient of shape {shapes.show(seed.shape)} for a target of shape {shapes.show(target.shape)}"
             "; it must have the target's own shape"
         )
-    return given
+    return seed
 
 
 def filled(value: int, like: Any) -> Tensor:

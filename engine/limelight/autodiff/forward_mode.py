@@ -70,11 +70,11 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         leaves, structure = nest.flatten(primals)
-        given = nest.flatten_like(structure, tangents, "tangents")
+        tangent_leaves = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
         self._left: GradientCut | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
-        for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
+        for x, t, path in zip(leaves, tangent_leaves, nest.paths(structure, "primals"), strict=True):
             _check_primal(x, path)
             if id(x) in seen:
                 raise ArgumentError(

@@ -64,8 +64,8 @@ def _is_linear(op: Op, tangents: Tangents) -> bool:
 
 def _through_linear(op: Op, inputs: tuple[Any, ...], tangents: Tangents, attrs: tuple[Any, ...]) -> Tangents:
     if op.variadic:
-        given = tuple([filled(0, x) if t is None else t for x, t in zip(inputs, tangents, strict=True)])
-        results = [dispatch.apply(op, given, attrs)]
+        full_tangents = tuple([filled(0, x) if t is None else t for x, t in zip(inputs, tangents, strict=True)])
+        results = [dispatch.apply(op, full_tangents, attrs)]
     else:
         results = [
             dispatch.apply(op, (*inputs[:i], t, *inputs[i + 1 :]), attrs)

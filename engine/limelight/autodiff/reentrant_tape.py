@@ -83,8 +83,8 @@ def _refusal(op: Op, name: str, does: str) -> str:
 rerun: Final = Op(
     "again",
     inputs="*xs:any",
-    infer=lambda *given: given,
-    kernel=lambda xp, *given: given,
+    infer=lambda *arguments: arguments,
+    kernel=lambda xp, *arguments: arguments,
     multiple=True,
     save=lambda inputs, out, attrs: inputs,  # never asked: the tape says it itself, a Call
     vjp={"xs": _pull},

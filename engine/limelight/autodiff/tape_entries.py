@@ -47,10 +47,10 @@ class EntryRecord:
     source: Source | None
 
 
-def mask_of(given: Iterable[int], watched: Container[int]) -> int:
+def mask_of(uids: Iterable[int], watched: Container[int]) -> int:
     """Which of the inputs are watched, as bits."""
     mask, bit = 0, 1
-    for uid in given:
+    for uid in uids:
         if uid in watched:
             mask |= bit
         bit <<= 1

@@ -135,10 +135,10 @@ class Jacobians:
         raise NotImplementedError
 
 
-def _chunk(given: int | None) -> int | None:
-    if given is not None and (isinstance(given, bool) or not hasattr(given, "__index__") or given < 1):
-        raise ArgumentError(f"parallel_iterations must be a number from 1 on, or None, got {given!r}")
-    return given
+def _chunk(chunk: int | None) -> int | None:
+    if chunk is not None and (isinstance(chunk, bool) or not hasattr(chunk, "__index__") or chunk < 1):
+        raise ArgumentError(f"parallel_iterations must be a number from 1 on, or None, got {chunk!r}")
+    return chunk
 
 
 def _check_batch(target: Any, source: Any) -> None:

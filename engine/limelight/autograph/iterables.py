@@ -61,9 +61,9 @@ def count_of(rows: Tensor) -> Any:
 
 
 @in_place_of_python
-def range_(*given: Any) -> Steps:
+def range_(*arguments: Any) -> Steps:
     """`range` with a tensor among its arguments."""
-    numbers = [x if isinstance(x, int) else as_tensor(x) for x in given]
+    numbers = [x if isinstance(x, int) else as_tensor(x) for x in arguments]
     for x in numbers:
         if isinstance(x, Tensor) and (x.dtype.kind not in "iu" or x.ndim):
             raise DTypeError(f"range() needs integer scalars, got {x.spec}; write ll.astype(x, ll.int32)")

@@ -54,8 +54,8 @@ def check_argnums(name: str, argnums: Any) -> None:
 def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Chosen:
     """Raises ArgumentError for a position that is not there, DTypeError for an argument without floating parts."""
     single = not isinstance(argnums, (tuple, list))
-    given = (argnums,) if single else argnums
-    places = [_position(name, i, len(args)) for i in given]  # type: ignore[union-attr]  # an int was wrapped above
+    positions = (argnums,) if single else argnums
+    places = [_position(name, i, len(args)) for i in positions]  # type: ignore[union-attr]  # an int was wrapped above
     if len(set(places)) != len(places):
         raise ArgumentError(f"{name}: argnums={argnums} names an argument twice")
     new_args = list(args)

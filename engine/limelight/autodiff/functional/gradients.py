@@ -105,22 +105,22 @@ def value_and_grad(
     require_function("grad", fn)
     if argnums is not None:
         check_argnums("grad", argnums)
-    given = _checked_variables(variables)
-    if argnums is None and given is None:
+    variable_list = _checked_variables(variables)
+    if argnums is None and variable_list is None:
         raise ArgumentError("grad: argnums=None needs variables=[...]; there is nothing else to differentiate by")
 
     @functools.wraps(fn, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([*chosen.sources, *(given or ())])
+            tape.watch([*chosen.sources, *(variable_list or ())])
             result = maybe_converted(fn)(*chosen.args, **kwargs)
         value, aux = split_aux("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):
             warn_of_departure("grad", departure(tape._cuts), "gradient")
-        gradients = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
-        return (value, aux) if has_aux else value, _arranged(chosen, gradients, argnums, given)
+        gradients = tape.gradient(value, [*chosen.sources, *(variable_list or ())], None, unconnected_gradients)
+        return (value, aux) if has_aux else value, _arranged(chosen, gradients, argnums, variable_list)
 
     return both
 

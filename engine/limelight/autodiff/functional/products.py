@@ -53,8 +53,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         )
     args = fresh_tensors(tuple(primals))
     leaves, structure = nest.flatten(args)
-    given = nest.flatten_like(structure, tuple(tangents), "tangents")
-    pairs = [(x, t) for x, t in zip(leaves, given, strict=True) if t is not None]
+    tangent_leaves = nest.flatten_like(structure, tuple(tangents), "tangents")
+    pairs = [(x, t) for x, t in zip(leaves, tangent_leaves, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
         result = maybe_converted(fn)(*args)
         value, aux = split_aux("jvp", result, has_aux)

@@ -43,14 +43,14 @@ def slice_scatter(site: Site) -> Any:
 
 @kind("slice_scatter_dynamic")
 def slice_scatter_dynamic(site: Site) -> Any:
-    *given, shape = site.inputs
+    *operands, shape = site.inputs
     key, rank = site.attrs
-    if len(given) > 1 and site.mask[1] and not site.mask[2]:
+    if len(operands) > 1 and site.mask[1] and not site.mask[2]:
         picked = _as_index(site, "index_scatter_dynamic")
         return NotImplemented if picked is None else index_scatter_dynamic(picked)
     if any(site.mask[1:]):
         return NotImplemented
-    return site.run((*given, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
+    return site.run((*operands, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
 
 
 def _as_index(site: Site, op: str) -> Site | None:

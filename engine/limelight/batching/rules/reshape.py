@@ -21,11 +21,11 @@ def operands_along_axis(site: Site) -> Any:
     """Operands with the same axes, or fewer where they broadcast."""
     axis, *rest = site.attrs
     rank = site.rank(0)
-    given = [
+    operands = [
         x if not m and site.rank(i) < rank else site.wider(i, rank) if m else site.lead(i)
         for i, (x, m) in enumerate(zip(site.inputs, site.mask, strict=True))
     ]
-    return site.run(given, _further(site, axis), *rest)
+    return site.run(operands, _further(site, axis), *rest)
 
 
 @kind("along_axis_to_shape")
@@ -33,8 +33,8 @@ def along_axis_to_shape(site: Site) -> Any:
     axis, *rest, shape = site.attrs
     if not isinstance(site.size, int):
         return NotImplemented
-    given = [site.lead(i) for i in range(len(site.inputs))]
-    return site.run(given, _further(site, axis), *rest, (site.size, *shape))
+    operands = [site.lead(i) for i in range(len(site.inputs))]
+    return site.run(operands, _further(site, axis), *rest, (site.size, *shape))
 
 
 def _further(site: Site, axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
@@ -111,12 +111,12 @@ def last_axes_to_shape_dynamic(site: Site) -> Any:
 
 @kind("along_axis_to_shape_dynamic")
 def along_axis_to_shape_dynamic(site: Site) -> Any:
-    *given, shape = site.inputs
+    *operands, shape = site.inputs
     axis, *rest, rank = site.attrs
     if site.mask[-1]:
         return NotImplemented
-    given = [site.lead(i) for i in range(len(given))]
-    return site.run((*given, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)
+    operands = [site.lead(i) for i in range(len(operands))]
+    return site.run((*operands, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)
 
 
 @kind("broadcast_to")
