@@ -94,10 +94,10 @@ class _TracedBody:
         """The trainable variables that the body reads, but for its arguments; with `closures` also tensors."""
         graph = self.tracer.finish(self.outputs)
         reads = effects_of_graph(graph).reads
-        given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
+        argument_uids = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
         variables = []
         for uid, (handle, value) in self.tracer.captured.items():
-            if handle.dtype in INEXACT and uid not in given:
+            if handle.dtype in INEXACT and uid not in argument_uids:
                 variable = isinstance(handle, Resource)
                 if (value in reads and handle.trainable) if variable else closures:
                     variables.append(handle)
@@ -208,13 +208,13 @@ def seed_of(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
 # The ops
 
 
-def _infer_call(*given: Any) -> tuple[Spec, ...]:
-    *specs, function, _ = given
+def _infer_call(*arguments: Any) -> tuple[Spec, ...]:
+    *specs, function, _ = arguments
     return infer_outputs(function.graph, specs)
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, function, _ = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, function, _ = arguments
     outputs: tuple[Any, ...] = function.run(*payloads)
     return outputs
 
@@ -427,8 +427,8 @@ custom_forward: Op = defop(
     "custom_forward",
     inputs="*xs:any",
     attrs="function pair ordinary",
-    infer=lambda *given: _infer_call(*given[:-1]),
-    kernel=lambda xp, *given: _run(xp, *given[:-1]),
+    infer=lambda *arguments: _infer_call(*arguments[:-1]),
+    kernel=lambda xp, *arguments: _run(xp, *arguments[:-1]),
     multiple=True,
     higher_order=True,
     taped=_taped_forward,

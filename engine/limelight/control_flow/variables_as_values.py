@@ -108,8 +108,8 @@ def call_with_values(
     places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in values]
     if not all(all_can_be_values(len(inputs), attrs, i) for i in places):
         return None
-    given = tuple([values[x._uid] if i in places else x for i, x in enumerate(inputs)])
-    return given, params_with_values(len(inputs), attrs, places) if places else attrs
+    new_inputs = tuple([values[x._uid] if i in places else x for i, x in enumerate(inputs)])
+    return new_inputs, params_with_values(len(inputs), attrs, places) if places else attrs
 
 
 register_variable_binding(call_with_values)  # for tapes that run a call once more
