@@ -254,11 +254,11 @@ def _wide(dtype: DType) -> DType:
     return dtypes.float32 if dtype in _SHORT else dtype
 
 
-def _rate_variable(given: Any) -> Variable | Schedule:
-    if isinstance(given, Variable):
-        return given
-    if callable(given):
-        schedule: Schedule = given
+def _rate_variable(rate: Any) -> Variable | Schedule:
+    if isinstance(rate, Variable):
+        return rate
+    if callable(rate):
+        schedule: Schedule = rate
         return schedule
-    not_negative("learning_rate", "the rate", given)
-    return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
+    not_negative("learning_rate", "the rate", rate)
+    return Variable(rate, dtypes.float64, name="learning_rate", trainable=False)

@@ -271,8 +271,8 @@ class Continuous(Stream):
         True
         """
         check_domain("truncated_normal", stddev=stddev)
-        given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
-        drawn_dtype, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *given)
+        parameters: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
+        drawn_dtype, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *parameters)
         below = below if low is None else (below - mean) / stddev
         above = above if high is None else (above - mean) / stddev
         drawn = standard_draws.uniform(

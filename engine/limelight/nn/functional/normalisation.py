@@ -66,7 +66,7 @@ def batch_norm(
     """
     x = floating("batch_norm", x)
     z = wide(x)
-    m, v, s, o = [widened("batch_norm", given, z.dtype) for given in (mean, variance, scale, offset)]
+    m, v, s, o = [widened("batch_norm", moment, z.dtype) for moment in (mean, variance, scale, offset)]
     assert m is not None
     assert v is not None
     for part in (m, v, s, o):

@@ -129,9 +129,9 @@ def _units(name: str, x: Tensor, h: Tensor, kernel: Tensor, recurrent: Tensor, g
             f"{name}: weights must be (features, {gates} * units) and (units, {gates} * units), "
             f"got {kernel.spec} and {recurrent.spec}"
         )
-    for what, given, size, its in (("x", x, kernel.shape[0], "kernel"), ("h", h, units, "recurrent weights")):
-        if not given.ndim or (None not in (given.shape[-1], size) and given.shape[-1] != size):
+    for what, tensor, size, its in (("x", x, kernel.shape[0], "kernel"), ("h", h, units, "recurrent weights")):
+        if not tensor.ndim or (None not in (tensor.shape[-1], size) and tensor.shape[-1] != size):
             raise ShapeError(
-                f"{name}: the last axis of {what} must have size {size}, as the first of the {its}; got {given.spec}"
+                f"{name}: the last axis of {what} must have size {size}, as the first of the {its}; got {tensor.spec}"
             )
     return units

@@ -240,10 +240,10 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
 
 
 @functools.lru_cache(maxsize=2048)
-def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
+def _steps(equation: str, operand_shapes: tuple[Shape, ...]) -> tuple[_Step, ...]:
     """The program of an einsum on operands of these shapes."""
-    terms, output = parse_equation(equation, tuple([len(shape) for shape in given]))
-    sizes = label_sizes(equation, terms, given)
+    terms, output = parse_equation(equation, tuple([len(shape) for shape in operand_shapes]))
+    sizes = label_sizes(equation, terms, operand_shapes)
     if len(terms) == 1:
         return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
     steps, held = _steps_on_single_operands(terms, output)
@@ -251,7 +251,7 @@ def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
     for i, j in contraction_order(tuple(held), output, shown):
         y, x = held.pop(j), held.pop(i)
         pair_output = _pair_output(x, y, held, output)
-        steps.append(_Step(i, j, f"{x},{y}->{pair_output}", _as_product(x, y, pair_output, terms, given)))
+        steps.append(_Step(i, j, f"{x},{y}->{pair_output}", _as_product(x, y, pair_output, terms, operand_shapes)))
         held.append(pair_output)
     return _PRODUCT if len(steps) == 1 and steps[0].product == _PRODUCT[0].product else tuple(steps)
 
@@ -278,11 +278,11 @@ def _pair_output(x: str, y: str, others: Sequence[str], output: str) -> str:
 
 
 def _as_product(
-    x: str, y: str, output: str, terms: Sequence[str], given: Sequence[Shape]
+    x: str, y: str, output: str, terms: Sequence[str], operand_shapes: Sequence[Shape]
 ) -> tuple[bool, bool, bool] | None:
     """How a pair is a product by `@`, where all its sizes are known and none of them has to be repeated."""
     sizes: dict[str, set[int | None]] = {}
-    for term, shape in zip(terms, given, strict=True):
+    for term, shape in zip(terms, operand_shapes, strict=True):
         for label, n in zip(term, shape, strict=True):
             sizes.setdefault(label, set()).add(n)
     if any(len(sizes[label]) > 1 or None in sizes[label] for label in (*x, *y)):
