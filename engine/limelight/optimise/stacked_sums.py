@@ -87,13 +87,13 @@ class _Builder:
         """The values one below the other, single rows repeated so that each has `n`."""
         first = tensor(values[0])
         rows = first.shape[0] or 0
-        given = [self._rewriter.value(value) for value in values]
+        operands = [self._rewriter.value(value) for value in values]
         if n is not None and n != rows:
             shape = (n, *first.shape[1:])
-            repeated = {value: self._add("broadcast_to", value, params=(shape,)) for value in dict.fromkeys(given)}
-            given, rows = [repeated[value] for value in given], n
+            repeated = {value: self._add("broadcast_to", value, params=(shape,)) for value in dict.fromkeys(operands)}
+            operands, rows = [repeated[value] for value in operands], n
         spec = known((len(values) * rows, *first.shape[1:]), first.dtype)
-        return self._add("concat", *given, params=(0,), spec=spec)
+        return self._add("concat", *operands, params=(0,), spec=spec)
 
     def _add(self, op: str | Op, *inputs: Value, params: tuple[Any, ...] = (), spec: Any = None) -> Value:
         op = get(op) if isinstance(op, str) else op

@@ -137,11 +137,11 @@ class _Blocks:
         self._scratch = scratch
         self._steps = steps
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arrays: Any) -> Any:
         out = np.empty(self._shape, self._dtype)
-        flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in given if hasattr(x, "flags"))
+        flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in arrays if hasattr(x, "flags"))
         rows = out.reshape(-1) if flat else out
-        xs = [x.reshape(-1) if flat and x.shape else x for x in given]
+        xs = [x.reshape(-1) if flat and x.shape else x for x in arrays]
         size = max(1, BLOCK * rows.shape[0] // rows.size)
         scratch = [np.empty((size, *rows.shape[1:]), dtype) for dtype in self._scratch]
         sliced = [getattr(x, "ndim", 0) == rows.ndim and x.shape[0] == rows.shape[0] > 1 for x in xs]

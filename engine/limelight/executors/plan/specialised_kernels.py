@@ -105,27 +105,27 @@ _SUM: Final = np.add.reduce
 _MOST_SUMMED: Final = 4096
 
 
-def _sum_by_ones(given: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
+def _sum_by_ones(operand: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
     """A product with ones takes 260 ns where a sum takes 830: rows or columns of small matrices, or all elements.
 
     The additions are in another order, and a sum of nothing but -0.0 is 0.0. Large ones stay with NumPy, which adds in
     pairs and is as fast there.
     """
-    if given.dtype not in _FLOATS or not 1 < (given.size or 0) <= _MOST_SUMMED or given.rank > 2:
+    if operand.dtype not in _FLOATS or not 1 < (operand.size or 0) <= _MOST_SUMMED or operand.rank > 2:
         return None
-    axes = range(given.rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    summed = sorted(i % given.rank for i in axes)
+    axes = range(operand.rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    summed = sorted(i % operand.rank for i in axes)
     if not summed:
         return None
-    if len(summed) == given.rank:
-        ones = _ones((given.size,), given.dtype)
+    if len(summed) == operand.rank:
+        ones = _ones((operand.size,), operand.dtype)
         return None if keepdims else KernelCall(infix=".ravel().dot(", suffix=")", params=(ones,), fresh=True)
-    n = given.shape[summed[0]]
+    n = operand.shape[summed[0]]
     if summed == [1]:
         return KernelCall(
-            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), given.dtype),), fresh=True
+            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), operand.dtype),), fresh=True
         )
-    return KernelCall(_ones_dot((1, n) if keepdims else (n,), given.dtype), params=(), fresh=True)
+    return KernelCall(_ones_dot((1, n) if keepdims else (n,), operand.dtype), params=(), fresh=True)
 
 
 @functools.cache
@@ -169,10 +169,10 @@ def _zero(dtype: dtypes.DType) -> Any:
 
 
 def _relu(node: Node) -> KernelCall | None:
-    given = _specs(node)[0]
-    if given.dtype not in _FLOATS or not given.shape:
+    operand = _specs(node)[0]
+    if operand.dtype not in _FLOATS or not operand.shape:
         return None
-    return KernelCall(np.maximum, params=(), elementwise=True, out="out=", fresh=True, extra=(_zero(given.dtype),))
+    return KernelCall(np.maximum, params=(), elementwise=True, out="out=", fresh=True, extra=(_zero(operand.dtype),))
 
 
 def _relu_grad(node: Node) -> KernelCall | None:
