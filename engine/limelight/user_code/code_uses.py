@@ -411,9 +411,9 @@ class _Visitor(ast.NodeVisitor):
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         self.visit(node.generators[0].iter)
         first, *others = node.generators
-        given = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
+        head = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        body = [given, *others, *results]
+        body = [head, *others, *results]
         code = self._code_of(_COMPREHENSIONS[type(node)], node)
         if code is not None:
             self.inner.append((code, (body, False)))
@@ -433,23 +433,23 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> _Operand:
         called = self.visit(node.func)
-        given = [self.visit(x) for x in node.args] + [self.visit(k.value) for k in node.keywords]
+        operands = [self.visit(x) for x in node.args] + [self.visit(k.value) for k in node.keywords]
         unpacked = any(isinstance(x, ast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords)
         chain = called.value
         if not isinstance(chain, Chain) or unpacked:
             return _UNKNOWN
         line = (node.func.end_lineno if isinstance(node.func, ast.Attribute) else None) or node.lineno
-        if chain == _GETATTR and len(given) >= 2 and isinstance(given[1].value, _Constant):
-            return self._extended(given[0], (".", str(given[1].value.value)), line)
-        if chain == _SETATTR and len(given) >= 3 and isinstance(given[1].value, _Constant):
-            self._write(_Operand(given[0].value), (".", str(given[1].value.value)), line)
+        if chain == _GETATTR and len(operands) >= 2 and isinstance(operands[1].value, _Constant):
+            return self._extended(operands[0], (".", str(operands[1].value.value)), line)
+        if chain == _SETATTR and len(operands) >= 3 and isinstance(operands[1].value, _Constant):
+            self._write(_Operand(operands[0].value), (".", str(operands[1].value.value)), line)
         self._note("call", chain, line)
         if (chain.steps[-1][1] if chain.steps else chain.name) in _RUN_EACH_TIME:
-            self._escape(given)
+            self._escape(operands)
         return _UNKNOWN
 
-    def _escape(self, given: Iterable[_Operand]) -> None:
-        for value, use in given:
+    def _escape(self, operands: Iterable[_Operand]) -> None:
+        for value, use in operands:
             if isinstance(value, CodeType):
                 self.run_each_time.append(value)
             elif isinstance(value, Chain) and use >= 0 and self.uses[use].chain == value:

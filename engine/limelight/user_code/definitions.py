@@ -172,9 +172,9 @@ def first_line(node: ast.AST) -> int:
 
 
 def _has_parameters(node: Definition, code: CodeType) -> bool:
-    given = node.args
-    stars = [x for x in (given.vararg, given.kwarg) if x is not None]
-    written = [x.arg for x in (*given.posonlyargs, *given.args, *given.kwonlyargs, *stars)]
+    parameters = node.args
+    stars = [x for x in (parameters.vararg, parameters.kwarg) if x is not None]
+    written = [x.arg for x in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *stars)]
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     compiled = code.co_varnames[:count]

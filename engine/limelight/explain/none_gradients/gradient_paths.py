@@ -200,11 +200,11 @@ def backwards(steps: Sequence[Step], target: int, source: int) -> Ancestry:
             continue
         if maker_step.op is None:
             constants.append(maker_step)
-        for given in maker_step.inputs:
-            if given and given not in seen:
-                seen.add(given)
-                came_from[given] = (maker_step, uid)
-                waiting.append(given)
+        for input_uid in maker_step.inputs:
+            if input_uid and input_uid not in seen:
+                seen.add(input_uid)
+                came_from[input_uid] = (maker_step, uid)
+                waiting.append(input_uid)
     path: list[Step] = []
     at = source
     while at in came_from:

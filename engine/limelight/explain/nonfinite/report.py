@@ -193,11 +193,11 @@ def _described(graph: Graph, index: int) -> str:
 
 def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
     op, function, line = origin.place
-    given = not origin.operands and line is None and " `" in op
+    is_input = not origin.operands and line is None and " `" in op
     return Nan(
         name,
         op,
-        "" if given else function,
+        "" if is_input else function,
         line,
         origin.backward,
         origin.operands,
@@ -207,7 +207,7 @@ def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
         origin.became_nan,
         reaches,
         origin.of,
-        *("", "") if given else hint_and_fix(origin.of or op, line, graph, origin.backward),
+        *("", "") if is_input else hint_and_fix(origin.of or op, line, graph, origin.backward),
     )
 
 

@@ -152,9 +152,9 @@ def _call(function: Function, value: snapshots.Baked) -> str:
     names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
     argument = names[-1] if value.root == "local" else value.name.replace("'", '"')  # of `self.rate` the last name
     parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
-    given = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
+    spelled = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
     is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
-    return f"{called_by(function)}({given}, {f'll.constant({argument})' if is_inexact else argument})"
+    return f"{called_by(function)}({spelled}, {f'll.constant({argument})' if is_inexact else argument})"
 
 
 def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:

@@ -197,10 +197,10 @@ def fingerprint(value: Any) -> tuple[str, Any, str] | None:
     if isinstance(value, FunctionType):
         if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
             return None
-        given = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
+        defaults = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
         code = value.__code__
         where = Source(code.co_filename, code.co_firstlineno, code.co_name)
-        return ("function", _token_of_function(value), f"function {value.__name__}{given} ({where})")
+        return ("function", _token_of_function(value), f"function {value.__name__}{defaults} ({where})")
     token = token_of(value)
     if token is not None:
         return ("constant", token, _text(value))
