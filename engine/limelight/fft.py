@@ -442,11 +442,11 @@ def _frequencies(name: str, n: int, d: float, dtype: DTypeLike | None, device: s
     n = shapes.whole(name, "n", n)
     if n < 1 or d == 0:
         raise ArgumentError(f"{name}: needs one point at least and a spacing that is not 0, got n={n}, d={d}")
-    found = getattr(np.fft, name)(n, d).astype(wanted)
+    frequencies = getattr(np.fft, name)(n, d).astype(wanted)
     if device is None:
-        return constant(found)
+        return constant(frequencies)
     with device_scope(device):
-        return constant(found)
+        return constant(frequencies)
 
 
 def fftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Tensor:

@@ -49,24 +49,24 @@ def _described(x: Any) -> str:
     return f"the {type(x).__name__} {x!r}" if isinstance(x, (bool, int, float, complex)) else f"a {type(x).__name__}"
 
 
-def weights(given: Any, structure: nest.Structure, count: int) -> list[Any]:
+def weights(output_gradients: Any, structure: nest.Structure, count: int) -> list[Any]:
     """The output gradients one by one, None where they are ones. Raises ArgumentError for another structure."""
-    if given is None:
+    if output_gradients is None:
         return [None] * count
-    return nest.flatten_like(structure, given, "output_gradients")
+    return nest.flatten_like(structure, output_gradients, "output_gradients")
 
 
-def seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched: set[int]) -> Gradients:
     """The gradients to start from: those of the targets."""
     if not dispatch.active:
-        return _seed_gradients(targets, given, watched)
+        return _seed_gradients(targets, output_grads, watched)
     with name_scopes.gradient_scope():
-        return _seed_gradients(targets, given, watched)
+        return _seed_gradients(targets, output_grads, watched)
 
 
-def _seed_gradients(targets: Sequence[Any], given: Sequence[Any], watched: set[int]) -> Gradients:
+def _seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched: set[int]) -> Gradients:
     grads: Gradients = {}
-    for target, weight in zip(targets, given, strict=True):
+    for target, weight in zip(targets, output_grads, strict=True):
         if type(target) is SparseGradient:  # its sum is the sum of its rows
             whole = None if weight is None else _output_gradient(target, weight)
             for indices, values in target.parts:
@@ -115,8 +115,8 @@ def _watched_inputs(entry: TapeEntry) -> int:
     """The mask of the inputs that were watched."""
     recipe = entry[0]
     if recipe.mask >= 0:
-        found: int = recipe.mask
-        return found
+        mask: int = recipe.mask
+        return mask
     return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
 
 
@@ -167,8 +167,8 @@ def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]
     recipe = entry[0]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
-    found = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
-    gs = tuple([_densified(g, recipe.op) for g in found])
+    output_grads = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
+    gs = tuple([_densified(g, recipe.op) for g in output_grads])
     if all(g is None for g in gs):
         return
     g = gs if recipe.op.multiple else gs[0]
@@ -205,22 +205,22 @@ def deliver(g: Any, of: Any, unconnected: str) -> Any:
 
 def uid_of(x: Any) -> int:
     """The number by which tapes know `x`; 0 where there is none."""
-    found: int = getattr(x, "_uid", 0)
-    return found
+    uid: int = getattr(x, "_uid", 0)
+    return uid
 
 
 def _output_gradient(target: Any, weight: Any) -> Tensor:
     if weight is None:
         return filled(1, target)
-    given = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
-    if given.dtype != target.dtype:
-        raise DTypeError(f"an output gradient of dtype {given.dtype.name} for a target of {target.dtype.name}")
-    if not shapes.compatible(given.shape, target.shape) and shapes.is_static(given.shape):
+    seed = as_tensor(weight) if hasattr(weight, "dtype") else constant(weight, target.dtype)
+    if seed.dtype != target.dtype:
+        raise DTypeError(f"an output gradient of dtype {seed.dtype.name} for a target of {target.dtype.name}")
+    if not shapes.compatible(seed.shape, target.shape) and shapes.is_static(seed.shape):
         raise ShapeError(
-            f"an output gradient of shape {shapes.show(given.shape)} for a target of shape {shapes.show(target.shape)}"
+            f"an output gradient of shape {shapes.show(seed.shape)} for a target of shape {shapes.show(target.shape)}"
             "; it must have the target's own shape"
         )
-    return given
+    return seed
 
 
 def filled(value: int, like: Any) -> Tensor:

@@ -29,24 +29,24 @@ def note_descendants(descendants: CutDescendants, op: Op, inputs: Sequence[Any],
     """Notes what an op that a tape does not record makes of such values; returns `out`."""
     if not descendants:
         return out
-    given = [uid for x in inputs if (uid := getattr(x, "_uid", 0)) in descendants]
-    if given and len(descendants) < MAX_VALUES:
+    uids = [uid for x in inputs if (uid := getattr(x, "_uid", 0)) in descendants]
+    if uids and len(descendants) < MAX_VALUES:
         written = inputs[:1] if op.effect == "write" else ()
         for y in (*(out if isinstance(out, tuple) else (out,)), *written):
-            descendants.setdefault(ensure_uid(y), set()).update(given)
+            descendants.setdefault(ensure_uid(y), set()).update(uids)
     return out
 
 
 def ancestors(uid: int, descendants: CutDescendants, edges: Iterable[Edge], cuts: Iterable[GradientCut]) -> set[int]:
     """The values that the value `uid` came of, itself among them, recorded or not."""
-    before: dict[int, set[int]] = {each: set(given) for each, given in descendants.items()}
+    before: dict[int, set[int]] = {each: set(sources) for each, sources in descendants.items()}
     steps = [(step.inputs, step.outputs) for step in edges] + [(step.inputs, step.outputs) for step in cuts]
     for inputs, outputs in steps:
         for each in outputs:
             before.setdefault(each, set()).update(inputs)
-    found, waiting = {uid}, [uid]
+    reached, waiting = {uid}, [uid]
     while waiting:
-        new = before.get(waiting.pop(), set()) - found - {0}
-        found |= new
+        new = before.get(waiting.pop(), set()) - reached - {0}
+        reached |= new
         waiting += new
-    return found
+    return reached

@@ -70,11 +70,11 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         leaves, structure = nest.flatten(primals)
-        given = nest.flatten_like(structure, tangents, "tangents")
+        tangent_leaves = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
         self._left: GradientCut | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
-        for x, t, path in zip(leaves, given, nest.paths(structure, "primals"), strict=True):
+        for x, t, path in zip(leaves, tangent_leaves, nest.paths(structure, "primals"), strict=True):
             _check_primal(x, path)
             if id(x) in seen:
                 raise ArgumentError(
@@ -96,8 +96,8 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         if op.vjp is None or tangents.count(None) == len(tangents):
             return self.below.process(op, inputs, attrs)
         with dispatch.stack_below(self):
-            out, found = push(op, inputs, tangents, attrs)
-        for y, t in zip(out if op.multiple else (out,), found, strict=True):
+            out, out_tangents = push(op, inputs, tangents, attrs)
+        for y, t in zip(out if op.multiple else (out,), out_tangents, strict=True):
             if t is not None:
                 known.enter(y, t)
         return out
@@ -143,9 +143,9 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
             return self._sparse_tangent(x, unconnected)
         if not isinstance(x, (Tensor, Resource)):
             raise ArgumentError(f"jvp: a target must be a tensor or a variable, got {type(x).__name__}")
-        found = self._tangents.get(x._uid)
-        if found is not None:
-            return found[0]
+        entry = self._tangents.get(x._uid)
+        if entry is not None:
+            return entry[0]
         return filled(0, x) if unconnected == "zero" else None
 
     def _sparse_tangent(self, x: SparseGradient, unconnected: str) -> Any:

@@ -175,8 +175,8 @@ class _Check:
             outputs = function(tensors)
         if function == self.function:
             self.ops |= dict.fromkeys(entry.op for entry in tape.entries)
-        found = tape.gradient(outputs, list(tensors), output_gradients=[constant(w) for w in weights])
-        return [None if g is None else as_tensor(g) for g in found]
+        gradients = tape.gradient(outputs, list(tensors), output_gradients=[constant(w) for w in weights])
+        return [None if g is None else as_tensor(g) for g in gradients]
 
     # Comparing
 
@@ -186,8 +186,8 @@ class _Check:
         if not outputs:  # nothing is connected: then nothing may move, which order 1 has checked
             return
         weights = _random(outputs, 2)
-        found = self.pulled(function, [constant(a) for a in self.arrays], weights)
-        for k, g in enumerate(found):
+        gradients = self.pulled(function, [constant(a) for a in self.arrays], weights)
+        for k, g in enumerate(gradients):
             self.check_shape(order, k, g)
             slopes = np.zeros_like(self.arrays[k]) if g is None else g.numpy()
             for place, expected in self.slopes(function, k, weights):
@@ -270,11 +270,13 @@ def _widened(x: Any) -> Array:
 def _random(like: Arrays, seed: int) -> Arrays:
     """Arrays of random numbers of the shapes and dtypes of others."""
     rng = np.random.default_rng(seed)
-    found = []
+    arrays = []
     for array in like:
         drawn = rng.uniform(-1.0, 1.0, array.shape)
-        found.append(np.asarray(drawn + 1j * rng.uniform(-1.0, 1.0, array.shape) if array.dtype.kind == "c" else drawn))
-    return [f.astype(a.dtype) for f, a in zip(found, like, strict=True)]
+        arrays.append(
+            np.asarray(drawn + 1j * rng.uniform(-1.0, 1.0, array.shape) if array.dtype.kind == "c" else drawn)
+        )
+    return [f.astype(a.dtype) for f, a in zip(arrays, like, strict=True)]
 
 
 def _equal(a: Arrays, b: Arrays) -> bool:

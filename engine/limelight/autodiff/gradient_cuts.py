@@ -80,8 +80,8 @@ def ensure_uid(x: Any) -> int:
     """The uid of `x`, which gets one if it has none."""
     if not x._uid:
         x._uid = new_uid()
-    found: int = x._uid
-    return found
+    uid: int = x._uid
+    return uid
 
 
 def edge_of(entry: TapeEntry, keep: bool) -> Edge:

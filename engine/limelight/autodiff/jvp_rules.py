@@ -35,8 +35,8 @@ def push(op: Op, inputs: tuple[Any, ...], tangents: Tangents, attrs: tuple[Any, 
     if swap is None:  # nothing is connected
         out = dispatch.apply(op, inputs, attrs)
         return out, (None,) * (len(out) if op.multiple else 1)
-    result, found = _push_plain(swap.op, inputs, tangents, swap.attrs)
-    shown = swap.result(found if swap.op.multiple else found[0])
+    result, out_tangents = _push_plain(swap.op, inputs, tangents, swap.attrs)
+    shown = swap.result(out_tangents if swap.op.multiple else out_tangents[0])
     return swap.result(result), shown if op.multiple else (shown,)
 
 
@@ -64,8 +64,8 @@ def _is_linear(op: Op, tangents: Tangents) -> bool:
 
 def _through_linear(op: Op, inputs: tuple[Any, ...], tangents: Tangents, attrs: tuple[Any, ...]) -> Tangents:
     if op.variadic:
-        given = tuple([filled(0, x) if t is None else t for x, t in zip(inputs, tangents, strict=True)])
-        results = [dispatch.apply(op, given, attrs)]
+        full_tangents = tuple([filled(0, x) if t is None else t for x, t in zip(inputs, tangents, strict=True)])
+        results = [dispatch.apply(op, full_tangents, attrs)]
     else:
         results = [
             dispatch.apply(op, (*inputs[:i], t, *inputs[i + 1 :]), attrs)
@@ -110,8 +110,8 @@ def _through_transpose(
         tape.watch([seed for seed in seeds if seed is not None])
         pulled = _pulled(op, inputs, tangents, attrs, out, tuple(seeds))
     pairs = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p is not None and t is not None]
-    found: Tangents = tape.gradient([p for p, _ in pairs], seeds, output_gradients=[t for _, t in pairs])
-    return found
+    out_tangents: Tangents = tape.gradient([p for p, _ in pairs], seeds, output_gradients=[t for _, t in pairs])
+    return out_tangents
 
 
 def _pulled(
@@ -123,10 +123,10 @@ def _pulled(
     g = seeds if op.multiple else seeds[0]
     if recipe.pull_all is not None:
         return list(recipe.pull_all(g, entry, tuple([t is not None for t in tangents])))
-    found: list[Any] = [None] * len(inputs)
+    gradients: list[Any] = [None] * len(inputs)
     for place, _, rule in recipe.pulls:
-        found[place - recipe.first_input] = rule(g, entry)
-    return found
+        gradients[place - recipe.first_input] = rule(g, entry)
+    return gradients
 
 
 def _mask(tangents: Tangents) -> int:

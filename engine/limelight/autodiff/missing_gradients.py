@@ -23,9 +23,9 @@ def listening(listener: Listener) -> Iterator[None]:
         listeners.remove(registration)
 
 
-def notify(tape: Any, targets: Sequence[Any], sources: Sequence[Any], found: Sequence[Any]) -> None:
+def notify(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients: Sequence[Any]) -> None:
     """Tells the listeners on this thread which of `sources` got None."""
-    for source, gradient in zip(sources, found, strict=True):
+    for source, gradient in zip(sources, gradients, strict=True):
         if gradient is None and targets:
             for thread, listener in tuple(listeners):
                 if thread == threading.get_ident():

@@ -53,10 +53,10 @@ def _pull(g: tuple[Any, ...], saved: CallToRerun, needed: tuple[bool, ...]) -> t
     make_tape, op, attrs, inputs, values = saved
     _refuse_effects(op, attrs)
     if values:
-        found = _bind_variables[0](op, inputs, attrs, values)
-        if found is None:
+        bound = _bind_variables[0](op, inputs, attrs, values)
+        if bound is None:
             raise GradientError(_refusal(op, "what it calls", "has a custom gradient that reads a variable"))
-        inputs, attrs = found
+        inputs, attrs = bound
     sources = [x if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
     with make_tape() as tape:
         tape.watch([x for x in sources if x is not None])
@@ -83,8 +83,8 @@ def _refusal(op: Op, name: str, does: str) -> str:
 rerun: Final = Op(
     "again",
     inputs="*xs:any",
-    infer=lambda *given: given,
-    kernel=lambda xp, *given: given,
+    infer=lambda *arguments: arguments,
+    kernel=lambda xp, *arguments: arguments,
     multiple=True,
     save=lambda inputs, out, attrs: inputs,  # never asked: the tape says it itself, a Call
     vjp={"xs": _pull},

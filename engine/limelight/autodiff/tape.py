@@ -193,8 +193,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
-        found = [ref() for ref in self._variables.values()]
-        return tuple(v for v in found if v is not None)
+        variables = [ref() for ref in self._variables.values()]
+        return tuple(v for v in variables if v is not None)
 
     # Recording
 
@@ -203,8 +203,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         assert below is not None, "an interpreter is asked only while it is on the stack"
         if not self._recording:
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
-        given = tuple([x._uid if type(x) is Tensor else self._uid_of_input(op, x) for x in inputs])
-        mask = mask_of(given, self._watched)
+        uids = tuple([x._uid if type(x) is Tensor else self._uid_of_input(op, x) for x in inputs])
+        mask = mask_of(uids, self._watched)
         if not mask:
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
         if op.vjp is None:
@@ -215,7 +215,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
         dtype = data.dtype
         if dtype in INEXACT:  # an integer output ends the path
-            recipe, names = self._recipe(op, mask, given)
+            recipe, names = self._recipe(op, mask, uids)
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
@@ -251,12 +251,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def observe_many(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Tensor) -> None:
         """The same for any inputs and parameters."""
-        given = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
-        mask = mask_of(given, self._watched)
+        uids = tuple([x._uid if type(x) is Tensor else 0 for x in inputs])
+        mask = mask_of(uids, self._watched)
         data = out._data
         dtype = data.dtype
         if mask and self._recording and op.vjp is not None and dtype in INEXACT:
-            recipe, names = self._recipe(op, mask, given)
+            recipe, names = self._recipe(op, mask, uids)
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = new_uid()
             self._watched.add(uid)
@@ -267,11 +267,11 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         elif self._cut_descendants:
             note_descendants(self._cut_descendants, op, inputs, out)
 
-    def _recipe(self, op: Op, mask: int, given: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
+    def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
         if op.variadic:
-            return op.recipe(1), [uid if uid in self._watched else 0 for uid in given]
-        return op.recipe(mask), given
+            return op.recipe(1), [uid if uid in self._watched else 0 for uid in uids]
+        return op.recipe(mask), uids
 
     def _uid_of_input(self, op: Op, x: Any) -> int:
         """The uid of an input that is not a plain tensor; 0 for a scalar or a variable that is only written."""
@@ -297,21 +297,21 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         out = below.process(op, inputs, attrs)
         outs = out if op.multiple else (out,)
-        recipe, given = self._recipe(op, mask, [uid_of(x) for x in inputs])
+        recipe, uids = self._recipe(op, mask, [uid_of(x) for x in inputs])
         saved = recipe.save(inputs, out, attrs)
         names = tuple([ensure_uid(y) if y.dtype in INEXACT else 0 for y in outs])
         self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
         place = placed(_getframe(2))
         if op.multiple:
-            self._entries.append((recipe, names, shapes, kinds, *place, *saved, *given))
+            self._entries.append((recipe, names, shapes, kinds, *place, *saved, *uids))
         else:
-            self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *given))
+            self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *uids))
         if swap is not None and self.persistent:  # asked before the entry above, when going back
             hidden = hidden_outputs(names, swap.result(tuple(range(len(outs)))))
             if any(hidden):
                 kept = call_to_rerun(self, op, attrs, inputs)
-                self._entries.append((rerun.recipe(1), hidden, shapes, kinds, *place, kept, *given))
+                self._entries.append((rerun.recipe(1), hidden, shapes, kinds, *place, kept, *uids))
         if events.wanted(events.Recorded):
             self._emit(inputs)
         return out if swap is None else swap.result(out)
@@ -390,7 +390,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
                 self._edges_left = [edge_of(entry, keep=False) for entry in self._entries]
             entries = self._entries if self.persistent else self._release_entries()
             backward.pull(entries, grads, set(names), self._roots, self.persistent)
-            found = [
+            gradients = [
                 backward.deliver(grads.get(uid) if uid else None, x, unconnected_gradients)
                 for uid, x in zip(names, wanted, strict=True)
             ]
@@ -398,8 +398,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             if not self.persistent:
                 self._entries.clear()
         if missing_gradients.listeners:
-            missing_gradients.notify(self, targets, wanted, found)
-        return nest.unflatten(source_structure, found)
+            missing_gradients.notify(self, targets, wanted, gradients)
+        return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
         if unconnected not in backward.UNCONNECTED:
@@ -468,16 +468,16 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def _emit(self, inputs: tuple[Any, ...]) -> None:
         entry = fields_of(self._entries[-1])
-        given = tuple(map(input_text, inputs))
+        input_texts = tuple(map(input_text, inputs))
         index, op = len(self._entries) - 1, entry.recipe.op
-        record = (self.id, index, op.name, given, specs_of(entry), saved_bytes(entry), op.rule, entry.source)
+        record = (self.id, index, op.name, input_texts, specs_of(entry), saved_bytes(entry), op.rule, entry.source)
         events.emit(events.Recorded(*record))
 
 
 def alive() -> list[GradientTape]:
     """The tapes that exist, oldest first."""
-    found = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
-    return sorted(found, key=lambda tape: tape.id)
+    tapes = [tape for ref in _alive.copy() if (tape := ref()) is not None]  # a copy: tapes may die while we look
+    return sorted(tapes, key=lambda tape: tape.id)
 
 
 @contextmanager

@@ -47,10 +47,10 @@ class EntryRecord:
     source: Source | None
 
 
-def mask_of(given: Iterable[int], watched: Container[int]) -> int:
+def mask_of(uids: Iterable[int], watched: Container[int]) -> int:
     """Which of the inputs are watched, as bits."""
     mask, bit = 0, 1
-    for uid in given:
+    for uid in uids:
         if uid in watched:
             mask |= bit
         bit <<= 1
@@ -91,7 +91,7 @@ def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -
     """
     specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
     seen: set[int] = set()
-    found = []
+    records = []
     for i, entry in enumerate(map(fields_of, entries)):
         inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
         saved = {id(x): x for x in _tensors(entry.saved)}
@@ -101,8 +101,8 @@ def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -
         outputs = specs_of(entry)
         specs |= dict(zip(entry.outputs, outputs, strict=True))
         op = entry.recipe.op
-        found.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
-    return tuple(found)
+        records.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
+    return tuple(records)
 
 
 def input_text(x: Any) -> str:

@@ -76,8 +76,8 @@ class Jacobians:
         def each(pull: Pull) -> list[Any]:
             return [_jacobian(pull, y, leaves, unconnected_gradients, chunk, vectorized) for y in targets]
 
-        found = self._with_pull(targets, leaves, unconnected_gradients, each)
-        return nest.unflatten(structure, [nest.unflatten(source_structure, row) for row in found])
+        rows = self._with_pull(targets, leaves, unconnected_gradients, each)
+        return nest.unflatten(structure, [nest.unflatten(source_structure, row) for row in rows])
 
     def batch_jacobian(
         self,
@@ -135,10 +135,10 @@ class Jacobians:
         raise NotImplementedError
 
 
-def _chunk(given: int | None) -> int | None:
-    if given is not None and (isinstance(given, bool) or not hasattr(given, "__index__") or given < 1):
-        raise ArgumentError(f"parallel_iterations must be a number from 1 on, or None, got {given!r}")
-    return given
+def _chunk(chunk: int | None) -> int | None:
+    if chunk is not None and (isinstance(chunk, bool) or not hasattr(chunk, "__index__") or chunk < 1):
+        raise ArgumentError(f"parallel_iterations must be a number from 1 on, or None, got {chunk!r}")
+    return chunk
 
 
 def _check_batch(target: Any, source: Any) -> None:
@@ -168,24 +168,24 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
     sizes, own = y.sizes(), x.sizes()
     shape = joined_sizes(sizes, own[1:])
     if 0 in (*y.shape, *x.shape):
-        (found,) = pull(y, backward.zeros(sizes, y.dtype))
-        return _delivered(None if found is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
+        (gradient,) = pull(y, backward.zeros(sizes, y.dtype))
+        return _delivered(None if gradient is None else backward.zeros(shape, x.dtype), shape, x, unconnected)
 
     def of_all_examples(g: Tensor) -> list[Any]:
         return pull(y, g.reshape(sizes[1:]).broadcast_to(sizes))
 
-    (found,) = _rows(of_all_examples, y, size_of(sizes[1:]), chunk, at_once)
-    if found is not None:
-        found = found.transpose((1, 0, *range(2, found.ndim)))
-    return _delivered(found, shape, x, unconnected)
+    (result,) = _rows(of_all_examples, y, size_of(sizes[1:]), chunk, at_once)
+    if result is not None:
+        result = result.transpose((1, 0, *range(2, result.ndim)))
+    return _delivered(result, shape, x, unconnected)
 
 
-def _delivered(found: Any, shape: Any, x: Any, unconnected: str) -> Any:
+def _delivered(result: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
-    if found is None:
+    if result is None:
         return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
-    found = backward.deliver(found, x, unconnected)
-    return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else found.reshape(shape)
+    result = backward.deliver(result, x, unconnected)
+    return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else result.reshape(shape)
 
 
 def _rows(pull: Callable[[Tensor], list[Any]], y: Any, size: Any, chunk: int | None, at_once: bool) -> list[Any]:

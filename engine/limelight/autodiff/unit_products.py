@@ -38,8 +38,8 @@ def unit_products(product: Product, like: Any, size: Any, chunk: int | None, at_
         return [_joined("stack", column) for column in zip(*rows, strict=True)]
     together = vectorize(product, chunk_size=chunk)
     if not isinstance(size, int) or not size:
-        found: list[Any] = together(unit_vectors(0, size, size, like))
-        return found
+        products: list[Any] = together(unit_vectors(0, size, size, like))
+        return products
     step = chunk or size
     blocks = [together(unit_vectors(start, min(start + step, size), size, like)) for start in range(0, size, step)]
     return blocks[0] if len(blocks) == 1 else [_joined("concat", column) for column in zip(*blocks, strict=True)]

@@ -157,12 +157,12 @@ class _Joining(NamedTuple):
             return a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._half(a, b)
-        found, structure = nest.flatten(a)
+        leaves, structure = nest.flatten(a)
         others, other = nest.flatten(b)
         if structure != other:
             raise self._differ(described(a), described(b), "give it one structure on both")
         paths = nest.paths(structure, self.name)
-        return nest.unflatten(structure, list(map(self._leaf, found, others, paths)))
+        return nest.unflatten(structure, list(map(self._leaf, leaves, others, paths)))
 
     def _half(self, a: Any, b: Any) -> Any:
         """One block has given it no value."""

@@ -136,10 +136,10 @@ def _told(name: str, value: Any, pred: Tensor, outcome: bool) -> Any:
     return value
 
 
-def guarded(block: Callable[..., None], what: str, *given: Any) -> None:
+def guarded(block: Callable[..., None], what: str, *arguments: Any) -> None:
     """Runs a block that is being staged; a `raise` in it is refused, since it comes whatever the tensor says."""
     try:
-        block(*given)
+        block(*arguments)
     except LimelightError:
         raise
     except Exception as error:

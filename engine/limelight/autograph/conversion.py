@@ -65,8 +65,8 @@ def _frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
 
 def _innermost(error: BaseException) -> tuple[CodeType, str] | None:
     """The user's code that `error` was raised under, and its line as a suffix for a message."""
-    found = [frame for frame in _frames(error) if not source_line.is_library(frame[0])]
-    return (found[-1][0], _at(*found[-1])) if found else None
+    frames = [frame for frame in _frames(error) if not source_line.is_library(frame[0])]
+    return (frames[-1][0], _at(*frames[-1])) if frames else None
 
 
 def _at(code: CodeType, line: int) -> str:
@@ -78,8 +78,8 @@ def _endless(error: RecursionError) -> str:
     from limelight.autograph.converted_calls import is_library  # noqa: PLC0415  # as above
 
     stood = Counter(frame for frame in _frames(error) if not is_library(frame[0]))
-    found = stood.most_common(1)
-    name, place = (f"`{found[0][0][0].co_name}`", _at(*found[0][0])) if found else ("a function", "")
+    commonest = stood.most_common(1)
+    name, place = (f"`{commonest[0][0][0].co_name}`", _at(*commonest[0][0])) if commonest else ("a function", "")
     return (
         f"{name} calls itself while it is traced, too often or for ever{place}: where a tensor decides, both branches "
         "are traced, also the one that goes on. A recursion ends while tracing only if a plain Python argument, or a "
@@ -91,10 +91,10 @@ def _unconverted(error: SymbolicValueError) -> str | None:
     from limelight.autograph.converted_calls import is_library  # noqa: PLC0415  # as above
     from limelight.autograph.transpiler import is_converted, refusal  # noqa: PLC0415  # as above
 
-    found = _innermost(error)
-    if found is None:
+    innermost = _innermost(error)
+    if innermost is None:
         return None
-    code, place = found
+    code, place = innermost
     refused = refusal(code)
     if refused is not None:
         return (

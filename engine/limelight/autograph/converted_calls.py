@@ -95,16 +95,16 @@ def _is_plain(kind: Any) -> bool:
 
 @in_place_of_python
 def _construct(kind: Any, *args: Any, **kwargs: Any) -> Any:
-    made = kind.__new__(kind)
-    if _of_user(kind.__init__)(made, *args, **kwargs) is not None:
+    instance = kind.__new__(kind)
+    if _of_user(kind.__init__)(instance, *args, **kwargs) is not None:
         raise TypeError("__init__() should return None")
-    return made
+    return instance
 
 
 def _call_of(kind: type) -> FunctionType | None:
     """The Python function that makes instances of `kind` callable, if there is one."""
-    found = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
-    return found if type(found) is FunctionType else None
+    method = next((vars(x)["__call__"] for x in kind.__mro__ if "__call__" in vars(x)), None)
+    return method if type(method) is FunctionType else None
 
 
 def _of_user(function: FunctionType) -> Callable[..., Any]:

@@ -61,9 +61,9 @@ def count_of(rows: Tensor) -> Any:
 
 
 @in_place_of_python
-def range_(*given: Any) -> Steps:
+def range_(*arguments: Any) -> Steps:
     """`range` with a tensor among its arguments."""
-    numbers = [x if isinstance(x, int) else as_tensor(x) for x in given]
+    numbers = [x if isinstance(x, int) else as_tensor(x) for x in arguments]
     for x in numbers:
         if isinstance(x, Tensor) and (x.dtype.kind not in "iu" or x.ndim):
             raise DTypeError(f"range() needs integer scalars, got {x.spec}; write ll.astype(x, ll.int32)")
@@ -94,18 +94,21 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
 @in_place_of_python
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     """`zip`, where at least one of its arguments is gone over in a graph."""
-    found = [steps(x) for x in iterables]
-    if all(x is None for x in found):
+    maybe_steps = [steps(x) for x in iterables]
+    if all(x is None for x in maybe_steps):
         return builtins.zip(*iterables, strict=strict)
-    if any(x is None for x in found):  # a list, say, which Python goes over: then it goes over the tensors, too
-        if all(x is None or isinstance(x.count, int) for x in found):
-            return builtins.zip(*[y if x is None else x for x, y in builtins.zip(found, iterables)], strict=strict)  # noqa: B905
-        other = next(x for x, known in builtins.zip(iterables, found, strict=True) if known is None)
+    if any(x is None for x in maybe_steps):  # a list, say, which Python goes over: then it goes over the tensors, too
+        if all(x is None or isinstance(x.count, int) for x in maybe_steps):
+            return builtins.zip(
+                *[y if x is None else x for x, y in builtins.zip(maybe_steps, iterables)],  # noqa: B905
+                strict=strict,
+            )
+        other = next(x for x, known in builtins.zip(iterables, maybe_steps, strict=True) if known is None)
         raise ControlFlowError(
             f"zip() of a {type(other).__name__} and of tensors whose number of rows is unknown while tracing: a graph "
             "cannot step through the former; make it a tensor with ll.stack or ll.constant"
         )
-    parts = [x for x in found if x is not None]
+    parts = [x for x in maybe_steps if x is not None]
     if all(isinstance(x.count, int) for x in parts):
         counts = {x.count for x in parts}
         if len(counts) > 1 and (strict or any(x.rows is not None for x in parts)):

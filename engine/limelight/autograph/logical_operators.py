@@ -33,15 +33,15 @@ def decides(x: Any) -> bool:
 
 def truth(x: Any, what: str = "a condition") -> Tensor:
     """A condition as a boolean scalar, by Python's rule: a number is true unless it is zero."""
-    found = as_tensor(x)
-    if found.spec.size not in (1, None):
+    condition = as_tensor(x)
+    if condition.spec.size not in (1, None):
         raise ControlFlowError(
-            f"{what} must be one value, got {found.spec}; write ll.all(x) or ll.any(x) for a test of all elements, "
+            f"{what} must be one value, got {condition.spec}; write ll.all(x) or ll.any(x) for a test of all elements, "
             "x & y, x | y and ~x for one of each"
         )
-    if found.dtype != dtypes.bool_:
-        found = found != 0
-    return found if found.ndim == 0 else found.reshape(())
+    if condition.dtype != dtypes.bool_:
+        condition = condition != 0
+    return condition if condition.ndim == 0 else condition.reshape(())
 
 
 @in_place_of_python

@@ -158,9 +158,9 @@ class Carried:
             if isinstance(value, Undefined):
                 self._slots.append((None, []))
                 continue
-            found, structure = nest.flatten(value)
+            leaves, structure = nest.flatten(value)
             paths = nest.paths(structure, name)
-            self._slots.append((structure, [self._slot(*part) for part in zip(paths, found, strict=True)]))
+            self._slots.append((structure, [self._slot(*part) for part in zip(paths, leaves, strict=True)]))
 
     def _slot(self, path: str, leaf: Any) -> _Slot:
         if not is_value(leaf):
@@ -210,18 +210,18 @@ class Carried:
         with self.during(leaves):
             run()
             after = self._get()
-        found: list[Tensor] = []
+        new_leaves: list[Tensor] = []
         wide = dict(self._shapes)
         for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
             if structure is None:
                 self._assigned |= {name} if may_have_value(value) else set()
             else:
-                found += self._checked(name, value, structure, slots)
+                new_leaves += self._checked(name, value, structure, slots)
         if tracer is not None and not self._dtypes_resolved and self._is_doubtful(tracer.nodes[known:], leaves):
             raise _DoubtfulDtypeError
         if self._shapes != wide:
             raise _WiderError
-        return found
+        return new_leaves
 
     def _checked(self, name: str, value: Any, structure: Any, slots: Sequence[_Slot]) -> list[Tensor]:
         if isinstance(value, Undefined):
@@ -311,13 +311,13 @@ class Carried:
         before = self._before[i]
         if isinstance(before, Undefined) or isinstance(after, Undefined):
             return False
-        found, structure = nest.flatten(before)
+        leaves, structure = nest.flatten(before)
         others, other = nest.flatten(after)
         if structure != other:
             return False
-        new = [_promoted(a, b) for a, b in zip(found, others, strict=True)]
+        new = [_promoted(a, b) for a, b in zip(leaves, others, strict=True)]
         self._before[i] = nest.unflatten(structure, new)
-        return any(a is not b for a, b in zip(found, new, strict=True))
+        return any(a is not b for a, b in zip(leaves, new, strict=True))
 
 
 def _remedy_for(part: Any) -> str:

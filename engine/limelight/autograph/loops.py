@@ -107,10 +107,10 @@ def _loop(
     leaves: Sequence[Tensor],
 ) -> Any:
     """`while_loop` with the loop's `own` variables, by name, before those that are `carried`."""
-    given = (*own.values(), *leaves)
+    initial = (*own.values(), *leaves)
     shapes = [*[x.shape for x in own.values()], *carried.kept_shapes]
-    specs = [known(shape, x.dtype) for shape, x in zip(shapes, given, strict=True)]
-    return Loop(condition, step, nest.flatten(given)[1], specs, [*own, *carried.paths]).repeat(given)
+    specs = [known(shape, x.dtype) for shape, x in zip(shapes, initial, strict=True)]
+    return Loop(condition, step, nest.flatten(initial)[1], specs, [*own, *carried.paths]).repeat(initial)
 
 
 class _Mark:

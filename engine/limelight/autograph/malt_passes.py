@@ -68,12 +68,12 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
         reason += "ll.cond and ll.while_loop"
         raise UnconvertibleError(reason, file, node.lineno) from error
     if isinstance(rewritten, ast.Lambda):
-        made: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
+        definition: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
     else:
-        made, rewritten.name = rewritten, name
-    place(made, position(node))
-    begin(made, first or node.lineno, written, first is not None)
-    statement: ast.stmt = made
+        definition, rewritten.name = rewritten, name
+    place(definition, position(node))
+    begin(definition, first or node.lineno, written, first is not None)
+    statement: ast.stmt = definition
     return statement
 
 
@@ -206,25 +206,25 @@ class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  
         guard = getattr(node, "limelight_guard", None)
         if anno.getanno(node, anno.Basic.ORIGIN, default=None) in self._without_else and node.orelse:
             guard = "rest"
-        made = super().visit_If(node)
+        statements = super().visit_If(node)
         if guard is not None:
-            made[-1].value.args.append(ast.Constant(guard))
-        return made
+            statements[-1].value.args.append(ast.Constant(guard))
+        return statements
 
     def _create_loop_options(self, node: Any) -> ast.Dict:
         names = ast.Tuple([ast.Constant(name) for name in self._shared], ast.Load())
         return ast.Dict(keys=[ast.Constant("shared")], values=[names])
 
     def _create_state_functions(self, block_vars: Any, nonlocals: Any, getter: Any, setter: Any) -> Any:
-        made = super()._create_state_functions(block_vars, nonlocals, getter, setter)
+        state_functions = super()._create_state_functions(block_vars, nonlocals, getter, setter)
         scope = self.state[control_flow._Function].scope
         for s in block_vars:
             if s in scope.globals:
                 read = templates.replace_as_expression(
                     "ag__.ldu(lambda: var_, name)", var_=s, name=ast.Constant(str(s))
                 )
-                made[0] = _Replacing(str(s), read).visit(made[0])
-        return made
+                state_functions[0] = _Replacing(str(s), read).visit(state_functions[0])
+        return state_functions
 
 
 _LOOK_AT_THEIR_CALLER: Final = ("globals", "warnings.warn", "warn")
@@ -272,9 +272,9 @@ class _ConditionalExpressions(conditional_expressions.ConditionalExpressionTrans
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         said = self._tests.get(anno.getanno(node, anno.Basic.ORIGIN, default=None)) or ast.unparse(node.test)
-        made = super().visit_IfExp(self.generic_visit(node))
-        made.args[-1] = ast.Constant(said)
-        return made
+        call = super().visit_IfExp(self.generic_visit(node))
+        call.args[-1] = ast.Constant(said)
+        return call
 
 
 class _LogicalExpressions(logical_expressions.LogicalExpressionTransformer):  # type: ignore[misc]  # the same

@@ -165,8 +165,8 @@ class _Preparing(ast.NodeTransformer):
 
     def _rebound(self, node: ast.stmt, names: list[str]) -> list[ast.stmt]:
         """Notes that names are assigned next, for those that are global."""
-        found = [_operator("rebinds", node, ast.Constant(name)) for name in names if name in self._globals]
-        return [ast.copy_location(ast.Expr(note), node) for note in found]
+        notes = [_operator("rebinds", node, ast.Constant(name)) for name in names if name in self._globals]
+        return [ast.copy_location(ast.Expr(note), node) for note in notes]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)

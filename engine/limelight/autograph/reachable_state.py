@@ -76,25 +76,25 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
     The variables `names`, which the function `state` closes over, are those of the block itself.
     """
     roots = [function for function in functions if isinstance(function, FunctionType)]
-    found: dict[int, Any] = {}
+    objects: dict[int, Any] = {}
     waiting = [(value, 0) for function in roots for value in _values(function)]
     for value, depth in waiting:  # which grows: what is near comes first
-        if len(found) >= _MOST:
+        if len(objects) >= _MOST:
             break
-        if id(value) not in found and not isinstance(value, _PLAIN):
-            found[id(value)] = value
+        if id(value) not in objects and not isinstance(value, _PLAIN):
+            objects[id(value)] = value
             if depth < _DEEP:
                 waiting += [(part, depth + 1) for part in _parts(value)]
     own = {id(cell) for cell in getattr(state, "__closure__", None) or ()}
     own_globals = {id(function.__globals__) for function in roots} if names else set()
-    users = [x for x in found.values() if isinstance(x, FunctionType) and not _is_installed(x)]
+    users = [x for x in objects.values() if isinstance(x, FunctionType) and not _is_installed(x)]
     variables = [
         shared
         for function in users  # what the block itself assigns is its state
         for shared in _assigned(function)
         if id(shared.where) not in own and not (id(shared.where) in own_globals and shared.name in names)
     ]
-    return Outer(found, variables)
+    return Outer(objects, variables)
 
 
 def _parts(value: Any) -> list[Any]:
@@ -152,8 +152,8 @@ def _assigned(function: FunctionType) -> list[_Shared]:
 
 def _stored(code: CodeType) -> set[tuple[str, bool]]:
     """The names of cells and globals that `code` assigns, and whether they are globals."""
-    found = set().union(*[_stored(x) for x in code.co_consts if isinstance(x, CodeType)])
+    names = set().union(*[_stored(x) for x in code.co_consts if isinstance(x, CodeType)])
     if _STORES.keys().isdisjoint(code.co_code[::2]):
-        return found
+        return names
     steps = [step for step in dis.get_instructions(code) if step.opcode in _STORES]
-    return found | {(step.argval, step.opname.endswith("GLOBAL")) for step in steps}
+    return names | {(step.argval, step.opname.endswith("GLOBAL")) for step in steps}

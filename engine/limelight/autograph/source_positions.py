@@ -58,8 +58,8 @@ def place(node: ast.AST, around: Position) -> None:
             here = anno.getanno(part, anno.Basic.ORIGIN, default=None) or _first_inside(part) or inherited
             if isinstance(part, ast.Attribute) and not anno.hasanno(part, anno.Basic.ORIGIN):
                 here = (here[0], here[0], here[2], here[2])  # Python says that a method is called where its name ends
-            made: Any = part
-            made.lineno, made.end_lineno, made.col_offset, made.end_col_offset = here
+            untyped: Any = part
+            untyped.lineno, untyped.end_lineno, untyped.col_offset, untyped.end_col_offset = here
         if isinstance(part, ast.Call):
             part.args = list(part.args)  # the library leaves tuples
         waiting += [(child, here) for child in ast.iter_child_nodes(part)]
@@ -97,5 +97,5 @@ def _first_inside(node: ast.AST) -> Position | None:
     if not isinstance(node, ast.stmt):
         return None
     parts = [x for x in ast.walk(node) if isinstance(x, ast.stmt | ast.expr)]  # `Load()` is one object for all trees
-    found = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
-    return min((x for x in found if x is not None), default=None, key=lambda x: (x[0], x[2]))
+    origins = [anno.getanno(x, anno.Basic.ORIGIN, default=None) for x in parts]
+    return min((x for x in origins if x is not None), default=None, key=lambda x: (x[0], x[2]))

@@ -48,12 +48,12 @@ def converted(function: FunctionType) -> Callable[..., Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(cells[name] for name in factory.code.co_freevars)
     make = FunctionType(factory.code, function.__globals__, factory.name, None, closure)
-    made: Any = make(*operators())
-    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
-    made.__module__, made.__doc__ = function.__module__, function.__doc__
-    setattr(made, MARK, True)
-    result: Callable[..., Any] = made
+    converted_function: Any = make(*operators())
+    converted_function.__defaults__, converted_function.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    converted_function.__name__, converted_function.__qualname__ = function.__name__, function.__qualname__
+    converted_function.__module__, converted_function.__doc__ = function.__module__, function.__doc__
+    setattr(converted_function, MARK, True)
+    result: Callable[..., Any] = converted_function
     return result
 
 
@@ -89,10 +89,10 @@ def _factory(function: FunctionType) -> Factory:
     return known[1]
 
 
-def _remember(code: CodeType, found: Any) -> Any:
-    key, made = id(code), _made  # the callback may come when the interpreter ends, and globals are gone
-    made[key] = (weakref.ref(code, lambda _: made.pop(key, None)), found)
-    return made[key]
+def _remember(code: CodeType, outcome: Any) -> Any:
+    key, table = id(code), _made  # the callback may come when the interpreter ends, and globals are gone
+    table[key] = (weakref.ref(code, lambda _: table.pop(key, None)), outcome)
+    return table[key]
 
 
 def _attempt(function: FunctionType) -> Factory | UnconvertibleError:
@@ -127,9 +127,9 @@ _AROUND: Final = "cells.<locals>.factory.<locals>."
 
 def functions_in(node: ast.AST) -> _Written:
     """The functions and classes that the user wrote in `node`: by name, lambdas by line and number of parameters."""
-    found = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
+    definitions = {(part.name, 0) for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     lambdas = [part for part in ast.walk(node) if isinstance(part, ast.Lambda)]
-    return found | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
+    return definitions | {(f"<lambda {part.lineno}>", len(part.args.posonlyargs + part.args.args)) for part in lambdas}
 
 
 def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) -> Factory:
@@ -147,8 +147,8 @@ def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) 
     inner = ast.FunctionDef("factory", operators, body, [], None)
     cells: list[ast.stmt] = [ast.Assign([ast.Name(x, ast.Store())], ast.Constant(None)) for x in code.co_freevars]
     outer = ast.FunctionDef("cells", nothing, [*cells, inner], [], None)
-    for made in (inner, outer):
-        made.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
+    for definition in (inner, outer):
+        definition.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FLAGS
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)

@@ -28,8 +28,8 @@ def _assigned(code: CodeType, name: str) -> int | None:
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname.startswith("STORE_") and step.argval == name:
             return line
-    found = (_assigned(x, name) for x in code.co_consts if isinstance(x, CodeType))
-    return next((x for x in found if x is not None), None)
+    inner_lines = (_assigned(x, name) for x in code.co_consts if isinstance(x, CodeType))
+    return next((x for x in inner_lines if x is not None), None)
 
 
 def raised_by_user(error: BaseException) -> source_line.Source | None:

@@ -64,8 +64,8 @@ class Site:
 
     def specs(self) -> list[Any]:
         """The types of one example's inputs."""
-        found = [x.spec if hasattr(x, "spec") else as_tensor(x).spec for x in self.inputs]
-        return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(found, self.mask, strict=True)]
+        specs = [x.spec if hasattr(x, "spec") else as_tensor(x).spec for x in self.inputs]
+        return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(specs, self.mask, strict=True)]
 
 
 def batch_shape(size: Any, shape: Any) -> Any:
@@ -170,10 +170,10 @@ def how(name: str) -> str:
     ('elementwise', 'rule', 'loop')
     """
     op = get(name)
-    found = rule_for(op)
-    if found is None:
+    chosen = rule_for(op)
+    if chosen is None:
         return "loop"
-    return "elementwise" if found is elementwise else "reduction" if found is reduction else "rule"
+    return "elementwise" if chosen is elementwise else "reduction" if chosen is reduction else "rule"
 
 
 @kind("elementwise")
@@ -231,8 +231,8 @@ def stacked(site: Site, rows: Sequence[Any]) -> Any:
 
 
 def _empty_results(site: Site) -> Any:
-    found = site.op.infer(*site.specs(), *site.attrs)
-    return tuple(map(_empty_result, found)) if isinstance(found, tuple) else _empty_result(found)
+    specs = site.op.infer(*site.specs(), *site.attrs)
+    return tuple(map(_empty_result, specs)) if isinstance(specs, tuple) else _empty_result(specs)
 
 
 def _empty_result(spec: Any) -> Any:

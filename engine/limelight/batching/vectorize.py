@@ -68,9 +68,9 @@ class Vectorized:
             raise ArgumentError(f"vectorize: needs a function, got {type(fn).__name__}")
         if chunk_size is not None and (not hasattr(chunk_size, "__index__") or chunk_size < 1):
             raise ArgumentError(f"vectorize: chunk_size must be a number from 1 on, or None, got {chunk_size!r}")
-        for given in nest.leaves_of([in_axes, out_axes]):
-            if given is not None and not hasattr(given, "__index__"):
-                raise ArgumentError(f"vectorize: axes are ints, None, or nests of them, got {given!r}")
+        for axis in nest.leaves_of([in_axes, out_axes]):
+            if axis is not None and not hasattr(axis, "__index__"):
+                raise ArgumentError(f"vectorize: axes are ints, None, or nests of them, got {axis!r}")
         self._fn = fn
         self._in_axes = in_axes
         self._out_axes = out_axes
@@ -99,15 +99,15 @@ class Vectorized:
     def _run(self, leaves: Sequence[Any], values: Sequence[Any], structure: nest.Structure, size: Any) -> Any:
         name = f"vectorize({getattr(self._fn, '__name__', type(self._fn).__name__)})"
         with Batcher(size, name) as batcher:
-            given = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
-            args, kwargs = nest.unflatten(structure, given)
-            found, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
-            found = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in found]
+            arguments = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
+            args, kwargs = nest.unflatten(structure, arguments)
+            results, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
+            results = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in results]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times
-        axes = _axes_like(self._out_axes, nest.unflatten(shape, found), "out_axes")
+        axes = _axes_like(self._out_axes, nest.unflatten(shape, results), "out_axes")
         return nest.unflatten(
-            shape, [_result_along(x, axis, batcher, size) for x, axis in zip(found, axes, strict=True)]
+            shape, [_result_along(x, axis, batcher, size) for x, axis in zip(results, axes, strict=True)]
         )
 
     def _joined(self, results: Sequence[Any]) -> Any:
@@ -136,14 +136,14 @@ def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Any]:
             f"vectorize: in_axes={in_axes!r} for {len(args)} arguments; give an int, None, or a list with one for "
             "each positional argument"
         )
-    return [axis for given, arg in zip(in_axes, args, strict=True) for axis in _axes_like(given, arg, "in_axes")]
+    return [axis for prefix, arg in zip(in_axes, args, strict=True) for axis in _axes_like(prefix, arg, "in_axes")]
 
 
-def _axes_like(given: Any, tree: Any, name: str) -> list[Any]:
+def _axes_like(prefix: Any, tree: Any, name: str) -> list[Any]:
     """One axis for each leaf of `tree`, from a nest that may end above its leaves."""
-    if given is None or hasattr(given, "__index__"):
-        return [given] * len(nest.leaves_of(tree))
-    axes, structure = nest.flatten(given)
+    if prefix is None or hasattr(prefix, "__index__"):
+        return [prefix] * len(nest.leaves_of(tree))
+    axes, structure = nest.flatten(prefix)
     parts = nest.flatten_like(structure, tree, name)
     return [axis for axis, part in zip(axes, parts, strict=True) for _ in nest.leaves_of(part)]
 

@@ -84,17 +84,17 @@ def _padded(
         after: residuals of the branches after this one.
         blanks: the blanks that the branch has already.
     """
-    made = {
+    blank_nodes = {
         value: Node(_blank(value.spec), (), (_blank_param(value.spec),), (_blank_spec(value.spec),))
         for value in (*before, *after)
     }
     outputs = [
         *graph.outputs[:n],
-        *[made[value].outputs[0] for value in before],
+        *[blank_nodes[value].outputs[0] for value in before],
         *graph.outputs[n:],
-        *[made[value].outputs[0] for value in after],
+        *[blank_nodes[value].outputs[0] for value in after],
     ]
-    nodes = [*graph.nodes, *made.values()]
+    nodes = [*graph.nodes, *blank_nodes.values()]
     names, captures = graph.input_names, graph.n_captures
     padded = GraphFunction(Graph(graph.name, graph.inputs, nodes, outputs, input_names=names, n_captures=captures))
     padded.blanks = blanks | frozenset([*range(n, n + len(before)), *range(len(outputs) - len(after), len(outputs))])

@@ -76,13 +76,13 @@ def _instead(spec: Spec) -> str:
     return "for a choice of each element write ll.where(pred, x, y), for one of all ll.all(pred) or ll.any(pred)"
 
 
-def _infer_cond(pred: Spec, *given: Any) -> tuple[Spec, ...]:
-    *captures, true, false = given
+def _infer_cond(pred: Spec, *arguments: Any) -> tuple[Spec, ...]:
+    *captures, true, false = arguments
     return merged_specs((true, false), captures)
 
 
-def _run_cond(xp: Any, pred: Any, *given: Any) -> tuple[Any, ...]:
-    *captures, true, false = given
+def _run_cond(xp: Any, pred: Any, *arguments: Any) -> tuple[Any, ...]:
+    *captures, true, false = arguments
     outputs: tuple[Any, ...] = (true if bool(pred) else false).run(*captures)
     return outputs
 
@@ -106,8 +106,8 @@ cond_forward: Op = defop(
     "cond_forward",
     inputs="*xs:any",
     attrs="true_fn false_fn pairs",
-    infer=lambda *given: _infer_cond(*given[:-1]),
-    kernel=lambda *given: _run_cond(*given[:-1]),
+    infer=lambda *arguments: _infer_cond(*arguments[:-1]),
+    kernel=lambda *arguments: _run_cond(*arguments[:-1]),
     multiple=True,
     higher_order=True,
     taped=partial(taped_branches, "cond_forward"),

@@ -94,10 +94,10 @@ class _TracedBody:
         """The trainable variables that the body reads, but for its arguments; with `closures` also tensors."""
         graph = self.tracer.finish(self.outputs)
         reads = effects_of_graph(graph).reads
-        given = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
+        argument_uids = {x._uid for x in self.arguments.tensors if isinstance(x, Resource)}
         variables = []
         for uid, (handle, value) in self.tracer.captured.items():
-            if handle.dtype in INEXACT and uid not in given:
+            if handle.dtype in INEXACT and uid not in argument_uids:
                 variable = isinstance(handle, Resource)
                 if (value in reads and handle.trainable) if variable else closures:
                     variables.append(handle)
@@ -162,15 +162,15 @@ class CustomPair(Pair):
 
         A residual that was the value read from such a variable is an input now, so a loop need not stack it.
         """
-        made = copy.copy(self)
-        made.function, made.forward = change(self.function), change(self.forward)
-        place = {value: i for i, value in enumerate(made.forward.graph.inputs)}
-        outputs = made.forward.graph.outputs
-        made.sources = [
+        pair = copy.copy(self)
+        pair.function, pair.forward = change(self.function), change(self.forward)
+        place = {value: i for i, value in enumerate(pair.forward.graph.inputs)}
+        outputs = pair.forward.graph.outputs
+        pair.sources = [
             ("input", place[outputs[i]]) if where == "output" and outputs[i] in place else (where, i)
             for where, i in self.sources
         ]
-        return made
+        return pair
 
     @property
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
@@ -208,13 +208,13 @@ def seed_of(g: Any, size: tuple[Any, Any], spec: Any) -> Any:
 # The ops
 
 
-def _infer_call(*given: Any) -> tuple[Spec, ...]:
-    *specs, function, _ = given
+def _infer_call(*arguments: Any) -> tuple[Spec, ...]:
+    *specs, function, _ = arguments
     return infer_outputs(function.graph, specs)
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, function, _ = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, function, _ = arguments
     outputs: tuple[Any, ...] = function.run(*payloads)
     return outputs
 
@@ -380,8 +380,8 @@ def _batched_pair(site: Site, pair: CustomPair) -> BatchedCustomPair | None:
         function = batched_function(batch_size(site), pair.function, site.mask, _tensors(pair.function))
         forward = batched_function(batch_size(site), pair.forward, site.mask, _tensors(pair.forward, pair.n_outputs))
         whole = None if function is None or forward is None else (function, forward)
-        made = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
-        pair.function.pairs[key] = made
+        batched = None if whole is None else BatchedCustomPair(pair, *whole, site.mask, batch_size(site))
+        pair.function.pairs[key] = batched
     batched_pair: BatchedCustomPair | None = pair.function.pairs[key]
     return batched_pair
 
@@ -427,8 +427,8 @@ custom_forward: Op = defop(
     "custom_forward",
     inputs="*xs:any",
     attrs="function pair ordinary",
-    infer=lambda *given: _infer_call(*given[:-1]),
-    kernel=lambda xp, *given: _run(xp, *given[:-1]),
+    infer=lambda *arguments: _infer_call(*arguments[:-1]),
+    kernel=lambda xp, *arguments: _run(xp, *arguments[:-1]),
     multiple=True,
     higher_order=True,
     taped=_taped_forward,

@@ -116,8 +116,8 @@ def call_eagerly(
         leaves, structure = nest.flatten(result)
         outputs = [None if y is None else as_tensor(y) for y in leaves]
         recorder.record_tensors(outputs)
-    given = {x._uid for x in arguments.tensors}
-    variables = [v for v in (*recorder.variables, *recorder.tensors.values()) if v._uid not in given]
+    argument_uids = {x._uid for x in arguments.tensors}
+    variables = [v for v in (*recorder.variables, *recorder.tensors.values()) if v._uid not in argument_uids]
     packing = Packing(structure, tuple([None if y is None else y.spec for y in outputs]))
     rule = make_rule(arguments, packing, variables)
     present = [y for y in outputs if y is not None]
@@ -178,8 +178,8 @@ def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], output
     return routed
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, route = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, route = arguments
     return tuple(payloads[len(payloads) - route.n_outputs :])
 
 
@@ -207,8 +207,8 @@ class _BatchedRule(NamedTuple):
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         batcher = self.batcher
         with batcher.resumed():
-            given = [None if g is None else batched(g, batcher) for g in gradients]
-            results = [None if g is None else as_tensor(g) for g in self.rule(given, self.sizes, variables)]
+            batched_gradients = [None if g is None else batched(g, batcher) for g in gradients]
+            results = [None if g is None else as_tensor(g) for g in self.rule(batched_gradients, self.sizes, variables)]
         return [
             None if g is None else self._of_all(g, batcher.value_of(g), m)
             for g, m in zip(results, self.mask, strict=True)
@@ -244,7 +244,7 @@ custom_op: Op = defop(
     "custom_gradient",
     inputs="*xs:any",
     attrs="step",
-    infer=lambda *given: tuple(given[-1 - given[-1].n_outputs : -1]),
+    infer=lambda *arguments: tuple(arguments[-1 - arguments[-1].n_outputs : -1]),
     kernel=_run,
     multiple=True,
     higher_order=True,

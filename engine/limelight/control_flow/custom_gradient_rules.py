@@ -45,16 +45,16 @@ class Arguments(NamedTuple):
             leaves[i] = x
         return self._replace(leaves=leaves)
 
-    def gradients(self, name: str, given: Any) -> list[Any]:
+    def gradients(self, name: str, returned: Any) -> list[Any]:
         """What a rule returned for the arguments, as one gradient for each tensor; GradientError for a wrong number."""
         arguments, holders = self.structure.children[0].children, self._holders()
         if not holders:
             return []
-        listed = list(given) if isinstance(given, (tuple, list)) else [given]
+        listed = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         if len(holders) == 1 and (len(arguments) == 1 or len(listed) != len(arguments)):
             nested = arguments[holders[0]].kind in (tuple, list)
             if nested and not (len(listed) == 1 and isinstance(listed[0], (tuple, list, type(None)))):
-                listed = [given]  # the gradients of the one argument that has any, and no tuple around them
+                listed = [returned]  # the gradients of the one argument that has any, and no tuple around them
         if len(listed) == len(arguments):
             by_argument = dict(enumerate(listed))
         elif len(listed) == len(holders):
@@ -83,11 +83,11 @@ class Arguments(NamedTuple):
         return [flat[i] for i in self.places]
 
 
-def _miscounted(name: str, arguments: int, holders: int, found: int) -> str:
+def _miscounted(name: str, arguments: int, holders: int, returned: int) -> str:
     wanted = str(arguments) if arguments == holders else f"{arguments} (or {holders}, for those that hold tensors)"
     return (
         f"custom_gradient: {name} has {arguments} argument{'s' * (arguments != 1)}, so its gradient function must "
-        f"return {wanted} gradient{'s' * (arguments != 1)}, got {found}; return None for an argument that has none"
+        f"return {wanted} gradient{'s' * (arguments != 1)}, got {returned}; return None for an argument that has none"
     )
 
 
@@ -166,11 +166,11 @@ class UserRule:
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """One gradient, or None, for each tensor among the arguments and then for each variable."""
-        given = self.packing.given(gradients, sizes)
+        arguments = self.packing.given(gradients, sizes)
         wants = _takes_variables(self.fn) and (variables or _requires_variables(self.fn))
         if not wants:
-            return self._fitted(self._arguments.gradients(self.name, self.fn(*given)))
-        result = self.fn(*given, variables=list(variables))
+            return self._fitted(self._arguments.gradients(self.name, self.fn(*arguments)))
+        result = self.fn(*arguments, variables=list(variables))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise GradientError(
                 f"custom_gradient: the gradient function of {self.name} takes `variables` and must return "

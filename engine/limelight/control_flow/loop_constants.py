@@ -29,19 +29,19 @@ def read_variables_before(
     The variables are read once, before the loop begins. A loop with Python functions in it (the effect "io") is left as
     it is: these may assign variables without the graph showing it.
     """
-    given = list(captures)
+    new_captures = list(captures)
     if any("io" in function.effects.chains for function in functions):
-        return list(functions), given
+        return list(functions), new_captures
     places: list[int] = []
-    for place in range(-len(given), 0):
+    for place in range(-len(new_captures), 0):
         inside = [place + len(function.graph.inputs) for function in functions]
         node = next((n for f, i in zip(functions, inside, strict=True) if (n := first_read(f, i)) is not None), None)
         if node is None or not all(can_be_value(f, i) for f, i in zip(functions, inside, strict=True)):
             continue
         with source_line.pretend(node.stack):
-            given[place] = dispatch.apply(node.op, (given[place],))
+            new_captures[place] = dispatch.apply(node.op, (new_captures[place],))
         places.append(place)
-    return [with_values(f, [place + len(f.graph.inputs) for place in places]) for f in functions], given
+    return [with_values(f, [place + len(f.graph.inputs) for place in places]) for f in functions], new_captures
 
 
 def constant_values(graph: Graph, first: int) -> frozenset[Value]:

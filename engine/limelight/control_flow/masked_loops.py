@@ -98,17 +98,17 @@ def masked_condition_and_body(site: Site, mask: Flags, recorded: bool) -> tuple[
     """
     condition, body, n = site.attrs[:3]
 
-    def condition_holds(given: list[Any]) -> Any:
-        return replay(condition.graph, given)[0].reshape(())
+    def condition_holds(loop_inputs: list[Any]) -> Any:
+        return replay(condition.graph, loop_inputs)[0].reshape(())
 
-    def step(given: list[Any]) -> list[Any]:
-        live = condition_holds(given)
-        results = replay_masked(live, body, given) if has_loops(body) else replay(body.graph, given)
-        variables = [live.where(new, old) for new, old in zip(results[:n], given[:n], strict=True)]
+    def step(loop_inputs: list[Any]) -> list[Any]:
+        live = condition_holds(loop_inputs)
+        results = replay_masked(live, body, loop_inputs) if has_loops(body) else replay(body.graph, loop_inputs)
+        variables = [live.where(new, old) for new, old in zip(results[:n], loop_inputs[:n], strict=True)]
         return [*variables, live, *results[n:]] if recorded else variables
 
     count = batch_size(site)
-    holds = trace_batched(condition.graph, mask, count, (), lambda given: [condition_holds(given)])
+    holds = trace_batched(condition.graph, mask, count, (), lambda loop_inputs: [condition_holds(loop_inputs)])
     batched_step = trace_batched(body.graph, mask, count, (True,) * (n + recorded), step)
     assert holds is not None, "a condition is a tensor"
     assert batched_step is not None, "it could be batched without a mask"

@@ -145,8 +145,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
             f"py_func: inputs must be a list or tuple of tensors, got {type(inputs).__name__}; write [x]"
         )
     single = output_specs is not None and not isinstance(output_specs, (list, tuple))
-    given = [] if output_specs is None else [output_specs] if single else list(output_specs)
-    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in given)
+    declared = [] if output_specs is None else [output_specs] if single else list(output_specs)
+    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
     call = PythonCall(fn, specs, single)
     tensors = tuple(as_tensor(x) for x in inputs)
     at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)
@@ -169,8 +169,8 @@ class Recording(NamedTuple):
     states: Sequence[tuple[Any, Any]]  # the states of generators and variables that it changed
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, call = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, call = arguments
     taped = any(isinstance(interpreter, GradientTape) for interpreter in dispatch.stack())
     with dispatch.fresh_stack():
         if not taped:
@@ -183,8 +183,8 @@ def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
         return tuple(call.payloads(outputs))
 
 
-def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *payloads, call = given
+def _run_forward(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, call = arguments
     with dispatch.fresh_stack():
         inputs = call.tensors(payloads)
         with GradientTape(persistent=True) as tape:
@@ -195,8 +195,8 @@ def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
         return (*call.payloads(outputs), recording)
 
 
-def _run_backward(xp: Any, recording: Recording, *given: Any) -> tuple[Any, ...]:
-    *payloads, targets, seeded, call = given
+def _run_backward(xp: Any, recording: Recording, *arguments: Any) -> tuple[Any, ...]:
+    *payloads, targets, seeded, call = arguments
     seeds = payloads[len(recording.inputs) :]
     with dispatch.fresh_stack():
         outputs = [recording.outputs[i] for i in seeded]
@@ -284,8 +284,8 @@ def _pull(g: tuple[Any, ...], saved: tuple[Any, ...], needed: tuple[bool, ...]) 
     return tuple(results)
 
 
-def _infer_backward(recording: Spec, *given: Any) -> tuple[Spec, ...]:
-    *specs, targets, _, _ = given
+def _infer_backward(recording: Spec, *arguments: Any) -> tuple[Spec, ...]:
+    *specs, targets, _, _ = arguments
     return tuple(specs[i] for i in targets)
 
 
@@ -306,10 +306,10 @@ def _jvp_py_func(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[
     flags, specs = tangent_flags(tangents), function.specs
     moving = tuple(i for i, spec in enumerate(specs) if spec.dtype in INEXACT)
 
-    def with_tangents(*given: Any) -> tuple[Any, ...]:
-        primals = given[: len(flags)]
+    def with_tangents(*operands: Any) -> tuple[Any, ...]:
+        primals = operands[: len(flags)]
         varied = [x for x, m in zip(primals, flags, strict=True) if m]
-        with ForwardAccumulator(varied, list(given[len(flags) :])) as forward:
+        with ForwardAccumulator(varied, list(operands[len(flags) :])) as forward:
             outputs = function(*primals)
         if forward.departure is not None and None in [forward.jvp(outputs[i]) for i in moving]:
             warn_of_departed(function, forward.departure, "tangent")
@@ -340,7 +340,7 @@ py_func_op: Op = defop(
     "py_func",
     inputs="*xs:any",
     attrs="function",
-    infer=lambda *given: given[-1].specs,
+    infer=lambda *arguments: arguments[-1].specs,
     kernel=_run,
     multiple=True,
     effect="io",
@@ -355,7 +355,7 @@ py_func_forward: Op = defop(
     "py_func_forward",
     inputs="*xs:any",
     attrs="function",
-    infer=lambda *given: (*given[-1].specs, ObjectSpec("Recording")),
+    infer=lambda *arguments: (*arguments[-1].specs, ObjectSpec("Recording")),
     kernel=_run_forward,
     multiple=True,
     effect="io",

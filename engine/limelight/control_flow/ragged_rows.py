@@ -79,8 +79,8 @@ def ragged_results(graph: Graph) -> frozenset[int]:
 
 def _batch_choice(site: Site) -> Any:
     """Where examples differ in the condition, `where` chooses."""
-    condition, *given = site.inputs
-    leading = [site.lead(i) for i in range(1, len(given) + 1)]
+    condition, *operands = site.inputs
+    leading = [site.lead(i) for i in range(1, len(operands) + 1)]
     if not site.mask[0]:
         return site.run((condition, *leading))
     other: Any = leading[1] if len(leading) > 1 else constant(0, leading[0].dtype)

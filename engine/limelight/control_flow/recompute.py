@@ -104,8 +104,8 @@ class Recomputation:
         self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        given = (*self._arguments.tensors, *variables)
-        everything = (*given, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in given])
+        inputs = (*self._arguments.tensors, *variables)
+        everything = (*inputs, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in inputs])
         sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
         with with_states(self._states), GradientTape(watch_accessed_variables=False) as tape:
@@ -115,7 +115,7 @@ class Recomputation:
             outputs = [as_tensor(y) for y in nest.leaves_of(result) if y is not None]
         pairs = [(y, g) for y, g in zip(outputs, gradients, strict=True) if g is not None]
         results = tape.gradient([y for y, _ in pairs], sources, output_gradients=[g for _, g in pairs])
-        return list(map(_sum, results[: len(given)], results[len(given) :]))
+        return list(map(_sum, results[: len(inputs)], results[len(inputs) :]))
 
 
 def _sum(a: Any, b: Any) -> Any:

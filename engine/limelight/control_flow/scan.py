@@ -167,9 +167,9 @@ class Scan(NamedTuple):
     def step(self, carry: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
         """The leaves of the carry after one step, and `y`."""
         x = None if self.of_xs is None else nest.unflatten(self.of_xs, rows)
-        given = nest.unflatten(self.of_carry, carry)
+        carried = nest.unflatten(self.of_carry, carry)
         try:
-            result = call_user_function(self.op, "fn", "the carry and a row of xs", self.fn, given, x)
+            result = call_user_function(self.op, "fn", "the carry and a row of xs", self.fn, carried, x)
         except DTypeError as error:
             suggest_initial_dtype(error, self._names(), carry)
             raise
@@ -310,19 +310,19 @@ def _passes(specs: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
     return [rows_of(s) if n <= i < n + m else s for i, s in enumerate(specs)]
 
 
-def _infer(*given: Any) -> tuple[Spec, ...]:
-    *specs, body, n, m, length, _ = given
+def _infer(*arguments: Any) -> tuple[Spec, ...]:
+    *specs, body, n, m, length, _ = arguments
     sizes = [length] if length is not None else [s.shape[0] for s in specs[n : n + m] if isinstance(s, TensorSpec)]
     stated = {size for size in sizes if size is not None}
     if len(stated) > 1:
         raise ControlFlowError(f"scan: the first axes of xs must have one size, got {sorted(stated)}")
     steps = stated.pop() if stated else None
-    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *_passes(specs, given[-5:])[n:]])
+    rows = infer_outputs(body.graph, [*[v.spec for v in body.graph.inputs[:n]], *_passes(specs, arguments[-5:])[n:]])
     return (*[value.spec for value in body.graph.inputs[:n]], *[stack_of(row, steps) for row in rows[n:]])
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, body, n, m, length, reverse = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *data, body, n, m, length, reverse = arguments
     carry, xs, captures = data[:n], data[n : n + m], data[n + m :]
     steps = _step_count(xs, length)
     if steps == 0:
@@ -382,9 +382,11 @@ def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[Any, ...
     n_outputs = len(body.graph.outputs)
     forced = tuple([i < n and flags[i] for i in range(n_outputs)])
     step = jvp_function(body, flags, forced, n, n + m)
-    given = [filled(0, x) if f and t is None else t for x, t, f in zip(inputs, tangents, flags, strict=True)]
+    full_tangents = [filled(0, x) if f and t is None else t for x, t, f in zip(inputs, tangents, flags, strict=True)]
     operands = [
-        x for part in (slice(0, n), slice(n, n + m), slice(n + m, None)) for x in _with_tangents(inputs, given, part)
+        x
+        for part in (slice(0, n), slice(n, n + m), slice(n + m, None))
+        for x in _with_tangents(inputs, full_tangents, part)
     ]
     wider = n + sum(flags[:n]), m + sum(flags[n : n + m])
     results = dispatch.apply(scan_op, tuple(operands), (step.function, *wider, length, reverse))
@@ -442,8 +444,8 @@ scan_forward: Op = defop(
     "scan_forward",
     inputs="*xs:any",
     attrs="body n_carry n_xs length reverse record",
-    infer=lambda *given: _infer(*given[:-1]),
-    kernel=lambda *given: _run(*given[:-1]),
+    infer=lambda *arguments: _infer(*arguments[:-1]),
+    kernel=lambda *arguments: _run(*arguments[:-1]),
     multiple=True,
     higher_order=True,
     passes=_passes,

@@ -71,16 +71,17 @@ class _Specs:
 
     def add(self, node: Node) -> None:
         """Adds the results of a node. Raises ShapeError where sizes do not fit."""
-        given = [self.specs[v] for v in node.inputs]
+        input_specs = [self.specs[v] for v in node.inputs]
         self.specs.update((v, v.spec) for v in node.outputs)
         if node.op in ("call", "call_forward"):
-            self._add_agreed(node, [_infer_graph(node.functions[0].graph, given)])
+            self._add_agreed(node, [_infer_graph(node.functions[0].graph, input_specs)])
         elif node.op in ("cond_forward", "switch_forward", "cond", "switch"):
             self._add_agreed(
-                node, [_infer_graph(f.graph, given[len(given) - len(f.graph.inputs) :]) for f in node.functions]
+                node,
+                [_infer_graph(f.graph, input_specs[len(input_specs) - len(f.graph.inputs) :]) for f in node.functions],
             )
         elif not node.op.higher_order:
-            results = inferred(node.op, given, node.params)
+            results = inferred(node.op, input_specs, node.params)
             self.specs.update((v, refine_spec(spec, v)) for v, spec in zip(node.outputs, results, strict=True))
 
     def _add_agreed(self, node: Node, inner: Sequence[_Specs]) -> None:
@@ -88,10 +89,10 @@ class _Specs:
         functions = node.functions
         for i, value in enumerate(node.outputs):
             full = [k for k, f in enumerate(functions) if i not in getattr(f, "blanks", ())]
-            given = [x for k in full if (x := inner[k].nonempty(functions[k].graph.outputs[i])) is not None]
-            if len(given) < max(len(full), 1) or any(x.spec != given[0].spec for x in given):
+            values = [x for k in full if (x := inner[k].nonempty(functions[k].graph.outputs[i])) is not None]
+            if len(values) < max(len(full), 1) or any(x.spec != values[0].spec for x in values):
                 continue
-            agreed = functools.reduce(_either, given)
+            agreed = functools.reduce(_either, values)
             if len(full) == len(functions) and not any(functions[k].graph.outputs[i] in inner[k].hollow for k in full):
                 self.specs[value] = agreed.spec
             else:
@@ -112,8 +113,8 @@ def _either(a: _NonEmpty, b: _NonEmpty) -> _NonEmpty:
     return _NonEmpty(a.spec, generalise(a.declared, b.declared) or a.declared)
 
 
-def _infer_graph(graph: Graph, given: Sequence[Any]) -> _Specs:
-    specs = _Specs(dict(zip(graph.inputs, given, strict=True)))
+def _infer_graph(graph: Graph, input_specs: Sequence[Any]) -> _Specs:
+    specs = _Specs(dict(zip(graph.inputs, input_specs, strict=True)))
     for node in graph.nodes:
         specs.add(node)
     return specs
@@ -162,9 +163,9 @@ class _ShapeInference:
                     return None
         return inferred_specs
 
-    def _unify(self, given: Sequence[Any]) -> bool:
+    def _unify(self, input_specs: Sequence[Any]) -> bool:
         """Gives one number to sizes that meet in an elementwise op, axis by axis from the last; whether any met."""
-        shapes = [spec.shape[::-1] for spec in given if isinstance(spec, TensorSpec)]
+        shapes = [spec.shape[::-1] for spec in input_specs if isinstance(spec, TensorSpec)]
         for sizes in itertools.zip_longest(*shapes):
             ours = self._numbers.intersection(sizes)
             one = next((m for m in sizes if m is not None and m > 1 and m not in ours), min(ours, default=0))

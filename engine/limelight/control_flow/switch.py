@@ -84,13 +84,13 @@ def _checked(index: Any, n: int) -> int:
     return number
 
 
-def _infer_switch(index: Spec, *given: Any) -> tuple[Spec, ...]:
-    *captures, branches = given
+def _infer_switch(index: Spec, *arguments: Any) -> tuple[Spec, ...]:
+    *captures, branches = arguments
     return merged_specs(branches, captures)
 
 
-def _run_switch(xp: Any, index: Any, *given: Any) -> tuple[Any, ...]:
-    *captures, branches = given
+def _run_switch(xp: Any, index: Any, *arguments: Any) -> tuple[Any, ...]:
+    *captures, branches = arguments
     outputs: tuple[Any, ...] = branches[_checked(index, len(branches))].run(*captures)
     return outputs
 
@@ -121,8 +121,8 @@ switch_forward: Op = defop(
     "switch_forward",
     inputs="*xs:any",
     attrs="branches pairs",
-    infer=lambda *given: _infer_switch(*given[:-1]),
-    kernel=lambda *given: _run_switch(*given[:-1]),
+    infer=lambda *arguments: _infer_switch(*arguments[:-1]),
+    kernel=lambda *arguments: _run_switch(*arguments[:-1]),
     multiple=True,
     higher_order=True,
     taped=partial(taped_branches, "switch_forward"),

@@ -70,8 +70,8 @@ def with_values(function: GraphFunction, places: Iterable[int]) -> GraphFunction
     key = ("values", wanted)
     if key not in function.pairs:
         function.pairs[key] = function.with_graph(_with_values(function.graph, wanted))
-    made: GraphFunction = function.pairs[key]
-    return made
+    version: GraphFunction = function.pairs[key]
+    return version
 
 
 def params_with_values(n_inputs: int, params: Sequence[Any], places: Collection[int]) -> tuple[Any, ...]:
@@ -108,8 +108,8 @@ def call_with_values(
     places = [i for i, x in enumerate(inputs) if isinstance(x, Resource) and x._uid in values]
     if not all(all_can_be_values(len(inputs), attrs, i) for i in places):
         return None
-    given = tuple([values[x._uid] if i in places else x for i, x in enumerate(inputs)])
-    return given, params_with_values(len(inputs), attrs, places) if places else attrs
+    new_inputs = tuple([values[x._uid] if i in places else x for i, x in enumerate(inputs)])
+    return new_inputs, params_with_values(len(inputs), attrs, places) if places else attrs
 
 
 register_variable_binding(call_with_values)  # for tapes that run a call once more
@@ -131,6 +131,6 @@ def _with_values(graph: Graph, places: Collection[int]) -> Graph:
             rewriter.replace(node, rewriter.inputs(node))
         else:
             inside = [i for i, value in enumerate(node.inputs) if value in new]
-            made = rewriter.rebuild(node, rewriter.inputs(node))
-            made.params = params_with_values(len(node.inputs), node.params, inside)
+            rebuilt = rewriter.rebuild(node, rewriter.inputs(node))
+            rebuilt.params = params_with_values(len(node.inputs), node.params, inside)
     return rewriter.finish()

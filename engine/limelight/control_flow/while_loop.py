@@ -165,8 +165,8 @@ class Loop(NamedTuple):
         specs, names = [known((), limit.dtype), *self.specs], ["the count of iterations", *self.names]
         condition = trace_branch("cond", counted, specs, names)
         body = trace_branch("body", lambda count, *leaves: [count + 1, *self.step(*leaves)], specs, names)
-        given = [constant(0, limit.dtype), *leaves]
-        return nest.unflatten(self.structure, _apply_op((condition, body), given, None, op)[1:])
+        initial = [constant(0, limit.dtype), *leaves]
+        return nest.unflatten(self.structure, _apply_op((condition, body), initial, None, op)[1:])
 
     def condition(self, *leaves: Tensor) -> Tensor:
         """The answer of `cond_fn`, one boolean. Raises ControlFlowError for anything else."""
@@ -186,8 +186,8 @@ class Loop(NamedTuple):
         return list(map(self._checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
 
     def _call(self, parameter: str, function: Callable[..., Any], leaves: Sequence[Tensor]) -> Any:
-        given = nest.unflatten(self.structure, leaves)
-        return call_user_function("while_loop", parameter, "one for each loop variable", function, *given)
+        variables = nest.unflatten(self.structure, leaves)
+        return call_user_function("while_loop", parameter, "one for each loop variable", function, *variables)
 
     def _leaves(self, result: Any) -> list[Any]:
         """The leaves of what `body_fn` returned. Raises ControlFlowError for another structure."""
@@ -227,9 +227,9 @@ def _flat_invariants(invariants: Any, structure: nest.Structure) -> Any:
     """Shape invariants, given in the structure of the loop variables, as a list with one for each leaf."""
     if not isinstance(invariants, (tuple, list)) or structure.is_flat:
         return invariants
-    given = list(invariants) if structure.kind is list else tuple(invariants)
+    nested = list(invariants) if structure.kind is list else tuple(invariants)
     try:
-        return nest.flatten_like(structure, given, "shape_invariants")
+        return nest.flatten_like(structure, nested, "shape_invariants")
     except ArgumentError as error:
         if len(invariants) == structure.n_leaves and not any(isinstance(x, Mapping) for x in invariants):
             return invariants
@@ -254,33 +254,33 @@ def _apply_op(traced: tuple[Traced, Traced], leaves: Sequence[Tensor], limit: in
     return dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
 
 
-def _iteration_limit(given: Any) -> int | Tensor | None:
+def _iteration_limit(limit: Any) -> int | Tensor | None:
     """`maximum_iterations`; a tensor where its value is not known. Raises ArgumentError for what is no count."""
-    if given is None:
+    if limit is None:
         return None
-    given = as_tensor(given) if isinstance(given, Resource) else given
-    fits = isinstance(given, Tensor) and dtypes.kind(given.dtype) == "integer" and given.spec.size == 1
-    if fits and isinstance(given, (SymbolicTensor, Batched)):
-        return given.reshape(())
-    number = fits or (isinstance(given, SupportsIndex) and not isinstance(given, (bool, Tensor)))
-    if not number or int(given) < 0:
+    limit = as_tensor(limit) if isinstance(limit, Resource) else limit
+    fits = isinstance(limit, Tensor) and dtypes.kind(limit.dtype) == "integer" and limit.spec.size == 1
+    if fits and isinstance(limit, (SymbolicTensor, Batched)):
+        return limit.reshape(())
+    number = fits or (isinstance(limit, SupportsIndex) and not isinstance(limit, (bool, Tensor)))
+    if not number or int(limit) < 0:
         raise ArgumentError(
             "while_loop: maximum_iterations must be a number from 0 on, an integer tensor of one element, or None, "
-            f"got {given!r}"
+            f"got {limit!r}"
         )
-    return int(given)
+    return int(limit)
 
 
 # The op. Operands: n loop variables, which are the carried values, then what both functions capture.
 
 
-def _infer(*given: Any) -> tuple[Spec, ...]:
-    _, body_fn, n, _ = given[-4:]
+def _infer(*arguments: Any) -> tuple[Spec, ...]:
+    _, body_fn, n, _ = arguments[-4:]
     return tuple(value.spec for value in body_fn.graph.inputs[:n])
 
 
-def _run(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, cond_fn, body_fn, n, limit = given
+def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *data, cond_fn, body_fn, n, limit = arguments
     values, captures = tuple(data[:n]), tuple(data[n:])
     done = 0
     while (limit is None or done < limit) and bool(cond_fn.run(*values, *captures)[0]):
@@ -304,14 +304,14 @@ def _taped(inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int = -1) -> T
     return TapedVariant(while_forward, (cond_fn, wider, n, limit, residuals), lambda outputs: outputs[:n_outputs])
 
 
-def _infer_forward(*given: Any) -> tuple[Spec, ...]:
-    _, body_fn, n, _, _ = given[-5:]
+def _infer_forward(*arguments: Any) -> tuple[Spec, ...]:
+    _, body_fn, n, _, _ = arguments[-5:]
     stacks = [stack_of(value.spec, None) for value in body_fn.graph.outputs[n:]]
     return (*[value.spec for value in body_fn.graph.inputs[:n]], known((None,), dtypes.bool_), *stacks)
 
 
-def _run_forward(xp: Any, *given: Any) -> tuple[Any, ...]:
-    *data, cond_fn, body_fn, n, limit, _ = given
+def _run_forward(xp: Any, *arguments: Any) -> tuple[Any, ...]:
+    *data, cond_fn, body_fn, n, limit, _ = arguments
     values, captures = tuple(data[:n]), tuple(data[n:])
     rows: list[Any] = []
     while (limit is None or len(rows) < limit) and bool(cond_fn.run(*values, *captures)[0]):
@@ -360,8 +360,8 @@ def _with_tangents(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tupl
         flags = tuple([m or (i < n and i in reached) for i, m in enumerate(flags)])
     n_outputs = len(body.graph.outputs)
     forced = tuple([i < n and flags[i] for i in range(n_outputs)])
-    given = [filled(0, x) if m and t is None else t for x, t, m in zip(inputs, tangents, flags, strict=True)]
-    operands = (*inputs[:n], *present_tangents(given[:n]), *inputs[n:], *present_tangents(given[n:]))
+    full_tangents = [filled(0, x) if m and t is None else t for x, t, m in zip(inputs, tangents, flags, strict=True)]
+    operands = (*inputs[:n], *present_tangents(full_tangents[:n]), *inputs[n:], *present_tangents(full_tangents[n:]))
     moving = tuple([i for i in range(n) if flags[i]])
     return _LoopWithTangents(
         operands, condition_with_tangents(condition, flags, n), jvp_function(body, flags, forced, n), moving

@@ -52,5 +52,5 @@ def register_converter(converter: Callable[[Any], Any]) -> None:
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with its control flow on tensors staged, for `ll.function(autograph=True)`."""
-    made: Callable[..., Any] = _converters[0](function)
-    return made
+    converted_function: Callable[..., Any] = _converters[0](function)
+    return converted_function

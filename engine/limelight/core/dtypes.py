@@ -61,18 +61,18 @@ def dtype(like: DTypeLike) -> DType:
     if quick is not None:
         return quick
     try:
-        found = _FROM_SHORT[like] if isinstance(like, str) and like in _FROM_SHORT else np.dtype(like)
+        candidate = _FROM_SHORT[like] if isinstance(like, str) and like in _FROM_SHORT else np.dtype(like)
     except TypeError:
-        found = None
-    if found is not None and not found.isnative:  # of a file, mostly: the same numbers, once they are in memory
-        found = found.newbyteorder("=")
+        candidate = None
+    if candidate is not None and not candidate.isnative:  # of a file, mostly: the same numbers, once they are in memory
+        candidate = candidate.newbyteorder("=")
     if isinstance(like, type) and like in _PYTHON:
-        found = _PYTHON[like]
-    if found not in _SHORT:
+        candidate = _PYTHON[like]
+    if candidate not in _SHORT:
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"{like!r} is not a dtype of limelight; write one of {names}")
-    assert found is not None
-    return ALL[ALL.index(found)]  # the canonical object, so that hot paths may compare with `is`
+    assert candidate is not None
+    return ALL[ALL.index(candidate)]  # the canonical object, so that hot paths may compare with `is`
 
 
 _PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex64}
@@ -85,10 +85,10 @@ def short(of: DType) -> str:
 
 def kind(of: DType) -> str:
     """What `of` is a kind of: "bool", "integer", "floating" or "complex"."""
-    found = _KIND.get(of)
-    if found is None:
+    name = _KIND.get(of)
+    if name is None:
         raise DTypeError(f"dtype {of} is not supported; convert to one of {', '.join(d.name for d in ALL)}")
-    return found
+    return name
 
 
 def is_floating(of: DType) -> bool:

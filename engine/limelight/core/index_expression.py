@@ -63,26 +63,26 @@ def _fill(part: Any, feed: Iterator[Any]) -> Any:
 
 def basic_shape(op: str, shape: Shape, key: Key) -> Shape:
     """The shape of `x[key]` for a key of ints, slices, new axes and tensors' positions."""
-    found: list[int | None] = []
+    sizes: list[int | None] = []
     axis = 0
     for part in key:
         if part is None:
-            found.append(1)
+            sizes.append(1)
             continue
         size = _size_of(op, shape, axis)
         if isinstance(part, tuple):
-            found.append(_slice_size(size, part))
+            sizes.append(_slice_size(size, part))
         elif part != "t":
             _check_position(op, shape, axis, part)
         axis += 1
-    return (*found, *shape[axis:])
+    return (*sizes, *shape[axis:])
 
 
 def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
     """The shape of `x[key]` for a key with marks, of whose positions some may be known, from literals."""
-    found = basic_shape("slice", shape, key)
+    result = basic_shape("slice", shape, key)
     try:
-        return found if content is None else basic_shape("slice", shape, partly_filled(key, content))
+        return result if content is None else basic_shape("slice", shape, partly_filled(key, content))
     except AxisError as error:
         raise OutOfBoundsError(error.bare) from None
 
@@ -112,20 +112,20 @@ def array_shape(op: str, shape: Shape, key: Key, indices: Shape) -> Shape:
 
     NumPy's rule: the arrays' axes stand where the marks are when these (with ints) are neighbours, else in front.
     """
-    found: list[int | None] = []
+    sizes: list[int | None] = []
     axis, place, last, together = 0, 0, -1, True
     for i, part in enumerate(key):
         if part is None or isinstance(part, tuple):
-            found.append(1 if part is None else _slice_size(_size_of(op, shape, axis), part))
+            sizes.append(1 if part is None else _slice_size(_size_of(op, shape, axis), part))
         else:
             if part != "i":
                 _check_position(op, shape, axis, part)
             _size_of(op, shape, axis)
             together = together and last in (-1, i - 1)
-            place, last = (len(found) if last < 0 else place), i
+            place, last = (len(sizes) if last < 0 else place), i
         axis += part is not None
     at = place if together else 0
-    return (*found[:at], *indices, *found[at:], *shape[axis:])
+    return (*sizes[:at], *indices, *sizes[at:], *shape[axis:])
 
 
 def _size_of(op: str, shape: Shape, axis: int) -> int | None:

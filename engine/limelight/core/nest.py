@@ -87,7 +87,7 @@ def _is_endless(tree: Any) -> bool:
     level = [tree]
     for _ in range(_DEEPEST):
         opened = [_open(x) for x in {id(x): x for x in level}.values()]
-        level = [child for found in opened if found is not None for child in found[2]]
+        level = [child for node in opened if node is not None for child in node[2]]
     return bool(level)
 
 
@@ -131,12 +131,12 @@ def flatten_like(structure: Structure, tree: Any, path: str = "") -> list[Any]:
     """
     if structure.kind is None:
         return [tree]
-    found = _open(tree)
-    if found is None or found[:2] != (structure.kind, structure.keys):
-        given = Structure(*found[:2], (LEAF,) * len(found[1])) if found else type(tree).__name__
+    node = _open(tree)
+    if node is None or node[:2] != (structure.kind, structure.keys):
+        given = Structure(*node[:2], (LEAF,) * len(node[1])) if node else type(tree).__name__
         raise ArgumentError(f"`{path}` must have the structure {structure}, got {given}")
     leaves: list[Any] = []
-    for key, child, part in zip(structure.keys, structure.children, found[2], strict=True):
+    for key, child, part in zip(structure.keys, structure.children, node[2], strict=True):
         leaves += flatten_like(child, part, path + step(structure.kind, key))
     return leaves
 
@@ -160,10 +160,10 @@ def paths(structure: Structure, root: str = "") -> list[str]:
     if structure.is_flat:
         kind = structure.kind
         return [root + step(kind, key) for key in structure.keys]
-    found: list[str] = []
+    expressions: list[str] = []
     for key, child in zip(structure.keys, structure.children, strict=True):
-        found += paths(child, root + step(structure.kind, key))
-    return found
+        expressions += paths(child, root + step(structure.kind, key))
+    return expressions
 
 
 _END = object()
@@ -204,12 +204,12 @@ _rows: dict[tuple[type, int], Structure] = {}
 
 def _row(kind: type, n: int) -> Structure:
     """A list or tuple of `n` leaves: the commonest structure by far, so each is made once."""
-    found = _rows.get((kind, n))
-    if found is None:
-        found = Structure(kind, tuple(range(n)), (LEAF,) * n)
+    structure = _rows.get((kind, n))
+    if structure is None:
+        structure = Structure(kind, tuple(range(n)), (LEAF,) * n)
         if n <= 64:
-            _rows[kind, n] = found
-    return found
+            _rows[kind, n] = structure
+    return structure
 
 
 def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
@@ -244,13 +244,13 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 def _sorted_keys(tree: Mapping[Any, Any]) -> tuple[Any, ...]:
     order = tuple(tree)
     try:
-        found = tuple(sorted(order))
+        ordered = tuple(sorted(order))
     except TypeError:  # keys of several types have no order of their own
-        found = tuple(sorted(order, key=lambda key: (type(key).__name__, repr(key))))
-    plain = not found or type(found[0]) is str
-    if found == order and plain:
-        return found
-    keys = Keys(found) if plain else TypedKeys(found)
+        ordered = tuple(sorted(order, key=lambda key: (type(key).__name__, repr(key))))
+    plain = not ordered or type(ordered[0]) is str
+    if ordered == order and plain:
+        return ordered
+    keys = Keys(ordered) if plain else TypedKeys(ordered)
     keys.order = order
     return keys
 
@@ -268,6 +268,6 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
     if kind is tuple:
         return tuple(children)
     if kind is dict:
-        made = dict(zip(structure.keys, children, strict=True))
-        return {key: made[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else made
+        items = dict(zip(structure.keys, children, strict=True))
+        return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
     return kind(**dict(zip(structure.keys, children, strict=True)))

@@ -103,8 +103,8 @@ class _VjpRecipes(dict[int, "VjpRecipe | None"]):
         self.op = op
 
     def __missing__(self, mask: int) -> VjpRecipe | None:
-        found = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
-        return found
+        recipe = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
+        return recipe
 
 
 class TapedVariant(NamedTuple):
@@ -220,10 +220,10 @@ class Op:
 
     def kernel_on(self, backend: str) -> Callable[..., Any]:
         """The kernel for a backend, called as kernel(*arrays, *attrs)."""
-        found = self._kernels.get(backend)
-        if found is None:
-            found = self._kernels[backend] = self._resolve(backend)
-        return found
+        kernel = self._kernels.get(backend)
+        if kernel is None:
+            kernel = self._kernels[backend] = self._resolve(backend)
+        return kernel
 
     @functools.cached_property
     def numpy_kernel(self) -> Callable[..., Any]:
@@ -235,9 +235,9 @@ class Op:
 
         Raises GradientError when the op has no rule for a watched input and did not declare why.
         """
-        found = self.recipes[mask]
-        assert found is not None, f"{self.name} is not differentiable"
-        return found
+        recipe = self.recipes[mask]
+        assert recipe is not None, f"{self.name} is not differentiable"
+        return recipe
 
     @property
     def rule(self) -> str:
@@ -474,5 +474,5 @@ def _dtype(x: Any) -> Any:
 
 
 def _device(x: Any) -> Device:
-    found: Device = getattr(x, "_device", CPU0)
-    return found
+    device: Device = getattr(x, "_device", CPU0)
+    return device

@@ -20,12 +20,12 @@ def checked_kernel(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel`, whose results must be what `op.infer` says; raises ShapeError or DTypeError where they are not."""
 
     @functools.wraps(kernel)
-    def checked(*given: Any) -> Any:
-        result = kernel(*given)
-        n = len(given) - len(op.attrs)
-        specs = _specs(given[:n])
+    def checked(*arguments: Any) -> Any:
+        result = kernel(*arguments)
+        n = len(arguments) - len(op.attrs)
+        specs = _specs(arguments[:n])
         if specs is not None:
-            inferred = op.infer(*specs, *given[n:])
+            inferred = op.infer(*specs, *arguments[n:])
             pairs = zip(inferred, result, strict=True) if op.multiple else [(inferred, result)]
             for spec, part in pairs:
                 _check_result(op, spec, part)
@@ -77,9 +77,9 @@ def checked_rule(op: Any, target: str, rule: Callable[..., Any]) -> Callable[...
     asked = [*names, *facts]  # the least: what a tape saves for the rule is shown
 
     @functools.wraps(rule)
-    def checked(*given: Any) -> Any:
-        result = rule(*given[: len(names)])
-        known_here = dict(zip(asked, given, strict=True))
+    def checked(*arguments: Any) -> Any:
+        result = rule(*arguments[: len(names)])
+        known_here = dict(zip(asked, arguments, strict=True))
         if op.variadic:
             sizes, kinds = _facts(known_here, target, lambda x: tuple([_sizes(part) for part in x]), _dtypes)
             for part, one, kind in zip(result, sizes, kinds, strict=True):

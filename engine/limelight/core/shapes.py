@@ -111,10 +111,10 @@ def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...
         return tuple(range(rank))
     if isinstance(axis, (str, float)):
         raise ArgumentError(f"{op}: axis must be an int, a tuple of ints or None, got {axis!r} ({type(axis).__name__})")
-    found = tuple([one_axis(op, rank, a) for a in wholes(op, "axis", axis)])
-    if len(set(found)) != len(found):
+    positions = tuple([one_axis(op, rank, a) for a in wholes(op, "axis", axis)])
+    if len(set(positions)) != len(positions):
         raise ArgumentError(f"{op}: axis {axis} names the same axis twice")
-    return tuple(sorted(found))
+    return tuple(sorted(positions))
 
 
 def one_axis(op: str, rank: int, axis: int) -> int:

@@ -160,8 +160,8 @@ class SparseGradient:
         indices = self.indices
         if type(indices) is not Tensor:
             return f"<symbolic sparse gradient {self.spec}: {show(indices.shape)} rows>"
-        found = indices.tolist()
-        rows = str(found) if len(found) <= 8 else f"[{', '.join(map(str, found[:6]))}, ... {len(found)} in all]"
+        ids = indices.tolist()
+        rows = str(ids) if len(ids) <= 8 else f"[{', '.join(map(str, ids[:6]))}, ... {len(ids)} in all]"
         return f"<sparse gradient {self.spec}: rows {rows}>"
 
 

@@ -59,19 +59,19 @@ class Tensor:
 
     @property
     def dtype(self) -> DType:
-        found: DType = self._data.dtype
-        return found
+        dtype: DType = self._data.dtype
+        return dtype
 
     @property
     def shape(self) -> Shape:
         """The sizes; a size that is unknown while tracing is None."""
-        found: Shape = self._data.shape
-        return found
+        shape: Shape = self._data.shape
+        return shape
 
     @property
     def ndim(self) -> int:
-        found: int = self._data.ndim
-        return found
+        ndim: int = self._data.ndim
+        return ndim
 
     @property
     def size(self) -> int | None:
@@ -389,8 +389,8 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
-    made: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
-    return made
+    tensor: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
+    return tensor
 
 
 def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:

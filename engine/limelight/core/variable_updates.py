@@ -28,8 +28,8 @@ def _fits(name: str, variable: VariableSpec, value: TensorSpec, place: shapes.Sh
             f"{name}: a {value.dtype.name} value does not fit a {variable.dtype.name} variable; "
             f"write ll.astype(value, ll.{variable.dtype.name})"
         )
-    found = shapes.broadcast(name, place, value.shape)
-    if not shapes.compatible(found, place):
+    common = shapes.broadcast(name, place, value.shape)
+    if not shapes.compatible(common, place):
         raise ShapeError(
             f"{name}: a value of shape {shapes.show(value.shape)} does not broadcast to the part that it is for, "
             f"of shape {shapes.show(place)}"

@@ -150,10 +150,10 @@ class _Placement:
 
     def _copy_once(self, value: Value, to: Device, make: Callable[[], Node]) -> Value:
         if (value, to) not in self._copies:
-            made = make()
-            made.device = to
-            self._device_of[made.outputs[0]] = to
-            self._copies[value, to] = made.outputs[0]
+            copy = make()
+            copy.device = to
+            self._device_of[copy.outputs[0]] = to
+            self._copies[value, to] = copy.outputs[0]
         return self._copies[value, to]
 
     def _literal_on(self, literal: Node, to: Device) -> Node:

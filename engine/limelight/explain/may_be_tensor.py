@@ -45,12 +45,12 @@ def obstacle(function: Callable[..., Any], path: str, converted: bool = False) -
 
 def _obstacle(function: Callable[..., Any], path: str, depth: int, converted: bool) -> Obstacle | None:
     follow = functools.partial(_followed, depth + 1, converted)
-    given = getattr(function, "__limelight_written__", None)
-    if isinstance(given, Written):
-        bound = {n.id for one in given.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_bound(n)}
-        look_up = functools.partial(_unbound, bound, given.names)
-        scope = Scope(given.file, given.name, look_up, follow, _ATTRIBUTES)
-        return ValueUse(scope, path, converted or given.converted).of(given.body)
+    written = getattr(function, "__limelight_written__", None)
+    if isinstance(written, Written):
+        bound = {n.id for one in written.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_bound(n)}
+        look_up = functools.partial(_unbound, bound, written.names)
+        scope = Scope(written.file, written.name, look_up, follow, _ATTRIBUTES)
+        return ValueUse(scope, path, converted or written.converted).of(written.body)
     function = inspect.unwrap(getattr(function, "python_function", function))
     if not isinstance(function, FunctionType) or depth >= _DEEPEST:
         return UNKNOWN

@@ -23,9 +23,9 @@ def staged_functions(question: str, F: Any) -> tuple[Function, ...]:
     Raises ArgumentError, with the name of the question, for anything but a staged function.
     """
     if not isinstance(F, Function):
-        given = getattr(F, "__name__", "")
+        name = getattr(F, "__name__", "")
         raise ArgumentError(
-            f"explain.{question} needs a staged function, got {type(F).__name__}{f' {given!r}' if given else ''}; "
+            f"explain.{question} needs a staged function, got {type(F).__name__}{f' {name!r}' if name else ''}; "
             "stage it first: F = ll.function(fn)"
         )
     return (F, *F.instances)

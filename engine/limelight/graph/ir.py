@@ -224,8 +224,8 @@ class Graph:
         Raises GraphError for a value of another graph.
         """
         if self._numbers is None:
-            made = (value for node in self.nodes for value in node.outputs)
-            self._numbers = {value: i for i, value in enumerate(chain(self.inputs, made))}
+            outputs = (value for node in self.nodes for value in node.outputs)
+            self._numbers = {value: i for i, value in enumerate(chain(self.inputs, outputs))}
         try:
             return f"%{self._numbers[value]}"
         except KeyError:

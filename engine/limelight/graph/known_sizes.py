@@ -30,31 +30,31 @@ def content_of(spec: Spec) -> Content | None:
     return spec.content if spec.content is not None else (None,) * (spec.size or 0)
 
 
-def with_content(op: Op, given: Sequence[Spec], params: Sequence[Any], result: Spec) -> Spec:
+def with_content(op: Op, specs: Sequence[Spec], params: Sequence[Any], result: Spec) -> Spec:
     """The spec of a result with what is known of its elements.
 
     Args:
         op: the op that makes it.
-        given: the specs of the op's operands.
+        specs: those of the op's operands.
         params: the op's static parameters.
         result: the spec that the op's shape rule gives.
     """
     rule = RULES.get(op.name)
     if rule is None or not _may_be_sizes(result):
         return result
-    content = rule(given, params)
+    content = rule(specs, params)
     assert isinstance(result, TensorSpec)
     if content is None or len(content) != result.size or all(n is None for n in content):
         return result
     return Sizes(result.shape, result.dtype, content)
 
 
-def inferred(op: Op, given: Sequence[Spec], params: Sequence[Any]) -> tuple[Spec, ...]:
-    """The specs of what `op` makes of `given`, with what is known of small vectors of sizes."""
-    result = op.infer(*given, *params)
+def inferred(op: Op, specs: Sequence[Spec], params: Sequence[Any]) -> tuple[Spec, ...]:
+    """The specs of what `op` makes of `specs`, with what is known of small vectors of sizes."""
+    result = op.infer(*specs, *params)
     if isinstance(result, tuple):
         return result
-    return (with_content(op, given, params, result) if op.name in RULES else result,)
+    return (with_content(op, specs, params, result) if op.name in RULES else result,)
 
 
 def _may_be_sizes(spec: Spec) -> bool:
@@ -67,12 +67,12 @@ def _may_be_sizes(spec: Spec) -> bool:
     )
 
 
-def _unchanged(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-    return content_of(given[0])
+def _unchanged(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    return content_of(specs[0])
 
 
-def _concatenated(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-    parts = [content_of(spec) for spec in given]
+def _concatenated(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    parts = [content_of(spec) for spec in specs]
     return None if None in parts else tuple([n for part in parts if part is not None for n in part])
 
 
@@ -80,27 +80,27 @@ def _of_literal(given: Sequence[Any], params: Sequence[Any]) -> Content:
     return tuple([int(n) for n in params[0].array.reshape(-1)])
 
 
-def _sliced(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-    content, key = content_of(given[0]), params[0]
-    if content is None or len(given[0].shape) != 1 or len(key) != 1:
+def _sliced(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content, key = content_of(specs[0]), params[0]
+    if content is None or len(specs[0].shape) != 1 or len(key) != 1:
         return None
     if isinstance(key[0], int):
         return (content[key[0]],)
     return content[slice(*key[0])] if isinstance(key[0], tuple) else None
 
 
-def _gathered(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-    content, at = content_of(given[0]), content_of(given[1])
-    if content is None or at is None or params[0] != ("i",) or len(given[0].shape) != 1:
+def _gathered(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content, at = content_of(specs[0]), content_of(specs[1])
+    if content is None or at is None or params[0] != ("i",) or len(specs[0].shape) != 1:
         return None
     known = range(-len(content), len(content))
     return tuple([content[i] if i is not None and i in known else None for i in at])
 
 
-def _multiplied(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
+def _multiplied(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
     """A product, which is 0 if one factor is, whatever the other one may be."""
-    x, y = map(content_of, given)
-    products = _elementwise(operator.mul)(given, params)
+    x, y = map(content_of, specs)
+    products = _elementwise(operator.mul)(specs, params)
     if products is None or x is None or y is None:
         return None
     zero = [0 in pair for pair in zip(*_broadcast_together(x, y), strict=True)]
@@ -112,8 +112,8 @@ def _broadcast_together(x: Content, y: Content) -> tuple[Content, Content]:
     return (x * n if len(x) == 1 else x), (y * n if len(y) == 1 else y)
 
 
-def _product(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-    content = content_of(given[0])
+def _product(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+    content = content_of(specs[0])
     if content is None:
         return None
     sizes = [n for n in content if n is not None]
@@ -121,8 +121,8 @@ def _product(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
 
 
 def _elementwise(f: Callable[[int, int], int]) -> Callable[[Sequence[Any], Sequence[Any]], Content | None]:
-    def rule(given: Sequence[Any], params: Sequence[Any]) -> Content | None:
-        x, y = map(content_of, given)
+    def rule(specs: Sequence[Any], params: Sequence[Any]) -> Content | None:
+        x, y = map(content_of, specs)
         if x is None or y is None:
             return None
         pairs = zip(*_broadcast_together(x, y), strict=True)

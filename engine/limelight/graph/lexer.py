@@ -42,10 +42,10 @@ class Lexer:
 
     def take(self, text: str) -> bool:
         """Moves past `text` if it stands here."""
-        found = self.peek(text)
-        if found:
+        is_here = self.peek(text)
+        if is_here:
             self.at += len(text)
-        return found
+        return is_here
 
     def expect(self, text: str) -> None:
         if not self.take(text):
@@ -53,11 +53,11 @@ class Lexer:
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
         self.skip()
-        found = pattern.match(self.line, self.at)
-        if found is None:
+        match = pattern.match(self.line, self.at)
+        if match is None:
             return None
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def rest(self) -> str:
         return self.line[self.at :]
@@ -80,16 +80,16 @@ class Lexer:
 
     def name(self) -> str:
         """A plain word or a quoted string."""
-        found = self.string() if self.peek('"') else self.match(_WORD)
-        if found is None:
+        name = self.string() if self.peek('"') else self.match(_WORD)
+        if name is None:
             raise GraphError(f"expected a name at {self.rest()!r}")
-        return found
+        return name
 
     def string(self) -> str:
-        found = self.match(_STRING)
-        if found is None:
+        quoted = self.match(_STRING)
+        if quoted is None:
             raise GraphError(f"expected a string at {self.rest()!r}")
-        text: str = json.loads(found)
+        text: str = json.loads(quoted)
         return text
 
     def value(self) -> Any:

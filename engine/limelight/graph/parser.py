@@ -188,17 +188,17 @@ class _GraphParser:
             raise GraphError(f"unexpected {lexer.rest()!r}")
 
     def _params(self, lexer: Lexer, op: Op) -> tuple[Any, ...]:
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if lexer.take("{"):
             while not lexer.take("}"):
                 name = lexer.name()
                 lexer.expect("=")
-                given[name] = lexer.value()
+                values[name] = lexer.value()
                 if not lexer.take(",") and not lexer.peek("}"):
                     raise GraphError(f"expected ',' or '}}' at {lexer.rest()!r}")
-        if set(given) != set(op.attrs):
-            raise GraphError(f"op {op.name} has the parameters {list(op.attrs)}, the text gives {list(given)}")
-        return tuple(given[name] for name in op.attrs)
+        if set(values) != set(op.attrs):
+            raise GraphError(f"op {op.name} has the parameters {list(op.attrs)}, the text gives {list(values)}")
+        return tuple(values[name] for name in op.attrs)
 
     def _after(self, lexer: Lexer) -> Iterator[Node]:
         if not lexer.take("after "):

@@ -86,12 +86,12 @@ def _describe(graph: Graph, node: Node) -> str:
 
 
 def _check_inputs(graph: Graph) -> None:
-    given = len(graph.inputs)
-    if len(graph.input_names) != given:
-        raise GraphError(f"graph {graph.name}: inputs: {given} inputs have {len(graph.input_names)} names")
-    if not 0 <= graph.n_captures <= given:
-        raise GraphError(f"graph {graph.name}: inputs: {graph.n_captures} captures among {given} inputs")
-    if len(set(graph.inputs)) != given:
+    n_inputs = len(graph.inputs)
+    if len(graph.input_names) != n_inputs:
+        raise GraphError(f"graph {graph.name}: inputs: {n_inputs} inputs have {len(graph.input_names)} names")
+    if not 0 <= graph.n_captures <= n_inputs:
+        raise GraphError(f"graph {graph.name}: inputs: {graph.n_captures} captures among {n_inputs} inputs")
+    if len(set(graph.inputs)) != n_inputs:
         raise GraphError(f"graph {graph.name}: inputs: the same value stands twice among the inputs")
     for name, value in zip(graph.input_names, graph.inputs, strict=True):
         if value.node is not None:
@@ -164,19 +164,19 @@ def _functions(node: Node) -> str:
         wanted = function.graph.inputs
         if len(wanted) > len(node.inputs):
             return f"functions: {function.name} takes {len(wanted)} inputs, {node.op} has {len(node.inputs)}"
-        given: Sequence[Spec] = [value.spec for value in node.inputs[len(node.inputs) - len(wanted) :]]
+        passed: Sequence[Spec] = [value.spec for value in node.inputs[len(node.inputs) - len(wanted) :]]
         if node.op.passes is not None:
-            given = node.op.passes(given, node.params)
-        for name, inner, outer in zip(function.graph.input_names, wanted, given, strict=True):
+            passed = node.op.passes(passed, node.params)
+        for name, inner, outer in zip(function.graph.input_names, wanted, passed, strict=True):
             if not _may_be_passed(outer, inner.spec):
                 return f"functions: {function.name} takes {inner.spec} as {name}, it is given {outer}"
     return ""
 
 
-def _may_be_passed(given: Spec, wanted: Spec) -> bool:
-    if isinstance(given, VariableSpec) and isinstance(wanted, VariableSpec) and given.anywhere == wanted.anywhere:
-        return given.dtype == wanted.dtype and shapes.compatible(given.shape, wanted.shape)
-    return _specs_agree(given, wanted)
+def _may_be_passed(passed: Spec, wanted: Spec) -> bool:
+    if isinstance(passed, VariableSpec) and isinstance(wanted, VariableSpec) and passed.anywhere == wanted.anywhere:
+        return passed.dtype == wanted.dtype and shapes.compatible(passed.shape, wanted.shape)
+    return _specs_agree(passed, wanted)
 
 
 def _after(node: Node, places: dict[Node, int]) -> str:

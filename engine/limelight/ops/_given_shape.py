@@ -54,14 +54,14 @@ def defop_with_shape(
     ))  # fmt: skip
     n_inputs = len(inputs.split())
 
-    def infer_dynamic(*given: Any) -> TensorSpec:
-        specs, parameters, rank = given[:n_inputs], given[n_inputs + 1 : -1], given[-1]
-        sizes = given[n_inputs].content or (None,) * rank  # what the trace knows of the vector's elements
+    def infer_dynamic(*arguments: Any) -> TensorSpec:
+        specs, parameters, rank = arguments[:n_inputs], arguments[n_inputs + 1 : -1], arguments[-1]
+        sizes = arguments[n_inputs].content or (None,) * rank  # what the trace knows of the vector's elements
         sizes = tuple([None if n is None or n < 0 else n for n in sizes])
         return known(sizes, infer(*specs, *parameters, (None,) * rank).dtype)
 
-    def kernel_dynamic(xp: Any, *given: Any) -> Any:
-        arrays, shape, parameters = given[:n_inputs], given[n_inputs], given[n_inputs + 1 : -1]
+    def kernel_dynamic(xp: Any, *arguments: Any) -> Any:
+        arrays, shape, parameters = arguments[:n_inputs], arguments[n_inputs], arguments[n_inputs + 1 : -1]
         return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
 
     dynamic = entry_point(defop(
@@ -75,10 +75,10 @@ def defop_with_shape(
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 
-    def run(given: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
+    def run(operands: tuple[Any, ...], shape: Any, *parameters: Any) -> Tensor:
         if isinstance(shape, Tensor):
-            return dynamic((*given, shape), *parameters, rank_of(shape))
-        return static(given[0] if single_operand else given, *parameters, shape)
+            return dynamic((*operands, shape), *parameters, rank_of(shape))
+        return static(operands[0] if single_operand else operands, *parameters, shape)
 
     return run
 

@@ -22,8 +22,8 @@ def conj(x: Any) -> Any:
 
 def rank(shape: Any) -> int:
     """The number of axes in a saved shape: a tuple, or a symbolic vector."""
-    found: int = len(shape) if isinstance(shape, tuple) else shape.shape[0]
-    return found
+    n_axes: int = len(shape) if isinstance(shape, tuple) else shape.shape[0]
+    return n_axes
 
 
 def restore(g: Tensor, axis: Axis, keepdims: bool) -> Tensor:

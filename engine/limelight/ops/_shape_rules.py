@@ -109,8 +109,8 @@ def axis_attr(axis: int | Sequence[int] | None) -> Axis:
 
 def _as_int(axis: Any) -> int:
     """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
-    found: int = axis.__index__() if hasattr(axis, "__index__") else axis
-    return found
+    number: int = axis.__index__() if hasattr(axis, "__index__") else axis
+    return number
 
 
 def check_axis_size(name: str, shape: Shape, axis: int) -> int:

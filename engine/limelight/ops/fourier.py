@@ -225,9 +225,9 @@ def _crop_or_fill(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         return part
     if xp is not np:
         return xp.pad(part, [(0, n - m) for n, m in zip(shape, part.shape, strict=True)])
-    found = np.zeros(shape, part.dtype)  # np.pad takes ten times as long
-    found[tuple([slice(n) for n in part.shape])] = part
-    return found
+    filled = np.zeros(shape, part.dtype)  # np.pad takes ten times as long
+    filled[tuple([slice(n) for n in part.shape])] = part
+    return filled
 
 
 def _with_sizes(shape: Shape, axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:

@@ -36,11 +36,11 @@ def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
         )
 
 
-def check_names(owner: type, given: Collection[str]) -> None:
+def check_names(owner: type, names: Collection[str]) -> None:
     """Raises CallError for a name that `owner(...)` does not take, with the one that was meant."""
     parameters = inspect.signature(owner.__init__).parameters  # type: ignore[misc]  # of the class it is called on
     known = [name for name, p in parameters.items() if name != "self" and p.kind is not p.VAR_KEYWORD]
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in names if name not in known]
     if not unknown or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     meant = _ELSEWHERE.get(unknown[0])

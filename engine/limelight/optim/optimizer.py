@@ -127,8 +127,8 @@ class Optimizer(Module):
         Raises:
             ArgumentError: it is set, and follows a schedule.
         """
-        found: Variable | Schedule = vars(self)["learning_rate"]
-        return found
+        rate: Variable | Schedule = vars(self)["learning_rate"]
+        return rate
 
     @learning_rate.setter
     def learning_rate(self, value: float | Tensor) -> None:
@@ -191,9 +191,9 @@ class Optimizer(Module):
             return {}
         position = self._positions.get(variable.ref())
         if position is None:
-            made = {name: self._slot(name, variable) for name in self.slot_names}
+            slots = {name: self._slot(name, variable) for name in self.slot_names}
             position = self._positions[variable.ref()] = len(self.slots)
-            self.slots.append(made)
+            self.slots.append(slots)
         return self.slots[position]
 
     def __repr__(self) -> str:
@@ -254,11 +254,11 @@ def _wide(dtype: DType) -> DType:
     return dtypes.float32 if dtype in _SHORT else dtype
 
 
-def _rate_variable(given: Any) -> Variable | Schedule:
-    if isinstance(given, Variable):
-        return given
-    if callable(given):
-        schedule: Schedule = given
+def _rate_variable(rate: Any) -> Variable | Schedule:
+    if isinstance(rate, Variable):
+        return rate
+    if callable(rate):
+        schedule: Schedule = rate
         return schedule
-    not_negative("learning_rate", "the rate", given)
-    return Variable(given, dtypes.float64, name="learning_rate", trainable=False)
+    not_negative("learning_rate", "the rate", rate)
+    return Variable(rate, dtypes.float64, name="learning_rate", trainable=False)

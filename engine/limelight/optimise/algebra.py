@@ -160,16 +160,16 @@ def _alias(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Re
 
 
 def _cast(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    given, made = tensor(inputs[0]), tensor(node.outputs[0])
-    if given == made:
+    operand, result = tensor(inputs[0]), tensor(node.outputs[0])
+    if operand == result:
         return Replacement("cast to its own dtype", "a cast that does nothing", inputs[0])
     inner = context.producer(inputs[0], "astype")
     if inner is None:
         return None
     start = tensor(inner.inputs[0])
-    if not _is_lossless(start, given) or (dtypes.is_inexact(start.dtype) and made.dtype.kind in "iub"):
+    if not _is_lossless(start, operand) or (dtypes.is_inexact(start.dtype) and result.dtype.kind in "iub"):
         return None
-    if start == made:
+    if start == result:
         return Replacement("cast there and back", "the wider dtype holds every value", inner.inputs[0])
     value = context.add("astype", inner.inputs[0], params=node.params)
     return Replacement("cast of a cast", "the first cast loses nothing, so the second one does for both", value)

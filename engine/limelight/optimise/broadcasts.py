@@ -38,36 +38,36 @@ def spread(graph: Graph) -> tuple[Graph, PassRecord]:
     worthwhile = {key for key, n in n_uses.items() if n >= FEWEST}
     if not worthwhile:
         return recorder.unchanged(graph)
-    made: dict[tuple[Value, Shape], Value] = {}
+    broadcast_values: dict[tuple[Value, Shape], Value] = {}
     for node in graph.nodes:
         keys = [key for key in keys_by_node.get(node, ()) if key in worthwhile]
         if not keys:
             rewriter.keep(node)
             continue
         for key in keys:
-            if key not in made:
+            if key not in broadcast_values:
                 new = _broadcast_node(rewriter, node, *key)
-                made[key] = new.outputs[0]
+                broadcast_values[key] = new.outputs[0]
                 reason = f"{n_uses[key]} nodes want it in this shape"
                 recorder.note("broadcast once", reason, (), (new,), added=1)
         shape = keys[0][1]
-        rewriter.rebuild(node, tuple([made.get((x, shape), rewriter.value(x)) for x in node.inputs]))
+        rewriter.rebuild(node, tuple([broadcast_values.get((x, shape), rewriter.value(x)) for x in node.inputs]))
     return recorder.finish(rewriter)
 
 
 def _broadcast_by(node: Node) -> list[tuple[Value, Shape]]:
     """The operands that `node` broadcasts, with the shape of its result, where that is small and known."""
-    made = node.outputs[0]
-    if node.inputs[0].spec is node.inputs[1].spec is made.spec:  # nearly all, as shape rules return what they are given
+    out = node.outputs[0]
+    if node.inputs[0].spec is node.inputs[1].spec is out.spec:  # nearly all, as shape rules return what they are given
         return []
     if (
         node.device is not None
-        or not static(made)
-        or not 1 < (tensor(made).size or 0) <= LARGEST
-        or tensor(made).dtype not in _FLOATS
+        or not static(out)
+        or not 1 < (tensor(out).size or 0) <= LARGEST
+        or tensor(out).dtype not in _FLOATS
     ):
         return []
-    shape = tensor(made).shape
+    shape = tensor(out).shape
     smaller = [value for value in node.inputs if tensor(value).shape != shape]
     return [(value, shape) for value in smaller] if len(smaller) == 1 else []
 

@@ -30,8 +30,8 @@ def _join_constants(context: RewriteContext, node: Node, inputs: tuple[Value, ..
             joined = _joined_constant(node.op.name, number, outer_number)
             if joined is None or x.spec != node.outputs[0].spec:
                 continue
-            made = context.add(node.op, x, context.literal(joined, number.dtype))
-            return Replacement(f"{node.op} of constants", "two constants become one", made)
+            merged = context.add(node.op, x, context.literal(joined, number.dtype))
+            return Replacement(f"{node.op} of constants", "two constants become one", merged)
     return None
 
 

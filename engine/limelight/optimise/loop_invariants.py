@@ -105,11 +105,11 @@ class _Invariants:
     def functions(self) -> list[Any]:
         """The loop's functions with the values that cross as their last inputs, each with those of both."""
         both = [value for crossing in self._crossing for value in crossing]
-        made = []
+        functions = []
         for function, graph, invariant in zip(self._functions, self._graphs, self._invariant, strict=True):
             new = {value: Value(value.spec) for value in both}
-            made.append(function.with_graph(_without(graph, invariant, new)))  # type: ignore[attr-defined]  # staged
-        return made
+            functions.append(function.with_graph(_without(graph, invariant, new)))  # type: ignore[attr-defined]  # staged
+        return functions
 
 
 def _with_loops_hoisted(graph: Graph) -> Graph:

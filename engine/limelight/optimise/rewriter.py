@@ -71,16 +71,16 @@ class RewriteContext:
         """Whether as much is known of `value` as `spec` says; the spec of a value made just now is refined to it."""
         if value.spec == spec:
             return True
-        mine, made = value.spec, self._new_nodes and self._new_nodes[-1].outputs[0] is value
-        if not made or not isinstance(mine, TensorSpec) or not isinstance(spec, TensorSpec) or not _refines(spec, mine):
+        mine, new = value.spec, self._new_nodes and self._new_nodes[-1].outputs[0] is value
+        if not new or not isinstance(mine, TensorSpec) or not isinstance(spec, TensorSpec) or not _refines(spec, mine):
             return False
         value.spec = spec
         return True
 
     def literal(self, array: Any, dtype: Any) -> Value:
         """A new constant."""
-        made = np.array(array, dtype=dtype)
-        return self.add(constant_op, params=(Literal(made),), spec=known(made.shape, made.dtype))
+        constant = np.array(array, dtype=dtype)
+        return self.add(constant_op, params=(Literal(constant),), spec=known(constant.shape, constant.dtype))
 
     def producer(self, value: Value, *ops: str) -> Node | None:
         """The node that makes `value`, if it is one of these ops and runs wherever its operands are."""

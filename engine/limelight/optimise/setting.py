@@ -71,8 +71,8 @@ def checked(level: int, without: Sequence[str] = ()) -> Setting:
     if isinstance(level, bool) or level not in range(HIGHEST + 1):
         raise ArgumentError(f"optimisation levels are 0 to {HIGHEST}, got {level!r}")
     known = pipeline.names()
-    given = (without,) if isinstance(without, str) else tuple(without)
-    for name in given:
+    names = (without,) if isinstance(without, str) else tuple(without)
+    for name in names:
         if name not in known:
             raise ArgumentError(f"without={name!r}: no such pass; there are {', '.join(known)}")
-    return Setting(level, frozenset(given))
+    return Setting(level, frozenset(names))

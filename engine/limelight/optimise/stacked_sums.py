@@ -36,10 +36,10 @@ def stack(graph: Graph) -> tuple[Graph, PassRecord]:
     for node in graph.nodes:
         if node in sums:
             total = sums[node]
-            made = _Builder(rewriter, node).build(total)
-            rewriter.replace(node, made[-1].outputs)
+            nodes = _Builder(rewriter, node).build(total)
+            rewriter.replace(node, nodes[-1].outputs)
             reason = f"{total.n_alike} terms of one form are one product or sum of stacked operands"
-            recorder.note("sum of like terms", reason, (*total.absorbed, node), tuple(made), added=len(made))
+            recorder.note("sum of like terms", reason, (*total.absorbed, node), tuple(nodes), added=len(nodes))
         elif node in absorbed:
             rewriter.drop(node)
         else:
@@ -87,13 +87,13 @@ class _Builder:
         """The values one below the other, single rows repeated so that each has `n`."""
         first = tensor(values[0])
         rows = first.shape[0] or 0
-        given = [self._rewriter.value(value) for value in values]
+        operands = [self._rewriter.value(value) for value in values]
         if n is not None and n != rows:
             shape = (n, *first.shape[1:])
-            repeated = {value: self._add("broadcast_to", value, params=(shape,)) for value in dict.fromkeys(given)}
-            given, rows = [repeated[value] for value in given], n
+            repeated = {value: self._add("broadcast_to", value, params=(shape,)) for value in dict.fromkeys(operands)}
+            operands, rows = [repeated[value] for value in operands], n
         spec = known((len(values) * rows, *first.shape[1:]), first.dtype)
-        return self._add("concat", *given, params=(0,), spec=spec)
+        return self._add("concat", *operands, params=(0,), spec=spec)
 
     def _add(self, op: str | Op, *inputs: Value, params: tuple[Any, ...] = (), spec: Any = None) -> Value:
         op = get(op) if isinstance(op, str) else op

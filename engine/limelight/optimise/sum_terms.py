@@ -68,9 +68,9 @@ class SumFinder:
 
     def _is_plain(self, node: Node) -> bool:
         """Whether all its operands have the shape of its result, of a dtype for which there are fast products."""
-        made = node.outputs[0]
-        alike = all(value.spec == made.spec for value in node.inputs)
-        return alike and node.device is None and static(made) and tensor(made).dtype in _FLOATS
+        output = node.outputs[0]
+        alike = all(value.spec == output.spec for value in node.inputs)
+        return alike and node.device is None and static(output) and tensor(output).dtype in _FLOATS
 
     def _sum(self, start: list[Term], depth: int = 0, root: Node | None = None) -> Sum:
         terms, absorbed = self._terms(start, root)
@@ -122,8 +122,8 @@ class SumFinder:
         if node.op.name == "matmul" and [*map(len, shapes)] == [2, 2] and left_of(node) is not None:
             return ("matmul", shapes, repeated(node) is not None and tensor(_summed(node)).shape)
         if node.op.name == "sum_to" and shapes[0]:
-            made = tensor(value).shape
-            over_rows = len(made) < len(shapes[0]) or (made[0] == 1 and shapes[0][0] != 1)
+            shape = tensor(value).shape
+            over_rows = len(shape) < len(shapes[0]) or (shape[0] == 1 and shapes[0][0] != 1)
             return ("sum_to", shapes) if over_rows else None
         return None
 

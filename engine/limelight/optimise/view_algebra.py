@@ -28,18 +28,18 @@ def permutation(node: Node) -> tuple[int, ...] | None:
 
 
 def _join_reshapes(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    made = node.outputs[0]
-    if not static(made) or not static(inputs[0]):
+    output = node.outputs[0]
+    if not static(output) or not static(inputs[0]):
         return None
-    if inputs[0].spec == made.spec:
+    if inputs[0].spec == output.spec:
         return Replacement("reshape to its own shape", "it has this shape already", inputs[0])
     inner = context.producer(inputs[0], *_RESHAPES)
     if inner is None:
         return None
     start = inner.inputs[0]
-    if start.spec == made.spec:
+    if start.spec == output.spec:
         return Replacement("reshape there and back", "it had this shape before", start)
-    value = context.add("reshape", start, params=(tensor(made).shape,), spec=made.spec)
+    value = context.add("reshape", start, params=(tensor(output).shape,), spec=output.spec)
     return Replacement("reshape of a reshape", "the last shape is what counts", value)
 
 
@@ -74,19 +74,19 @@ def _transposed_product(context: RewriteContext, node: Node, inputs: tuple[Value
 
 
 def _join_broadcasts(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    made = node.outputs[0]
-    if inputs[0].spec == made.spec and static(made):
+    output = node.outputs[0]
+    if inputs[0].spec == output.spec and static(output):
         return Replacement("broadcast to its own shape", "it has this shape already", inputs[0])
     inner = context.producer(inputs[0], "broadcast_to")
     if inner is None:
         return None
-    value = context.add("broadcast_to", inner.inputs[0], params=node.params, spec=made.spec)
+    value = context.add("broadcast_to", inner.inputs[0], params=node.params, spec=output.spec)
     return Replacement("broadcast of a broadcast", "the last shape is what counts", value)
 
 
 def _sum_to_own_shape(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    made = node.outputs[0]
-    if inputs[0].spec == made.spec and static(made):
+    output = node.outputs[0]
+    if inputs[0].spec == output.spec and static(output):
         return Replacement("sum to its own shape", "there is nothing to sum", inputs[0])
     return None
 
@@ -96,9 +96,9 @@ def _move_behind_unary(context: RewriteContext, node: Node, inputs: tuple[Value,
     view = context.producer(inputs[0], *_RESHAPES, *_TRANSPOSES)
     if view is None or not context.used_once(inputs[0]) or not static(inputs[0]) or not static(view.inputs[0]):
         return None
-    made, start = tensor(node.outputs[0]), tensor(view.inputs[0])
-    inner = context.add(node.op, view.inputs[0], params=node.params, spec=known(start.shape, made.dtype))
-    value = context.add(view.op, inner, params=view.params, spec=made)
+    result, start = tensor(node.outputs[0]), tensor(view.inputs[0])
+    inner = context.add(node.op, view.inputs[0], params=node.params, spec=known(start.shape, result.dtype))
+    value = context.add(view.op, inner, params=view.params, spec=result)
     return Replacement(f"{view.op} after {node.op}", "a view moves behind arithmetic, where it may meet others", value)
 
 
@@ -110,9 +110,9 @@ def _move_behind_binary(context: RewriteContext, node: Node, inputs: tuple[Value
     x, y = left.inputs[0], right.inputs[0]
     if x.spec != y.spec or not static(x) or not all(map(context.used_once, inputs)) or inputs[0] is inputs[1]:
         return None
-    made = tensor(node.outputs[0])
-    inner = context.add(node.op, x, y, params=node.params, spec=known(tensor(x).shape, made.dtype))
-    value = context.add(left.op, inner, params=left.params, spec=made)
+    result = tensor(node.outputs[0])
+    inner = context.add(node.op, x, y, params=node.params, spec=known(tensor(x).shape, result.dtype))
+    value = context.add(left.op, inner, params=left.params, spec=result)
     return Replacement(f"{left.op} after {node.op}", "one view of the result instead of two of the operands", value)
 
 

@@ -100,10 +100,10 @@ class Continuous(Stream):
         end: Any = high
         if is_number(start) and is_number(end):
             return self._placed("uniform", standard_draws.uniform, shape, start, end - start, dtype)
-        found, (low, high) = as_parameters("uniform", dtype, start, end)
+        drawn_dtype, (low, high) = as_parameters("uniform", dtype, start, end)
         span = high - low
         return self._placed(
-            "uniform", standard_draws.uniform, drawn_shape("uniform", shape, (low, high)), low, span, found
+            "uniform", standard_draws.uniform, drawn_shape("uniform", shape, (low, high)), low, span, drawn_dtype
         )
 
     def exponential(
@@ -230,10 +230,10 @@ class Continuous(Stream):
         if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
             return draw(self, shape, location, scale, float32)
         if is_number(location) and is_number(scale):
-            found = float32 if dtype is None else floating(name, dtype)
-            return draw(self, drawn_shape(name, shape, ()), float(location), float(scale), found)
-        found, (location, scale) = as_parameters(name, dtype, location, scale)
-        drawn = draw(self, drawn_shape(name, shape, (location, scale)), 0.0, 1.0, found)
+            drawn_dtype = float32 if dtype is None else floating(name, dtype)
+            return draw(self, drawn_shape(name, shape, ()), float(location), float(scale), drawn_dtype)
+        drawn_dtype, (location, scale) = as_parameters(name, dtype, location, scale)
+        drawn = draw(self, drawn_shape(name, shape, (location, scale)), 0.0, 1.0, drawn_dtype)
         scaled = drawn if is_number(scale) and scale == 1 else drawn * scale
         return check_not_larger(name, drawn, scaled if is_number(location) and location == 0 else scaled + location)
 
@@ -271,12 +271,12 @@ class Continuous(Stream):
         True
         """
         check_domain("truncated_normal", stddev=stddev)
-        given: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
-        found, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *given)
+        parameters: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
+        drawn_dtype, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *parameters)
         below = below if low is None else (below - mean) / stddev
         above = above if high is None else (above - mean) / stddev
         drawn = standard_draws.uniform(
-            self, drawn_shape("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, found
+            self, drawn_shape("truncated_normal", shape, (mean, stddev, below, above)), 0.0, 1.0, drawn_dtype
         )
         standard = truncated_normal_quantile(maximum(drawn, _FINEST), below, above)
         return check_not_larger("truncated_normal", drawn, standard * stddev + mean)
@@ -344,10 +344,10 @@ class Continuous(Stream):
         (3,)
         """
         check_domain("beta", a=a, b=b)
-        found, (a, b) = as_parameters("beta", dtype, a, b)
+        drawn_dtype, (a, b) = as_parameters("beta", dtype, a, b)
         wanted = drawn_shape("beta", shape, (a, b))
-        one = distributions.log_gamma(self, broadcast_parameter(a, found, wanted))
-        other = distributions.log_gamma(self, broadcast_parameter(b, found, wanted))
+        one = distributions.log_gamma(self, broadcast_parameter(a, drawn_dtype, wanted))
+        other = distributions.log_gamma(self, broadcast_parameter(b, drawn_dtype, wanted))
         return (one - other).sigmoid()
 
     def dirichlet(
@@ -361,7 +361,7 @@ class Continuous(Stream):
         >>> round(ll.random.dirichlet(ll.constant([1.0, 2.0, 3.0])).sum().item(), 5)
         1.0
         """
-        found, (concentration,) = as_parameters("dirichlet", dtype, as_tensor(concentration))
+        drawn_dtype, (concentration,) = as_parameters("dirichlet", dtype, as_tensor(concentration))
         distributions.check_classes("dirichlet", concentration.spec)
         wanted = drawn_shape("dirichlet", shape, (concentration,))
-        return softmax(distributions.log_gamma(self, broadcast_parameter(concentration, found, wanted)))
+        return softmax(distributions.log_gamma(self, broadcast_parameter(concentration, drawn_dtype, wanted)))

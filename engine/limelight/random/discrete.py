@@ -20,10 +20,10 @@ from limelight.random.stream import Stream
 
 
 def _whole(name: str, dtype: DTypeLike) -> DType:
-    found = dtypes.dtype(dtype)
-    if dtypes.kind(found) != "integer":
-        raise DTypeError(f"random.{name} draws integers, not {found.name}; see random.uniform")
-    return found
+    drawn_dtype = dtypes.dtype(dtype)
+    if dtypes.kind(drawn_dtype) != "integer":
+        raise DTypeError(f"random.{name} draws integers, not {drawn_dtype.name}; see random.uniform")
+    return drawn_dtype
 
 
 class Discrete(Stream):
@@ -54,11 +54,11 @@ class Discrete(Stream):
         True
         """
         low, high = [whole("integers", "a bound", n) for n in ((0, low) if high is None else (low, high))]
-        found = _whole("integers", dtype)
-        limits = np.iinfo(found)
+        drawn_dtype = _whole("integers", dtype)
+        limits = np.iinfo(drawn_dtype)
         if not limits.min <= low < high <= limits.max + 1:
-            raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {found.name} can hold")
-        return standard_draws.integers(self, drawn_shape("integers", shape, ()), low, high, found)
+            raise ArgumentError(f"random.integers: [{low}, {high}) is empty, or more than {drawn_dtype.name} can hold")
+        return standard_draws.integers(self, drawn_shape("integers", shape, ()), low, high, drawn_dtype)
 
     def bernoulli(self, p: TensorLike = 0.5, shape: ShapeLike = None) -> Tensor:
         """Booleans, each true with probability `p`, which may be a tensor; `shape` is by default that of `p`.
@@ -70,8 +70,8 @@ class Discrete(Stream):
         [True, True, True]
         """
         check_domain("bernoulli", 1, p=p)
-        found, (p,) = as_parameters("bernoulli", None, p)
-        return distributions.bernoulli(self, broadcast_parameter(p, found, drawn_shape("bernoulli", shape, (p,))))
+        p_dtype, (p,) = as_parameters("bernoulli", None, p)
+        return distributions.bernoulli(self, broadcast_parameter(p, p_dtype, drawn_shape("bernoulli", shape, (p,))))
 
     def poisson(self, rate: TensorLike, shape: ShapeLike = None, *, dtype: DTypeLike = dtypes.int32) -> Tensor:
         """Counts of mean `rate`, a floating number or tensor; `shape` is by default that of `rate`.
@@ -82,8 +82,8 @@ class Discrete(Stream):
         >>> ll.random.poisson(0.0, (3,)).tolist()
         [0, 0, 0]
         """
-        found, (rate,) = as_parameters("poisson", None, rate)
-        wanted = broadcast_parameter(rate, found, drawn_shape("poisson", shape, (rate,)))
+        rate_dtype, (rate,) = as_parameters("poisson", None, rate)
+        wanted = broadcast_parameter(rate, rate_dtype, drawn_shape("poisson", shape, (rate,)))
         return distributions.poisson(self, wanted, _whole("poisson", dtype))
 
     def categorical(self, logits: TensorLike, shape: ShapeLike = None) -> Tensor:
@@ -135,8 +135,8 @@ class Discrete(Stream):
         n = whole("multinomial", "the number of draws", n)
         if n < 0:
             raise ArgumentError(f"random.multinomial: the number of draws must be at least 0, got {n}")
-        found, (p,) = as_parameters("multinomial", None, p)
-        wanted = broadcast_parameter(p, found, drawn_shape("multinomial", shape, (p,)))
+        p_dtype, (p,) = as_parameters("multinomial", None, p)
+        wanted = broadcast_parameter(p, p_dtype, drawn_shape("multinomial", shape, (p,)))
         distributions.check_classes("multinomial", wanted.spec)
         return distributions.multinomial(self, wanted, n, _whole("multinomial", dtype))
 

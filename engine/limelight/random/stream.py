@@ -52,8 +52,8 @@ class Stream(Resource):
     @property
     def state(self) -> Tensor:
         """All that future draws depend on, as a vector of 14 uint64 words; may be set, in staged functions as well."""
-        found: Tensor = dispatch.apply(read, (self,))
-        return found
+        words: Tensor = dispatch.apply(read, (self,))
+        return words
 
     @state.setter
     def state(self, value: Any) -> None:
@@ -117,6 +117,6 @@ def _state(seed: Seed) -> Any:
 
 
 def _restored(kind: type[Any], state: Any) -> Any:
-    made = object.__new__(kind)
-    made._begin(state)
-    return made
+    stream = object.__new__(kind)
+    stream._begin(state)
+    return stream

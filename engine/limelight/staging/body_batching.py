@@ -48,10 +48,10 @@ def batched_function(count: int | None, function: Any, mask: Flags, forced: Flag
         return BatchedFunction(function, (False,) * len(function.graph.outputs), {})
 
     def make() -> BatchedFunction | None:
-        made = trace_batched(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
-        if made is not None:
-            made.function.blanks = function.blanks
-        return made
+        result = trace_batched(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
+        if result is not None:
+            result.function.blanks = function.blanks
+        return result
 
     version: BatchedFunction | None = cached_version(function.pairs, ("many", mask, count, forced), make)
     return version
@@ -62,11 +62,11 @@ def cached_version(pairs: dict[Any, Any], key: tuple[Any, ...], make: Callable[[
     if key in pairs:
         with suppress(KeyError):  # another thread may just have dropped it
             return pairs[key]
-    made = pairs[key] = make()
+    version = pairs[key] = make()
     alike = [other for other in tuple(pairs) if type(other) is tuple and other[:1] == key[:1]]
     for other in alike[:-MAX_VERSIONS]:
         pairs.pop(other, None)
-    return made
+    return version
 
 
 def batch_size(site: Site) -> int | None:

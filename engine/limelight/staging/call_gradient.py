@@ -174,8 +174,8 @@ def _literals(joint: Joint) -> list[Node]:
 # The ops
 
 
-def _infer(*given: Any) -> tuple[Spec, ...]:
-    *specs, function = given
+def _infer(*arguments: Any) -> tuple[Spec, ...]:
+    *specs, function = arguments
     return infer_outputs(function.graph, specs)
 
 
@@ -281,7 +281,7 @@ call_forward: Op = defop(
     "call_forward",
     inputs="*xs:any",
     attrs="function pair",
-    infer=lambda *given: _infer(*given[:-1]),
+    infer=lambda *arguments: _infer(*arguments[:-1]),
     kernel=lambda xp, *payloads: _run(xp, *payloads[:-1]),
     multiple=True,
     higher_order=True,

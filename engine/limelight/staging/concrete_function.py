@@ -234,11 +234,11 @@ class ConcreteFunction:
             return wrap(results[0], run.output_devices[0])
         return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
 
-    def runs_payloads(self, given: int) -> bool:
+    def runs_payloads(self, count: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
         without_payload = (SymbolicTensor, Batched, Deferred)
         on_cpu = all(x is not None and x._device is CPU0 and not isinstance(x, without_payload) for x in self.captures)
-        return on_cpu and given == len(self._tensor_leaves)  # others were made of defaults, or of numbers
+        return on_cpu and count == len(self._tensor_leaves)  # others were made of defaults, or of numbers
 
     def _captured(self) -> list[Any]:
         """What it closed over; raises DeadVariableError for a variable that has been deleted."""

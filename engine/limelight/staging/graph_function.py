@@ -47,10 +47,10 @@ class GraphFunction:
 
     def with_graph(self, graph: Graph) -> GraphFunction:
         """A function of another graph, for passes that change what a node calls."""
-        made = GraphFunction(graph)
-        made.blanks = self.blanks
-        made.executor = self.executor
-        return made
+        function = GraphFunction(graph)
+        function.blanks = self.blanks
+        function.executor = self.executor
+        return function
 
     @cached_property
     def run(self) -> Runnable:

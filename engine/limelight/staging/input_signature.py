@@ -59,15 +59,15 @@ def call(
     except TypeError:
         _check_complete(signature, len(declared), [*args, *kwargs.values()])
         raise
-    given, rest = positional[: len(declared)], positional[len(declared) :]
+    leading, rest = positional[: len(declared)], positional[len(declared) :]
     _check_rest(signature, len(declared), rest, keywords)
     fitted: list[Any] = []
-    for i, (value, specs) in enumerate(zip(given, declared, strict=False)):
+    for i, (value, specs) in enumerate(zip(leading, declared, strict=False)):
         fitted += _fit_nest(signature.name, value, specs, signature.root(i))
     for leaf in fitted:
         if not abstract:
             refuse_spec(leaf)
-    keyed = signature.call((*declared[: len(given)], *rest), keywords, abstract=True)
+    keyed = signature.call((*declared[: len(leading)], *rest), keywords, abstract=True)
     return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.lookup)
 
 
@@ -152,9 +152,9 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
         except (DTypeError, ArgumentError) as error:
             wanted = f"argument `{path}` must be {spec!r} by the input_signature"
             raise SignatureError(f"{name}: {wanted}, got {type(x).__name__}: {error}") from None
-    given = fitted if isinstance(fitted, TensorSpec) else fitted.spec
-    if not spec.accepts(given):
+    actual = fitted if isinstance(fitted, TensorSpec) else fitted.spec
+    if not spec.accepts(actual):
         raise SignatureError(
-            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {given!r}{source_line.here()}"
+            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {actual!r}{source_line.here()}"
         )
     return fitted

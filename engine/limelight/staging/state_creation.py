@@ -51,10 +51,10 @@ class Creation:
             raise StateCreationError(self._message(variable))
         self.variables.append(variable)  # kept alive until the second trace, which must find it
 
-    def _message(self, made: Any) -> str:
+    def _message(self, created: Any) -> str:
         kind, create = (
             ("variable", "ll.Variable(...)")
-            if isinstance(made, Variable)
+            if isinstance(created, Variable)
             else ("generator", "ll.random.Generator(seed)")
         )
         when = "each time its Python code runs" if self._again else "on a call other than its first"
@@ -65,7 +65,7 @@ class Creation:
         )
 
 
-def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, given: Any) -> Any:
+def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, initial: Any) -> Any:
     """The value, now, of an initial value that belongs to a trace still going on.
 
     Only what it depends on is run, and nothing with an effect: the function itself runs afterwards.
@@ -74,14 +74,14 @@ def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, given:
         tracer: the trace of the staged function whose call is traced.
         leaves: the arguments of that call.
         outer: does the same for the trace around; None where there is none.
-        given: a tensor of `tracer`'s trace, or of a branch or body that is traced within it; any other value, which is
-            returned; or a function without arguments that makes one. It is called outside the trace, or in it where it
-            uses what is traced.
+        initial: a tensor of `tracer`'s trace, or of a branch or body that is traced within it; any other value, which
+            is returned; or a function without arguments that makes one. It is called outside the trace, or in it where
+            it uses what is traced.
 
     Raises:
         SymbolicValueError: the value does not exist yet, or computing it would have an effect.
     """
-    symbolic = _call_initializer(given) if callable(given) else given
+    symbolic = _call_initializer(initial) if callable(initial) else initial
     if not isinstance(symbolic, SymbolicTensor):
         return symbolic
     if symbolic._tracer is tracer:

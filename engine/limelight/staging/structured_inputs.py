@@ -115,19 +115,19 @@ def _completed(
     positional, keywords = signature.unbind([_bound_value(part) for part in key.parts], key.structure)
     known = signature.inspected.bind(*positional, **keywords).arguments
     try:
-        given = signature.inspected.bind_partial(*args, **named)
+        bindings = signature.inspected.bind_partial(*args, **named)
     except TypeError as error:
         raise SignatureError(f"{signature.name}() {error}") from None
     for parameter, bound in known.items():
-        wanted, actual = nest.flatten(bound)[1], nest.flatten(given.arguments.setdefault(parameter, bound))[1]
+        wanted, actual = nest.flatten(bound)[1], nest.flatten(bindings.arguments.setdefault(parameter, bound))[1]
         if wanted != actual:
             must = "be one value" if wanted == nest.LEAF else f"have the structure {wanted}"
             got = "one value" if actual == nest.LEAF else f"{actual}"
             raise SignatureError(f"{signature.name}: argument `{parameter}` must {must}, got {got}")
-    ordered = {p: given.arguments[p] for p in signature.inspected.parameters if p in given.arguments}
-    given.arguments.clear()
-    given.arguments.update(ordered)
-    call = signature.call(given.args, given.kwargs)
+    ordered = {p: bindings.arguments[p] for p in signature.inspected.parameters if p in bindings.arguments}
+    bindings.arguments.clear()
+    bindings.arguments.update(ordered)
+    call = signature.call(bindings.args, bindings.kwargs)
     return list(call.leaves), list(call.key.parts)
 
 

@@ -109,8 +109,8 @@ class SymbolicTensor(Tensor):
         return repr(self)
 
     def __repr__(self) -> str:
-        made = self._value.node.stack[:1] if self._value.node else ()
-        where = f", made at {made[0]}" if made else ""
+        lines = self._value.node.stack[:1] if self._value.node else ()
+        where = f", made at {lines[0]}" if lines else ""
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
@@ -120,25 +120,25 @@ def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightErro
     For a leaked one it names what of the user's holds it, as far as `holders.first_holder` finds that in 0.2 s.
     """
     here = source_line.here()
-    made = source_line.at(x.line if x._value.node or x._tracer.finished else None)
-    made = made if made != here or x._tracer.finished else ""
+    place = source_line.at(x.line if x._value.node or x._tracer.finished else None)
+    place = place if place != here or x._tracer.finished else ""
     if x._tracer.finished:
         holder = holders.first_holder(x)
         held = "" if holder is None else f" It is kept as {holder}."
         return LeakedTensorError(
             f"a symbolic tensor leaked out of the function {x._tracer.words}, whose trace has ended: "
-            f"{x.name}, {x.spec}{made}. It has no value outside{here}.{held} Return it from the "
+            f"{x.name}, {x.spec}{place}. It has no value outside{here}.{held} Return it from the "
             "function instead of storing it in a global, list or attribute; to keep a value between calls use "
             "ll.Variable"
         )
     if x._tracer not in dispatch.stack():
         return SymbolicValueError(
-            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{made} belongs to the trace of "
+            f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{place} belongs to the trace of "
             f"{x._tracer.words}, which this code has left (ll.init_scope does, and so do other threads and the "
             "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
         )
     return SymbolicValueError(
-        f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{made} has a value only when the graph of "
+        f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{place} has a value only when the graph of "
         f"{x._tracer.words} runs, not while it is traced. {hints.without_value(asked)}"
     )
 

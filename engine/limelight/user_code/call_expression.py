@@ -145,8 +145,8 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 def _steady(call: ast.Call, frame: FrameType) -> frozenset[str]:
     """The names in a call that are globals for functions, classes and modules."""
     names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name) and not _is_local(node.id, frame.f_code)}
-    found = {name: frame.f_globals.get(name, getattr(builtins, name, None)) for name in names}
-    return frozenset([name for name, value in found.items() if isinstance(value, _STEADY)])
+    values = {name: frame.f_globals.get(name, getattr(builtins, name, None)) for name in names}
+    return frozenset([name for name, value in values.items() if isinstance(value, _STEADY)])
 
 
 def _is_local(name: str, code: CodeType) -> bool:
@@ -160,12 +160,12 @@ def _bind(call: ast.Call, signature: Parameters) -> dict[str, ast.expr] | None:
         bound = signature.inspected.bind(*call.args, **{k.arg: k.value for k in call.keywords if k.arg}).arguments
     except TypeError:
         return None
-    found: dict[str, ast.expr] = {}
+    expressions: dict[str, ast.expr] = {}
     for name, value in bound.items():
         if name == signature.rest_name:
-            found |= {f"{name}[{i}]": node for i, node in enumerate(value)}
+            expressions |= {f"{name}[{i}]": node for i, node in enumerate(value)}
         elif name == signature.keywords_name:
-            found |= value
+            expressions |= value
         else:
-            found[name] = value
-    return found
+            expressions[name] = value
+    return expressions

@@ -190,8 +190,8 @@ class _Visitor(ast.NodeVisitor):
             return _Operand(_Constant(__debug__))
         name = self._compiled(node.id, self._every_name)
         if name in self._aliases:
-            found = self._aliases[name]
-            return self._load(found, node.lineno) if isinstance(found, Chain) else _Operand(found)
+            meaning = self._aliases[name]
+            return self._load(meaning, node.lineno) if isinstance(meaning, Chain) else _Operand(meaning)
         if name in self._free:
             return self._load(Chain("free", name), node.lineno)
         if name in self._parameters:
@@ -345,16 +345,16 @@ class _Visitor(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             first, *rest = alias.name.split(".")
-            found = self._load(Chain("import", first), node.lineno)
+            operand = self._load(Chain("import", first), node.lineno)
             for part in rest if alias.asname else ():
-                found = self._extended(_Operand(found.value), (".", part), node.lineno)
-            self._bind_name(alias.asname or first, node.lineno, found.value)
+                operand = self._extended(_Operand(operand.value), (".", part), node.lineno)
+            self._bind_name(alias.asname or first, node.lineno, operand.value)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = self._load(Chain("import", node.module or ""), node.lineno).value
         for alias in node.names:
-            found = self._extended(_Operand(module), (".", alias.name), node.lineno)
-            self._bind_name(alias.asname or alias.name, node.lineno, found.value)
+            operand = self._extended(_Operand(module), (".", alias.name), node.lineno)
+            self._bind_name(alias.asname or alias.name, node.lineno, operand.value)
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self._outer |= set(node.names)
@@ -366,10 +366,10 @@ class _Visitor(ast.NodeVisitor):
     def _code_of(self, name: str, node: ast.AST) -> CodeType | None:
         """The code that was compiled of a function, class or comprehension; some comprehensions have none."""
         line = first_line(node)
-        found = next((x for x in self._codes if x.co_name == name and x.co_firstlineno == line), None)
-        if found is not None:
-            self._codes.remove(found)
-        return found
+        code = next((x for x in self._codes if x.co_name == name and x.co_firstlineno == line), None)
+        if code is not None:
+            self._codes.remove(code)
+        return code
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._define(node, self._made(node.name, node, node.body))
@@ -398,9 +398,9 @@ class _Visitor(ast.NodeVisitor):
         decorators = [self.visit(x) for x in node.decorator_list]
         if not isinstance(node, ast.ClassDef):
             self._defaults(node)
-        for line, (found, _) in zip([x.lineno for x in node.decorator_list], decorators, strict=True):
-            if isinstance(found, Chain):
-                self._note("call", found, line)
+        for line, (value, _) in zip([x.lineno for x in node.decorator_list], decorators, strict=True):
+            if isinstance(value, Chain):
+                self._note("call", value, line)
         self._bind_name(node.name, node.lineno, None if decorators else made.value)
 
     def _defaults(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
@@ -411,9 +411,9 @@ class _Visitor(ast.NodeVisitor):
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         self.visit(node.generators[0].iter)
         first, *others = node.generators
-        given = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
+        head = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        body = [given, *others, *results]
+        body = [head, *others, *results]
         code = self._code_of(_COMPREHENSIONS[type(node)], node)
         if code is not None:
             self.inner.append((code, (body, False)))
@@ -433,26 +433,26 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> _Operand:
         called = self.visit(node.func)
-        given = [self.visit(x) for x in node.args] + [self.visit(k.value) for k in node.keywords]
+        operands = [self.visit(x) for x in node.args] + [self.visit(k.value) for k in node.keywords]
         unpacked = any(isinstance(x, ast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords)
         chain = called.value
         if not isinstance(chain, Chain) or unpacked:
             return _UNKNOWN
         line = (node.func.end_lineno if isinstance(node.func, ast.Attribute) else None) or node.lineno
-        if chain == _GETATTR and len(given) >= 2 and isinstance(given[1].value, _Constant):
-            return self._extended(given[0], (".", str(given[1].value.value)), line)
-        if chain == _SETATTR and len(given) >= 3 and isinstance(given[1].value, _Constant):
-            self._write(_Operand(given[0].value), (".", str(given[1].value.value)), line)
+        if chain == _GETATTR and len(operands) >= 2 and isinstance(operands[1].value, _Constant):
+            return self._extended(operands[0], (".", str(operands[1].value.value)), line)
+        if chain == _SETATTR and len(operands) >= 3 and isinstance(operands[1].value, _Constant):
+            self._write(_Operand(operands[0].value), (".", str(operands[1].value.value)), line)
         self._note("call", chain, line)
         if (chain.steps[-1][1] if chain.steps else chain.name) in _RUN_EACH_TIME:
-            self._escape(given)
+            self._escape(operands)
         return _UNKNOWN
 
-    def _escape(self, given: Iterable[_Operand]) -> None:
-        for found, use in given:
-            if isinstance(found, CodeType):
-                self.run_each_time.append(found)
-            elif isinstance(found, Chain) and use >= 0 and self.uses[use].chain == found:
+    def _escape(self, operands: Iterable[_Operand]) -> None:
+        for value, use in operands:
+            if isinstance(value, CodeType):
+                self.run_each_time.append(value)
+            elif isinstance(value, Chain) and use >= 0 and self.uses[use].chain == value:
                 self.uses[use] = self.uses[use]._replace(how="escaped")
 
 

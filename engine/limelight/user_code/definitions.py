@@ -103,8 +103,8 @@ def _function(code: CodeType, lines: list[str]) -> Definition | None:
     for n in range(_CLOSING_LINES + 1):
         tree = _parse(head + "".join(lines[first - 1 : last + n]))
         if tree is not None and tree.body:
-            found = tree.body[0].body[0] if isinstance(tree.body[0], ast.If) else tree.body[0]
-            return found if isinstance(found, Definition) and _is_definition(found, code) else None
+            definition = tree.body[0].body[0] if isinstance(tree.body[0], ast.If) else tree.body[0]
+            return definition if isinstance(definition, Definition) and _is_definition(definition, code) else None
     return None
 
 
@@ -137,10 +137,10 @@ def _lambda(code: CodeType, lines: list[str]) -> ast.Lambda | None:
     text = b"".join(rows)[start:].decode(errors="replace")
     for n in range(_CLOSING_LINES + 1):
         tree = _parse(f"(\n{indent}{text}{')' * n}\n)")
-        found = tree.body[0].value if tree is not None and isinstance(tree.body[0], ast.Expr) else None
-        if isinstance(found, ast.Lambda):
-            ast.increment_lineno(found, line - 2)
-            return found if _is_definition(found, code) else None
+        expression = tree.body[0].value if tree is not None and isinstance(tree.body[0], ast.Expr) else None
+        if isinstance(expression, ast.Lambda):
+            ast.increment_lineno(expression, line - 2)
+            return expression if _is_definition(expression, code) else None
     return None
 
 
@@ -149,10 +149,10 @@ def _in_file(code: CodeType, text: str) -> Definition:
     tree = parsed(text)
     if tree is None:  # a cell with magics, or a file that is being edited
         raise NoDefinitionError("unparsable")
-    found = [node for node in ast.walk(tree) if isinstance(node, Definition) and _is_definition(node, code)]
-    if len(found) != 1:
-        raise NoDefinitionError("several" if found else "changed")
-    return found[0]
+    definitions = [node for node in ast.walk(tree) if isinstance(node, Definition) and _is_definition(node, code)]
+    if len(definitions) != 1:
+        raise NoDefinitionError("several" if definitions else "changed")
+    return definitions[0]
 
 
 def _is_definition(node: ast.AST, code: CodeType) -> bool:
@@ -172,9 +172,9 @@ def first_line(node: ast.AST) -> int:
 
 
 def _has_parameters(node: Definition, code: CodeType) -> bool:
-    given = node.args
-    stars = [x for x in (given.vararg, given.kwarg) if x is not None]
-    written = [x.arg for x in (*given.posonlyargs, *given.args, *given.kwonlyargs, *stars)]
+    parameters = node.args
+    stars = [x for x in (parameters.vararg, parameters.kwarg) if x is not None]
+    written = [x.arg for x in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *stars)]
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     compiled = code.co_varnames[:count]

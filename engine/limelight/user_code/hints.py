@@ -117,12 +117,12 @@ def suggested(name: str, public: Iterable[str]) -> str:
     if name in ADVICE:
         return f": {ADVICE[name]}"
     known = sorted(public)
-    found = FUNCTIONS.get(name)
-    if found is None:
+    replacement = FUNCTIONS.get(name)
+    if replacement is None:
         below = [other for other in known if other.endswith(f".{name}")]
         near = below or _near(name, known, 0.75) or _within(name, known)
-        found = near[0] if near else None
-    return f"; write ll.{found}" if found else ""
+        replacement = near[0] if near else None
+    return f"; write ll.{replacement}" if replacement else ""
 
 
 def lacking(part: str, public: Iterable[str]) -> Callable[[str], Any]:
@@ -205,8 +205,8 @@ def note_sizes(error: BaseException) -> None:
 
 def note_keyword(error: BaseException) -> None:
     """Says what a keyword is called here, where a function of limelight's was called with that of another library."""
-    found = _KEYWORD.search(str(error)) if type(error) is TypeError else None
-    if found is None or found[1] not in KEYWORDS or error.__traceback__ is None:
+    match = _KEYWORD.search(str(error)) if type(error) is TypeError else None
+    if match is None or match[1] not in KEYWORDS or error.__traceback__ is None:
         return
     tb = error.__traceback__
     while tb.tb_next is not None:
@@ -215,7 +215,7 @@ def note_keyword(error: BaseException) -> None:
     if function is None or not source_line.is_engine(function.__code__):
         return
     known = inspect.signature(function).parameters
-    name = next((name for name in KEYWORDS[found[1]] if name in known), None)
+    name = next((name for name in KEYWORDS[match[1]] if name in known), None)
     if name is not None:
         _add(error, f"In limelight it is called {name}: write {name}=...")
 

@@ -109,13 +109,13 @@ def _places(x: Any, deadline: float = float("inf")) -> Iterator[Holder]:
 
 def _running() -> list[FrameType]:
     """The frames of all threads."""
-    found = []
+    frames = []
     for innermost in sys._current_frames().values():
         frame: FrameType | None = innermost
         while frame is not None:
-            found.append(frame)
+            frames.append(frame)
             frame = frame.f_back
-    return found
+    return frames
 
 
 def _names_in(frame: FrameType, held: Any, suffix: str, state: str) -> list[Holder]:
@@ -161,18 +161,18 @@ def _step_into_generator(holder: Any, held: Any) -> str | None:
     return f".{kind}.f_locals[{names[0]!r}]" if names else None
 
 
-def _is_namespace(found: dict[Any, Any]) -> bool:
+def _is_namespace(dictionary: dict[Any, Any]) -> bool:
     """Whether a dictionary is the attributes of an object."""
-    owners = [owner for owner in gc.get_referrers(found) if not isinstance(owner, dict)]
-    return any(getattr(owner, "__dict__", None) is found for owner in owners)
+    owners = [owner for owner in gc.get_referrers(dictionary) if not isinstance(owner, dict)]
+    return any(getattr(owner, "__dict__", None) is dictionary for owner in owners)
 
 
 def _slots_of(kind: type) -> list[str]:
-    found = []
+    names = []
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
-        found += [slots] if isinstance(slots, str) else list(slots)
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
+        names += [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
 # From the user's own names on
@@ -198,9 +198,9 @@ def first_holder(x: Any, seconds: float = 0.2) -> Holder | None:
     modules, frames = list(_modules()), list(_namespaces())
     for roots, plainly, thoroughly in ((modules, 0.5, 0.7), (frames, 0.9, 1.0)):
         ways = (_way(x, [root], begin + seconds * plainly, thorough=False) for root in roots)
-        found = next(filter(None, ways), None) or _way(x, roots, begin + seconds * thoroughly, thorough=True)
-        if found is not None:
-            return found
+        holder = next(filter(None, ways), None) or _way(x, roots, begin + seconds * thoroughly, thorough=True)
+        if holder is not None:
+            return holder
     return None
 
 
@@ -330,8 +330,8 @@ def _parts_of_object(value: Any, thorough: bool) -> Iterator[tuple[Any, str]]:
         namespace = dict(getattr(value, "__dict__", {}))
         yield from [(item, f".{name}") for name, item in namespace.items()]
         if not isinstance(value, type):
-            found = [(getattr(value, name, None), f".{name}") for name in _slots_of(own)]
-            yield from [(item, step) for item, step in found if item is not None]
+            slots = [(getattr(value, name, None), f".{name}") for name in _slots_of(own)]
+            yield from [(item, step) for item, step in slots if item is not None]
 
 
 def _is_open(kind: type, thorough: bool) -> bool:

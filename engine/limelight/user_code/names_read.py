@@ -126,14 +126,14 @@ def _lasting_defaults(function: FunctionType) -> dict[str, Any]:
 
 def defaults_of(function: FunctionType) -> dict[str, Any]:
     """The parameters of a function that have defaults, with these."""
-    code, given = function.__code__, function.__defaults__ or ()
-    names = code.co_varnames[: code.co_argcount][-len(given) :] if given else ()
-    return dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
+    return dict(zip(names, defaults, strict=False)) | (function.__kwdefaults__ or {})
 
 
 def _frames_of_partial(value: functools.partial[Any], arguments: Mapping[str, Any] | None) -> list[_Frame]:
     """With the arguments that it gives. The keywords of a staged one are defaults, which are part of its key."""
-    given = dict(value.keywords) if arguments is None else {}
+    supplied = dict(value.keywords) if arguments is None else {}
     frames = _frames(value.func, arguments)
     if not frames:
         return []
@@ -141,9 +141,9 @@ def _frames_of_partial(value: functools.partial[Any], arguments: Mapping[str, An
     owned = isinstance(value.func, MethodType) or not isinstance(value.func, (FunctionType, functools.partial))
     names = first.code.co_varnames[owned : first.code.co_argcount]
     free = [name for name in names if first.bound.get(name) != "bound"]
-    given |= dict(zip(free, value.args, strict=False))
-    bound = {**first.bound, **dict.fromkeys(given, "bound")}
-    return [first._replace(names={**first.names, **given}, bound=bound), *frames[1:]]
+    supplied |= dict(zip(free, value.args, strict=False))
+    bound = {**first.bound, **dict.fromkeys(supplied, "bound")}
+    return [first._replace(names={**first.names, **supplied}, bound=bound), *frames[1:]]
 
 
 def _within(value: Any, arguments: Mapping[str, Any] | None) -> list[_Frame]:
@@ -204,8 +204,8 @@ def _root(chain: Chain, frame: _Frame) -> Any:
         return sys.modules.get(chain.name, MISSING)
     if chain.root != "global":
         return frame.names.get(chain.name, MISSING)
-    found = frame.globals.get(chain.name, MISSING)
-    return getattr(builtins, chain.name, MISSING) if found is MISSING else found
+    value = frame.globals.get(chain.name, MISSING)
+    return getattr(builtins, chain.name, MISSING) if value is MISSING else value
 
 
 def step(value: Any, kind: str, key: Any) -> Any:
@@ -230,19 +230,19 @@ def lookup(value: Any, name: str) -> Any:
     kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
     for kind in kinds:
         if name in kind.__dict__:
-            found = kind.__dict__[name]
-            if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType, _FIELD)):
-                return _slot(found, value)
-            return found
+            member = kind.__dict__[name]
+            if isinstance(member, (types.MemberDescriptorType, types.GetSetDescriptorType, _FIELD)):
+                return _slot(member, value)
+            return member
     return MISSING
 
 
 def _namespace(value: Any) -> Mapping[str, Any] | None:
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
-    return found if isinstance(found, (dict, types.MappingProxyType)) else None
+    return attributes if isinstance(attributes, (dict, types.MappingProxyType)) else None
 
 
 def _slot(descriptor: Any, value: Any) -> Any:

@@ -35,10 +35,10 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
 def operands(op: str) -> tuple[str, str] | None:
     """The two operands of the operator or call that the user's line is at, if it is one of `op`, and they are short."""
     text = source_line.user_segment()
-    found = _parts(_parsed(text)) if text is not None else None
-    if found is None or found[0] != op:
+    parts = _parts(_parsed(text)) if text is not None else None
+    if parts is None or parts[0] != op:
         return None
-    left, right = map(ast.unparse, found[1:])
+    left, right = map(ast.unparse, parts[1:])
     return (left, right) if max(len(left), len(right)) <= _LONGEST else None
 
 

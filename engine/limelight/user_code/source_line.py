@@ -170,11 +170,11 @@ _pretence = _Pretence()
 
 def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
-    made = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
-    if isinstance(made, ScopedSource) and isinstance(line, ScopedSource):
-        made.scope = line.scope
-    made.of = op
-    return made
+    source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
+    if isinstance(source, ScopedSource) and isinstance(line, ScopedSource):
+        source.scope = line.scope
+    source.of = op
+    return source
 
 
 @contextmanager
@@ -244,20 +244,20 @@ class Walker:
         if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
             self._find_callers(outer)
         line = self._line(frame, code)
-        found = self._stacks.get(line)
-        if found is None:
-            found = self._stacks[line] = (line, *self._callers)
-        return found
+        stack = self._stacks.get(line)
+        if stack is None:
+            stack = self._stacks[line] = (line, *self._callers)
+        return stack
 
     def _line(self, frame: FrameType, code: CodeType) -> Source:
         known = self._lines.get(id(code))
         if known is None:
             known = self._lines[id(code)] = (code, {})
         at = frame.f_lasti
-        found = known[1].get(at)
-        if found is None:
-            found = known[1][at] = Source(code.co_filename, frame.f_lineno, code.co_name)
-        return found
+        line = known[1].get(at)
+        if line is None:
+            line = known[1][at] = Source(code.co_filename, frame.f_lineno, code.co_name)
+        return line
 
     def _find_callers(self, outer: FrameType | None) -> None:
         self._callers, still = _frames(outer, 7)
@@ -268,17 +268,17 @@ class Walker:
 
 def _frames(frame: FrameType | None, limit: int) -> tuple[tuple[Source, ...], bool]:
     """The user's frames from `frame` on, at most `limit`; and whether none of those passed can be resumed elsewhere."""
-    found: list[Source] = []
+    sources: list[Source] = []
     still = True
-    while frame is not None and len(found) < limit:
+    while frame is not None and len(sources) < limit:
         code = frame.f_code
         if code.co_filename in _floors:
             break
         still = still and not code.co_flags & _RESUMABLE
         if not is_library(code):
-            found.append(Source(code.co_filename, frame.f_lineno, code.co_name))
+            sources.append(Source(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
-    return tuple(found), still
+    return tuple(sources), still
 
 
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -295,10 +295,10 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     function ends; or for ever, where that holds an error whose traceback holds the frame. So it is emptied.
     """
     names = frame.f_locals
-    found = dict(names)
+    copy = dict(names)
     if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(names) is dict and sys.getrefcount(names) <= _UNASKED:
         names.clear()
-    return found
+    return copy
 
 
 def user_line() -> Source | None:

@@ -130,12 +130,12 @@ def hide_at_exit() -> None:
             sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins
         report(kind, error, tb)
 
-    def at_end_of_thread(given: threading.ExceptHookArgs) -> None:
-        if given.exc_value is not None and _passed_through(given.exc_traceback):
-            trim(given.exc_value)
-            parts = (given.exc_type, given.exc_value, given.exc_value.__traceback__, given.thread)
-            given = threading.ExceptHookArgs(parts)
-        report_thread(given)
+    def at_end_of_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and _passed_through(args.exc_traceback):
+            trim(args.exc_value)
+            parts = (args.exc_type, args.exc_value, args.exc_value.__traceback__, args.thread)
+            args = threading.ExceptHookArgs(parts)
+        report_thread(args)
 
     sys.excepthook, threading.excepthook = at_exit, at_end_of_thread
 

@@ -290,8 +290,8 @@ class ValueUse:
         if self._resolve(node.func) is print:
             shown = [a for a in values if isinstance(a, ast.JoinedStr) and not self._text(a, shown=True)]
             values = [a for a in values if a not in shown]
-        given = [a for a in values if self._carries(a)]
-        if not given:
+        carriers = [a for a in values if self._carries(a)]
+        if not carriers:
             return self._carries(node.func) if isinstance(node.func, ast.Attribute) else made
         called = self._resolve(node.func)
         known = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
@@ -300,11 +300,11 @@ class ValueUse:
         words = ast.unparse(node.func)
         if getattr(builtins, getattr(called, "__name__", ""), None) is called and called is not None:
             self._stop(f"`{words}()` asks for it", node)
-        elif not (callable(called) and self._followed(called, node, given)):
+        elif not (callable(called) and self._followed(called, node, carriers)):
             self._stop(_UNKNOWN, node)
         return True
 
-    def _followed(self, called: Any, node: ast.Call, given: list[ast.expr]) -> bool:
+    def _followed(self, called: Any, node: ast.Call, carriers: list[ast.expr]) -> bool:
         """Whether the function that is called is one that can be read, or an op that takes tensors there."""
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
             return False
@@ -312,7 +312,7 @@ class ValueUse:
         signature = inspect.signature(function)
         bound = signature.bind(*node.args, **{k.arg: k.value for k in node.keywords if k.arg})
         for name, value in bound.arguments.items():
-            if not any(value is one for one in given):
+            if not any(value is one for one in carriers):
                 continue
             if isinstance(function, FunctionType) and source_line.is_library(function.__code__):
                 taken = _TAKEN if not isinstance(value, ast.Lambda) else (*_TAKEN, "Callable")

@@ -53,8 +53,8 @@ def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callab
     specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts, numbers)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
-        given = {name: spec_code(spec) for name, spec in options.specs if name not in specs}
-        fixes = (Fix(options.line({**given, **specs}), "", tuple(specs)),)
+        declared = {name: spec_code(spec) for name, spec in options.specs if name not in specs}
+        fixes = (Fix(options.line({**declared, **specs}), "", tuple(specs)),)
     casts = {change.path: code for change in miss.changes if (code := _cast(change)) is not None}
     if casts:
         fixes = (*fixes, Fix("; ".join(casts.values()), "in a cell above,", tuple(casts)))

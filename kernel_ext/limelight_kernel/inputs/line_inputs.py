@@ -24,11 +24,11 @@ def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str
                 f"%%stage --spec: {text!r} names no input and spec: write {_example(text)}=ll.TensorSpec([None, 64])"
             )
         try:
-            given = eval(f"dict({text})", shell.user_global_ns, shell.user_ns)
+            written = eval(f"dict({text})", shell.user_global_ns, shell.user_ns)
         except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
             problem = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise UsageError(f"%%stage --spec {text!r}: {problem}; write x=ll.TensorSpec([None, 64])") from None
-        for name, spec in given.items():
+        for name, spec in written.items():
             if not isinstance(spec, TensorSpec):
                 kind = type(spec).__name__
                 raise UsageError(

@@ -55,14 +55,14 @@ def _predicted_as_written(session: Session, text: str, called: Any, args: Any, k
         return called.explain(*args, **kwargs)
     written = f"{function}.explain{written[len(function) :]}"
     tree = ast.parse(written, mode="eval")
-    call, given = tree.body, ast.parse("_explain(*_args, **_kwargs)", mode="eval").body
+    call, wrapper = tree.body, ast.parse("_explain(*_args, **_kwargs)", mode="eval").body
     assert isinstance(call, ast.Call)
-    assert isinstance(given, ast.Call)
-    for node in ast.walk(given):
+    assert isinstance(wrapper, ast.Call)
+    for node in ast.walk(wrapper):
         ast.copy_location(node, call)
     linecache.cache[_FILE] = (len(written), None, [f"{written}\n"], _FILE)
     space = {**session.shell.user_ns, "_explain": called.explain, "_args": args, "_kwargs": kwargs}
-    tree.body = given
+    tree.body = wrapper
     try:
         return eval(compile(ast.fix_missing_locations(tree), _FILE, "eval"), space)
     finally:

@@ -55,16 +55,16 @@ class LimelightMagic(Magics):
     def _show(self, given: Namespace, view: Any) -> Any:
         return _seen(form_asked(given, self._keep(given, view)))
 
-    def _say(self, given: Namespace, made: Any) -> Any:
-        return _seen(self._keep(given, made))
+    def _say(self, given: Namespace, value: Any) -> Any:
+        return _seen(self._keep(given, value))
 
     def _nothing(self, given: Namespace, sentence: str) -> Any:
         return self._say(given, PlainText(sentence))
 
-    def _keep(self, given: Namespace, made: Any) -> Any:
+    def _keep(self, given: Namespace, value: Any) -> Any:
         if given.output is not None:
-            self.shell.push({given.output: made})
-        return made
+            self.shell.push({given.output: value})
+        return value
 
 
 def form_asked(given: Namespace, view: Any) -> Any:

@@ -167,8 +167,8 @@ class Recording:
             return None
         names = tuple(f"gradient of {one.name}" for one in gradients if one.value is not None)
         inputs = self._staged.tensors(self.overrides)
-        given = dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True))
-        return GradientFunction(entry, outputs.index("result"), names, given)
+        by_name = dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True))
+        return GradientFunction(entry, outputs.index("result"), names, by_name)
 
 
 def _said(result: object) -> str:

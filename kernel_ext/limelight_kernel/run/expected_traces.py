@@ -48,16 +48,16 @@ class Traces:
             return
         exact = expect is not None and many != expect
         limit = f"{('exactly ' if exact else 'at most ') if allowed else ''}{wanted} were"
-        made = f"{counted(many, 'trace')} {names}".rstrip()
-        said = f"the cell made {made}, and {limit} expected".replace("trace were", "trace was")
+        traces = f"{counted(many, 'trace')} {names}".rstrip()
+        said = f"the cell made {traces}, and {limit} expected".replace("trace were", "trace was")
         if many < (expect or 0):
             raise TraceCountError("\n".join([f"{said}: the other calls found theirs in the cache", *_told(self.made)]))
         extra = self.made[allowed:]
         raise TraceCountError("\n".join([f"{said}. Too many:", *_told(extra)]))
 
 
-def _told(made: Sequence[events.CacheMiss]) -> list[str]:
-    return [wrapped(f"- trace #{event.entry + 1}: {event.reason}") for event in made]
+def _told(misses: Sequence[events.CacheMiss]) -> list[str]:
+    return [wrapped(f"- trace #{event.entry + 1}: {event.reason}") for event in misses]
 
 
 def run_and_count(shell: InteractiveShell, line: str, cell: str, wanted: Callable[[], Any]) -> tuple[Any, Traces]:

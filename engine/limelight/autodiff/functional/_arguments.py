@@ -35,9 +35,9 @@ class Chosen(NamedTuple):
     def sources(self) -> list[Any]:
         return [x for x in self.leaves if x is not None]
 
-    def rebuilt(self, found: Sequence[Any]) -> Any:
+    def rebuilt(self, results: Sequence[Any]) -> Any:
         """A result for each of `sources`, in the structure of the chosen arguments, None in the other places."""
-        feed = iter(found)
+        feed = iter(results)
         return nest.unflatten(self.structure, [None if x is None else next(feed) for x in self.leaves])
 
 
@@ -54,22 +54,22 @@ def check_argnums(name: str, argnums: Any) -> None:
 def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Chosen:
     """Raises ArgumentError for a position that is not there, DTypeError for an argument without floating parts."""
     single = not isinstance(argnums, (tuple, list))
-    given = (argnums,) if single else argnums
-    places = [_position(name, i, len(args)) for i in given]  # type: ignore[union-attr]  # an int was wrapped above
+    positions = (argnums,) if single else argnums
+    places = [_position(name, i, len(args)) for i in positions]  # type: ignore[union-attr]  # an int was wrapped above
     if len(set(places)) != len(places):
         raise ArgumentError(f"{name}: argnums={argnums} names an argument twice")
-    made = list(args)
+    new_args = list(args)
     for i in places:
-        made[i] = nest.map_structure(_fresh, args[i])
-        if not any(is_differentiable(x) for x in nest.leaves_of(made[i])):
+        new_args[i] = nest.map_structure(_fresh, args[i])
+        if not any(is_differentiable(x) for x in nest.leaves_of(new_args[i])):
             kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
             raise DTypeError(
                 f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write 3.0 "
                 "for 3, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
             )
-    chosen = made[places[0]] if single else tuple([made[i] for i in places])
+    chosen = new_args[places[0]] if single else tuple([new_args[i] for i in places])
     leaves, structure = nest.flatten(chosen)
-    return Chosen(tuple(made), [x if is_differentiable(x) else None for x in leaves], structure)
+    return Chosen(tuple(new_args), [x if is_differentiable(x) else None for x in leaves], structure)
 
 
 def _position(name: str, i: Any, count: int) -> int:
@@ -133,5 +133,5 @@ def require_function(name: str, fn: Any) -> Callable[..., Any]:
     """Raises ArgumentError for what cannot be called."""
     if not callable(fn):
         raise ArgumentError(f"{name}: needs a function, got {type(fn).__name__}")
-    found: Callable[..., Any] = fn
-    return found
+    function: Callable[..., Any] = fn
+    return function

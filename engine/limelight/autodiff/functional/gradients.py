@@ -65,8 +65,8 @@ def grad(
 
     @functools.wraps(fn, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
 
     return gradient
 
@@ -105,32 +105,32 @@ def value_and_grad(
     require_function("grad", fn)
     if argnums is not None:
         check_argnums("grad", argnums)
-    given = _checked_variables(variables)
-    if argnums is None and given is None:
+    variable_list = _checked_variables(variables)
+    if argnums is None and variable_list is None:
         raise ArgumentError("grad: argnums=None needs variables=[...]; there is nothing else to differentiate by")
 
     @functools.wraps(fn, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([*chosen.sources, *(given or ())])
+            tape.watch([*chosen.sources, *(variable_list or ())])
             result = maybe_converted(fn)(*chosen.args, **kwargs)
         value, aux = split_aux("grad", result, has_aux)
         value = _one_real_number(value)
         if not tape.watches(value):
             warn_of_departure("grad", departure(tape._cuts), "gradient")
-        found = tape.gradient(value, [*chosen.sources, *(given or ())], None, unconnected_gradients)
-        return (value, aux) if has_aux else value, _arranged(chosen, found, argnums, given)
+        gradients = tape.gradient(value, [*chosen.sources, *(variable_list or ())], None, unconnected_gradients)
+        return (value, aux) if has_aux else value, _arranged(chosen, gradients, argnums, variable_list)
 
     return both
 
 
-def _arranged(chosen: Chosen, found: list[Any], argnums: Any, variables: list[Any] | None) -> Any:
+def _arranged(chosen: Chosen, gradients: list[Any], argnums: Any, variables: list[Any] | None) -> Any:
     n = len(chosen.sources)
     if argnums is None:
-        return found[n:]
-    by_arguments = chosen.rebuilt(found[:n])
-    return by_arguments if variables is None else (by_arguments, found[n:])
+        return gradients[n:]
+    by_arguments = chosen.rebuilt(gradients[:n])
+    return by_arguments if variables is None else (by_arguments, gradients[n:])
 
 
 def _checked_variables(variables: Any) -> list[Any] | None:
@@ -139,11 +139,11 @@ def _checked_variables(variables: Any) -> list[Any] | None:
         return None
     if isinstance(variables, Resource):
         raise ArgumentError("grad: variables must be a list of variables, got a variable: write variables=[v]")
-    found = list(getattr(variables, "trainable_variables", variables))
-    for v in found:
+    resources = list(getattr(variables, "trainable_variables", variables))
+    for v in resources:
         if not isinstance(v, Resource):
             raise ArgumentError(f"grad: variables must be a list of variables, got {type(v).__name__} in it")
-    return found
+    return resources
 
 
 def _one_real_number(value: Any) -> Tensor:

@@ -72,8 +72,8 @@ def jacobian(
     @functools.wraps(fn, updated=())
     def derivative(*args: Any, **kwargs: Any) -> Any:
         chosen = choose("jacobian", args, argnums)
-        found, aux = rows(fn, chosen, kwargs, has_aux, vectorized, chunk_size)
-        return (found, aux) if has_aux else found
+        result, aux = rows(fn, chosen, kwargs, has_aux, vectorized, chunk_size)
+        return (result, aux) if has_aux else result
 
     return derivative
 
@@ -111,8 +111,8 @@ def _forward(
     columns: list[Any] = []
     kept: dict[str, Any] = {}
     for x in chosen.sources:
-        found = _columns(functools.partial(_pushed, fn, chosen, kwargs, has_aux, x, kept), x, at_once, chunk)
-        columns.append([_of_argument(t, x) for t in found])
+        derivatives = _columns(functools.partial(_pushed, fn, chosen, kwargs, has_aux, x, kept), x, at_once, chunk)
+        columns.append([_of_argument(t, x) for t in derivatives])
     leaves = [chosen.rebuilt(column) for column in zip(*columns, strict=True)]
     return nest.unflatten(kept["structure"], leaves), kept["aux"]
 

@@ -53,8 +53,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
         )
     args = fresh_tensors(tuple(primals))
     leaves, structure = nest.flatten(args)
-    given = nest.flatten_like(structure, tuple(tangents), "tangents")
-    pairs = [(x, t) for x, t in zip(leaves, given, strict=True) if t is not None]
+    tangent_leaves = nest.flatten_like(structure, tuple(tangents), "tangents")
+    pairs = [(x, t) for x, t in zip(leaves, tangent_leaves, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
         result = maybe_converted(fn)(*args)
         value, aux = split_aux("jvp", result, has_aux)
@@ -104,7 +104,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(g: Any) -> Any:
         weights = nest.flatten_like(structure, g, "g")
         pairs = [(leaves[i], weights[i]) for i in places if weights[i] is not None]
-        found = tape.gradient([y for y, _ in pairs], chosen.sources, [w for _, w in pairs], "zero")
-        return chosen.rebuilt(found)
+        gradients = tape.gradient([y for y, _ in pairs], chosen.sources, [w for _, w in pairs], "zero")
+        return chosen.rebuilt(gradients)
 
     return (value, pull, aux) if has_aux else (value, pull)

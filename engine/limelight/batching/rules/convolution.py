@@ -31,8 +31,8 @@ def _for_all(site: Site, shape: tuple[Any, ...]) -> tuple[Any, ...]:
 def pooling(site: Site) -> Any:
     if not _known(site):
         return NotImplemented
-    given = [_merged(site.lead(i)) for i in range(len(site.inputs))]
-    return _apart(site.run(given, *site.attrs), site.size)
+    operands = [_merged(site.lead(i)) for i in range(len(site.inputs))]
+    return _apart(site.run(operands, *site.attrs), site.size)
 
 
 @kind("pooling_gradient")
@@ -50,13 +50,13 @@ def convolution(site: Site) -> Any:
         return NotImplemented
     stride, padding, dilation, groups, *shape = site.attrs
     if not site.mask[1]:
-        given = [_merged(site.inputs[0]), site.inputs[1]]
+        operands = [_merged(site.inputs[0]), site.inputs[1]]
         return _apart(
-            site.run(given, stride, padding, dilation, groups, *[_for_all(site, n) for n in shape]), site.size
+            site.run(operands, stride, padding, dilation, groups, *[_for_all(site, n) for n in shape]), site.size
         )
-    given = [_beside(site.lead(0)), _beside(site.lead(1))]
+    operands = [_beside(site.lead(0)), _beside(site.lead(1))]
     wider = [(*n[:-1], None if n[-1] is None else site.size * n[-1]) for n in shape]
-    return _one_by_one(site.run(given, stride, padding, dilation, site.size * groups, *wider), site.size)
+    return _one_by_one(site.run(operands, stride, padding, dilation, site.size * groups, *wider), site.size)
 
 
 @kind("filter_gradient")
@@ -65,9 +65,9 @@ def filter_gradient(site: Site) -> Any:
     if not _known(site):
         return NotImplemented
     stride, padding, dilation, groups, shape = site.attrs
-    given = [_beside(site.lead(0)), _beside(site.lead(1))]
+    operands = [_beside(site.lead(0)), _beside(site.lead(1))]
     wider = (*shape[:-1], None if shape[-1] is None else site.size * shape[-1])
-    return _one_by_one(site.run(given, stride, padding, dilation, site.size * groups, wider), site.size)
+    return _one_by_one(site.run(operands, stride, padding, dilation, site.size * groups, wider), site.size)
 
 
 def _beside(x: Tensor) -> Tensor:

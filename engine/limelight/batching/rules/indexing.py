@@ -43,14 +43,14 @@ def slice_scatter(site: Site) -> Any:
 
 @kind("slice_scatter_dynamic")
 def slice_scatter_dynamic(site: Site) -> Any:
-    *given, shape = site.inputs
+    *operands, shape = site.inputs
     key, rank = site.attrs
-    if len(given) > 1 and site.mask[1] and not site.mask[2]:
+    if len(operands) > 1 and site.mask[1] and not site.mask[2]:
         picked = _as_index(site, "index_scatter_dynamic")
         return NotImplemented if picked is None else index_scatter_dynamic(picked)
     if any(site.mask[1:]):
         return NotImplemented
-    return site.run((*given, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
+    return site.run((*operands, batch_shape(site.size, shape)), (_ALL, *key), rank + 1)
 
 
 def _as_index(site: Site, op: str) -> Site | None:
@@ -140,8 +140,8 @@ def _per_example(site: Site, key: Any) -> Tensor:
     several = key.count("i") > 1
     stacked = (indices.transpose((1, 0, *range(2, indices.ndim))) if several else indices.expand_dims(0)).astype(int64)
     example = counted(site.size).expand_dims((0, *range(2, stacked.ndim))) + stacked[:1] * 0
-    found: Tensor = dispatch.apply(get("concat"), (example, stacked), (0,))
-    return found
+    positions: Tensor = dispatch.apply(get("concat"), (example, stacked), (0,))
+    return positions
 
 
 def _scattered(site: Site, key: Any) -> Tensor:
@@ -157,16 +157,16 @@ def index(site: Site) -> Any:
     x, indices = site.inputs
     (key,) = site.attrs
     if not site.mask[1]:
-        found = site.run((x, indices), (_ALL, *key))
-        return found if _together(key) else front(found, _index_rank(indices, key))
+        result = site.run((x, indices), (_ALL, *key))
+        return result if _together(key) else front(result, _index_rank(indices, key))
     if not site.mask[0]:
         if key.count("i") > 1:
             indices = indices.transpose((1, 0, *range(2, indices.ndim)))
         return front(site.run((x, indices), key), _start(key))
-    found = site.run((x, _per_example(site, key)), ("i", *key))
+    result = site.run((x, _per_example(site, key)), ("i", *key))
     rank, start = _index_rank(indices, key) - 1, _start(key)
-    own, rest = range(1, 1 + rank), list(range(1 + rank, found.ndim))
-    return found.transpose((0, *rest[:start], *own, *rest[start:]))
+    own, rest = range(1, 1 + rank), list(range(1 + rank, result.ndim))
+    return result.transpose((0, *rest[:start], *own, *rest[start:]))
 
 
 @kind("index_scatter")

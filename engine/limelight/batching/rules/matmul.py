@@ -22,10 +22,10 @@ def matmul(site: Site) -> Any:
     rank = max(rows, columns, 2)
     left = _matrices(x, site.mask[0], rows, rank, -2)
     right = _matrices(y, site.mask[1], columns, rank, -1)
-    found = left @ right
+    product = left @ right
     if rows == 1:
-        found = found.squeeze(-2)
-    return found.squeeze(-1) if columns == 1 else found
+        product = product.squeeze(-2)
+    return product.squeeze(-1) if columns == 1 else product
 
 
 def _matrices(x: Tensor, batched: bool, rank: int, wanted: int, place: int) -> Tensor:
@@ -42,9 +42,9 @@ def tensordot(site: Site) -> Any:
     if not site.mask[1]:
         return site.run((x, y), (tuple([a + 1 for a in mine]), its))
     if not site.mask[0]:
-        found = site.run((x, y), (mine, tuple([a + 1 for a in its])))
+        product = site.run((x, y), (mine, tuple([a + 1 for a in its])))
         at = x.ndim - len(mine)
-        return found.transpose((at, *[i for i in range(found.ndim) if i != at]))
+        return product.transpose((at, *[i for i in range(product.ndim) if i != at]))
     return _both(site, mine, its)
 
 
@@ -60,8 +60,8 @@ def _both(site: Site, mine: tuple[int, ...], its: tuple[int, ...]) -> Any:
     kept, others = _sizes(x, free), _sizes(y, its_free)
     inner = prod([x.shape[a + 1] for a in mine])
     n = x.shape[0]
-    found = left.reshape((n, prod(kept), inner)) @ right.reshape((n, inner, prod(others)))
-    return found.reshape((n, *kept, *others))
+    product = left.reshape((n, prod(kept), inner)) @ right.reshape((n, inner, prod(others)))
+    return product.reshape((n, *kept, *others))
 
 
 def _sizes(x: Tensor, axes: list[int]) -> list[Any]:

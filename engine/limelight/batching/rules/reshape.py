@@ -21,11 +21,11 @@ def operands_along_axis(site: Site) -> Any:
     """Operands with the same axes, or fewer where they broadcast."""
     axis, *rest = site.attrs
     rank = site.rank(0)
-    given = [
+    operands = [
         x if not m and site.rank(i) < rank else site.wider(i, rank) if m else site.lead(i)
         for i, (x, m) in enumerate(zip(site.inputs, site.mask, strict=True))
     ]
-    return site.run(given, _further(site, axis), *rest)
+    return site.run(operands, _further(site, axis), *rest)
 
 
 @kind("along_axis_to_shape")
@@ -33,8 +33,8 @@ def along_axis_to_shape(site: Site) -> Any:
     axis, *rest, shape = site.attrs
     if not isinstance(site.size, int):
         return NotImplemented
-    given = [site.lead(i) for i in range(len(site.inputs))]
-    return site.run(given, _further(site, axis), *rest, (site.size, *shape))
+    operands = [site.lead(i) for i in range(len(site.inputs))]
+    return site.run(operands, _further(site, axis), *rest, (site.size, *shape))
 
 
 def _further(site: Site, axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
@@ -66,14 +66,14 @@ def argmax(site: Site) -> Any:
     (x,), rank = site.inputs, site.rank(0)
     if axis is not None:
         return site.run((x,), shapes.one_axis(site.op.name, rank, axis) + 1, keepdims)
-    found = site.run((x.reshape(batch_shape(site.size, (_count(site),))),), 1, False)
-    return found.expand_dims(tuple(range(1, rank + 1))) if keepdims and rank else found
+    positions = site.run((x.reshape(batch_shape(site.size, (_count(site),))),), 1, False)
+    return positions.expand_dims(tuple(range(1, rank + 1))) if keepdims and rank else positions
 
 
 def _count(site: Site) -> int:
     """How many elements one example has, or -1 to leave that to `reshape`."""
-    found = shapes.size(site.inputs[0].shape[1:])
-    return -1 if found is None else found
+    count = shapes.size(site.inputs[0].shape[1:])
+    return -1 if count is None else count
 
 
 @kind("last_axes")
@@ -111,19 +111,19 @@ def last_axes_to_shape_dynamic(site: Site) -> Any:
 
 @kind("along_axis_to_shape_dynamic")
 def along_axis_to_shape_dynamic(site: Site) -> Any:
-    *given, shape = site.inputs
+    *operands, shape = site.inputs
     axis, *rest, rank = site.attrs
     if site.mask[-1]:
         return NotImplemented
-    given = [site.lead(i) for i in range(len(given))]
-    return site.run((*given, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)
+    operands = [site.lead(i) for i in range(len(operands))]
+    return site.run((*operands, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)
 
 
 @kind("broadcast_to")
 def broadcast_to(site: Site) -> Any:
     (shape,) = site.attrs
-    found = site.wider(0, len(shape)).broadcast_to(batch_shape(site.size, shape))
-    return with_known_shape(found, site.size, shape)
+    result = site.wider(0, len(shape)).broadcast_to(batch_shape(site.size, shape))
+    return with_known_shape(result, site.size, shape)
 
 
 @kind("sum_to")
@@ -136,8 +136,8 @@ def _summed(site: Site, shape: Any, rank: int) -> Any:
     (x, *_), extra = site.inputs, site.rank(0) - rank
     if extra:
         x = x.sum(tuple(range(1, 1 + extra)))
-    found = x.sum_to(batch_shape(site.size, shape))
-    return with_known_shape(found, site.size, shape) if isinstance(shape, tuple) else found
+    summed = x.sum_to(batch_shape(site.size, shape))
+    return with_known_shape(summed, site.size, shape) if isinstance(shape, tuple) else summed
 
 
 @kind("reshape_dynamic")

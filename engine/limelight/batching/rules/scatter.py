@@ -40,8 +40,8 @@ def _with_example(site: Site, i: int) -> Tensor:
     """Positions with one more coordinate in front, which says of which example."""
     indices = site.lead(i).astype(int64)
     example = counted(site.size).reshape((-1,) + (1,) * (indices.ndim - 1)) + indices[..., :1] * 0
-    found: Tensor = dispatch.apply(get("concat"), (example, indices), (indices.ndim - 1,))
-    return found
+    positions: Tensor = dispatch.apply(get("concat"), (example, indices), (indices.ndim - 1,))
+    return positions
 
 
 @kind("segments")
@@ -51,8 +51,8 @@ def segments(site: Site) -> Any:
     if site.mask[1]:
         return NotImplemented
     k = ids.ndim
-    found = site.run((data.transpose((*range(1, 1 + k), 0, *range(1 + k, data.ndim))), ids), *site.attrs)
-    return front(found, 1)
+    result = site.run((data.transpose((*range(1, 1 + k), 0, *range(1 + k, data.ndim))), ids), *site.attrs)
+    return front(result, 1)
 
 
 @kind("isin")

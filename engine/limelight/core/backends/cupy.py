@@ -13,8 +13,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = xp.asnumpy(array)
-    return found
+    host_array: np.ndarray[Any, Any] = xp.asnumpy(array)
+    return host_array
 
 
 def copy(array: Any) -> Any:

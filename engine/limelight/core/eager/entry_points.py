@@ -237,12 +237,12 @@ _known: Final[dict[float, Any]] = {}
 
 def _float32(scalar: float) -> Any:
     """`scalar` as an array, which NumPy takes up twice as fast. Zeros stay scalars: there are two, which are equal."""
-    found = _known.get(scalar)
-    if found is None and scalar != 0:
+    array = _known.get(scalar)
+    if array is None and scalar != 0:
         if len(_known) > 1000:
             _known.clear()
-        found = _known[scalar] = np.array(scalar, float32)
-    return scalar if found is None else found
+        array = _known[scalar] = np.array(scalar, float32)
+    return scalar if array is None else array
 
 
 def _variadic(op: Op) -> Callable[..., Any]:

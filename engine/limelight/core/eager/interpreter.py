@@ -181,8 +181,8 @@ def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: D
     outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
     specs = tuple([_text(x) for x in outputs])
     nbytes = sum([x.nbytes for x in outputs])
-    given = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
-    events.emit(events.OpRan(op.name, device.short, given, specs, nbytes, seconds, source_line.user_line()))
+    input_texts = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
+    events.emit(events.OpRan(op.name, device.short, input_texts, specs, nbytes, seconds, source_line.user_line()))
     if events.wanted(events.Allocated):
         for x in outputs:
             account(x)

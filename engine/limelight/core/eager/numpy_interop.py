@@ -71,8 +71,8 @@ def dlpack(
 def dlpack_device(self: Tensor) -> tuple[int, int]:
     """What kind of device the data is on, and its number, in the terms of DLPack."""
     holder = self.numpy() if self._device.backend == "numpy" else self._data
-    found: tuple[int, int] = holder.__dlpack_device__()
-    return found
+    device: tuple[int, int] = holder.__dlpack_device__()
+    return device
 
 
 _LIMELIGHT_NAMES: Final = {

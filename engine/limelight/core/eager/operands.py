@@ -63,19 +63,19 @@ def _are_ready(op: Op, inputs: tuple[Any, ...]) -> bool:
 
 def _with_one_dtype(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
     """Gives the uniform operands one dtype, by explicit casts within a kind."""
-    found = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
-    if not found:
+    operand_dtypes = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
+    if not operand_dtypes:
         for i in uniform:
             handles[i] = as_tensor(handles[i])
-        found = [handles[i].dtype for i in uniform]
-        if not found:
+        operand_dtypes = [handles[i].dtype for i in uniform]
+        if not operand_dtypes:
             return tuple(handles)
-    target = _common_dtype(op, handles, uniform, found)
+    target = _common_dtype(op, handles, uniform, operand_dtypes)
     for i in uniform:
         x = handles[i]
         if type(x) in SCALARS:
             if not dtypes.fits(x, target):
-                raise _mixing_error(op, handles, uniform, [*found, dtypes.default_for(x)])
+                raise _mixing_error(op, handles, uniform, [*operand_dtypes, dtypes.default_for(x)])
             if type(x) is int and not dtypes.in_range(x, target):
                 return _compared_as_infinity(op, handles, i, target)
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
@@ -85,11 +85,11 @@ def _with_one_dtype(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]
     return tuple(handles)
 
 
-def _common_dtype(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DType:
+def _common_dtype(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list[DType]) -> DType:
     """The dtype in which the uniform operands meet; raises DTypeError where there is none that the op accepts."""
-    target = dtypes.promote(*found)
+    target = dtypes.promote(*operand_dtypes)
     if target is None:
-        raise _mixing_error(op, handles, uniform, found)
+        raise _mixing_error(op, handles, uniform, operand_dtypes)
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
@@ -116,8 +116,10 @@ def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
             raise DTypeError(_refusal(op, accepts, x.dtype, [i]))
 
 
-def _mixing_error(op: Op, handles: list[Any], uniform: Any, found: list[DType]) -> DTypeError:
-    widest = max(found, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize))
+def _mixing_error(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list[DType]) -> DTypeError:
+    widest = max(
+        operand_dtypes, key=lambda d: (["bool", "integer", "floating", "complex"].index(dtypes.kind(d)), d.itemsize)
+    )
     target = dtypes.float32 if dtypes.kind(widest) == "floating" and widest.itemsize < 4 else widest
     error = DTypeError(_mixing_message(op, handles, uniform, target))
     error.operands = tuple([id(handles[i]) for i in uniform if type(handles[i]) not in SCALARS])

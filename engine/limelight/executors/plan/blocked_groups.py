@@ -37,7 +37,7 @@ def in_blocks(graph: Graph, kernel_calls: KernelCalls) -> Graph:
     """`graph` with each large group on CPU:0 as one node."""
     if not any(_is_large(group) for group in graph.groups):
         return graph
-    fused = {group.nodes[-1]: made for group in graph.groups if (made := _fused_op(group, kernel_calls)) is not None}
+    fused = {group.nodes[-1]: pair for group in graph.groups if (pair := _fused_op(group, kernel_calls)) is not None}
     inner = {node for group in graph.groups if group.nodes[-1] in fused for node in _steps(group)[:-1]}
     rewriter = Rewriter(graph)
     for node in graph.nodes:
@@ -70,8 +70,8 @@ def _fused_op(group: Group, kernel_calls: KernelCalls) -> tuple[Op, tuple[Value,
     calls = [kernel_calls.of(node, "numpy") for node in nodes]
     if not all(isinstance(f.kernel, np.ufunc) and f.elementwise and not f.first for f in calls):
         return None
-    made = {node.outputs[0] for node in nodes}
-    inputs = tuple(dict.fromkeys(x for node in nodes for x in node.inputs if x not in made))
+    inner_values = {node.outputs[0] for node in nodes}
+    inputs = tuple(dict.fromkeys(x for node in nodes for x in node.inputs if x not in inner_values))
     last = nodes[-1].outputs[0].spec
     if not all(isinstance(x.spec, TensorSpec) and is_static(x.spec.shape) for x in inputs):
         return None
@@ -130,18 +130,18 @@ class _Blocks:
         steps: the steps in order. Their places count the operands, then these constants, then the buffers.
     """
 
-    def __init__(self, made: TensorSpec, extra: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]) -> None:
-        self._shape: tuple[int, ...] = tuple([size or 0 for size in made.shape])
-        self._dtype = made.dtype
+    def __init__(self, spec: TensorSpec, extra: list[Any], scratch: list[np.dtype[Any]], steps: list[_Step]) -> None:
+        self._shape: tuple[int, ...] = tuple([size or 0 for size in spec.shape])
+        self._dtype = spec.dtype
         self._extra = extra
         self._scratch = scratch
         self._steps = steps
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arrays: Any) -> Any:
         out = np.empty(self._shape, self._dtype)
-        flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in given if hasattr(x, "flags"))
+        flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in arrays if hasattr(x, "flags"))
         rows = out.reshape(-1) if flat else out
-        xs = [x.reshape(-1) if flat and x.shape else x for x in given]
+        xs = [x.reshape(-1) if flat and x.shape else x for x in arrays]
         size = max(1, BLOCK * rows.shape[0] // rows.size)
         scratch = [np.empty((size, *rows.shape[1:]), dtype) for dtype in self._scratch]
         sliced = [getattr(x, "ndim", 0) == rows.ndim and x.shape[0] == rows.shape[0] > 1 for x in xs]

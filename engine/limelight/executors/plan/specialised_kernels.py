@@ -67,14 +67,14 @@ def _reduction(ufunc: Any) -> Specialisation:
     reduce, widens = ufunc.reduce, ufunc in _WIDENING
 
     def choose(node: Node) -> KernelCall | None:
-        given, made = _specs(node)
+        operand, output = _specs(node)
         axis, keepdims = node.params
-        if given.dtype in SHORT:
+        if operand.dtype in SHORT:
             return None
-        if ufunc is np.add and not keepdims and (call := _sum_by_ones(given, axis)) is not None:
+        if ufunc is np.add and not keepdims and (call := _sum_by_ones(operand, axis)) is not None:
             return call
-        as_given = made.dtype == given.dtype and (dtypes.is_inexact(given.dtype) or not widens)
-        totals = None if as_given or made.dtype == dtypes.bool_ else made.dtype
+        as_given = output.dtype == operand.dtype and (dtypes.is_inexact(operand.dtype) or not widens)
+        totals = None if as_given or output.dtype == dtypes.bool_ else output.dtype
         return KernelCall(reduce, params=(axis, totals, None, keepdims), fresh=True)
 
     return choose
@@ -82,50 +82,50 @@ def _reduction(ufunc: Any) -> Specialisation:
 
 def _sum_to(node: Node) -> KernelCall | None:
     """Nothing where the shape is right, a single reduction where that needs no reshape afterwards."""
-    given, made = _specs(node)
-    if given.shape == made.shape and shapes.is_static(made.shape):
+    operand, output = _specs(node)
+    if operand.shape == output.shape and shapes.is_static(output.shape):
         return _OPERAND_ITSELF
-    lead = given.rank - made.rank
-    inner = [(lead + i, n, given.shape[lead + i]) for i, n in enumerate(made.shape)]
-    if None in made.shape and any(n is None or m is None for _, n, m in inner):
+    lead = operand.rank - output.rank
+    inner = [(lead + i, n, operand.shape[lead + i]) for i, n in enumerate(output.shape)]
+    if None in output.shape and any(n is None or m is None for _, n, m in inner):
         return None
     over = tuple(axis for axis, n, m in inner if n == 1 and m != 1)
     if lead and over:
         return None
     axes = tuple(range(lead)) or over
-    if not axes or given.dtype in SHORT:
+    if not axes or operand.dtype in SHORT:
         return None
-    by_ones = _sum_by_ones(given, axes, keepdims=not lead)
+    by_ones = _sum_by_ones(operand, axes, keepdims=not lead)
     if by_ones is not None:
         return by_ones
-    return KernelCall(_SUM, params=(axes, given.dtype, None, not lead), fresh=True)
+    return KernelCall(_SUM, params=(axes, operand.dtype, None, not lead), fresh=True)
 
 
 _SUM: Final = np.add.reduce
 _MOST_SUMMED: Final = 4096
 
 
-def _sum_by_ones(given: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
+def _sum_by_ones(operand: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
     """A product with ones takes 260 ns where a sum takes 830: rows or columns of small matrices, or all elements.
 
     The additions are in another order, and a sum of nothing but -0.0 is 0.0. Large ones stay with NumPy, which adds in
     pairs and is as fast there.
     """
-    if given.dtype not in _FLOATS or not 1 < (given.size or 0) <= _MOST_SUMMED or given.rank > 2:
+    if operand.dtype not in _FLOATS or not 1 < (operand.size or 0) <= _MOST_SUMMED or operand.rank > 2:
         return None
-    axes = range(given.rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    summed = sorted(i % given.rank for i in axes)
+    axes = range(operand.rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    summed = sorted(i % operand.rank for i in axes)
     if not summed:
         return None
-    if len(summed) == given.rank:
-        ones = _ones((given.size,), given.dtype)
+    if len(summed) == operand.rank:
+        ones = _ones((operand.size,), operand.dtype)
         return None if keepdims else KernelCall(infix=".ravel().dot(", suffix=")", params=(ones,), fresh=True)
-    n = given.shape[summed[0]]
+    n = operand.shape[summed[0]]
     if summed == [1]:
         return KernelCall(
-            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), given.dtype),), fresh=True
+            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), operand.dtype),), fresh=True
         )
-    return KernelCall(_ones_dot((1, n) if keepdims else (n,), given.dtype), params=(), fresh=True)
+    return KernelCall(_ones_dot((1, n) if keepdims else (n,), operand.dtype), params=(), fresh=True)
 
 
 @functools.cache
@@ -169,18 +169,18 @@ def _zero(dtype: dtypes.DType) -> Any:
 
 
 def _relu(node: Node) -> KernelCall | None:
-    given = _specs(node)[0]
-    if given.dtype not in _FLOATS or not given.shape:
+    operand = _specs(node)[0]
+    if operand.dtype not in _FLOATS or not operand.shape:
         return None
-    return KernelCall(np.maximum, params=(), elementwise=True, out="out=", fresh=True, extra=(_zero(given.dtype),))
+    return KernelCall(np.maximum, params=(), elementwise=True, out="out=", fresh=True, extra=(_zero(operand.dtype),))
 
 
 def _relu_grad(node: Node) -> KernelCall | None:
-    made = node.outputs[0].spec
-    alike = all(value.spec == made for value in node.inputs)
-    if not alike or not isinstance(made, TensorSpec) or made.dtype not in _FLOATS or not made.shape:
+    output = node.outputs[0].spec
+    alike = all(value.spec == output for value in node.inputs)
+    if not alike or not isinstance(output, TensorSpec) or output.dtype not in _FLOATS or not output.shape:
         return None
-    return KernelCall(_masked_gradient, params=(_zero(made.dtype), made.dtype), fresh=True)
+    return KernelCall(_masked_gradient, params=(_zero(output.dtype), output.dtype), fresh=True)
 
 
 def _masked_gradient(g: Any, y: Any, zero: Any, dtype: Any) -> Any:
@@ -196,10 +196,10 @@ _READ: Final = KernelCall(infix=".array")
 
 def _broadcast_to(node: Node) -> KernelCall | None:
     """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter."""
-    made = _specs(node)[1]
-    if made.size is None or made.size > _LARGEST_ONES or made.dtype not in _BLAS or not made.shape:
+    output = _specs(node)[1]
+    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _BLAS or not output.shape:
         return None
-    return KernelCall(np.multiply, params=(_ones(made.shape, made.dtype),), fresh=True)
+    return KernelCall(np.multiply, params=(_ones(output.shape, output.dtype),), fresh=True)
 
 
 def _ones(shape: Shape, dtype: dtypes.DType) -> Any:
@@ -218,10 +218,10 @@ _ones_by_shape: Final[dict[tuple[Shape, dtypes.DType], Any]] = {}
 
 def _specs(node: Node) -> tuple[TensorSpec, TensorSpec]:
     """The specs of the (first) operand and the (first) output."""
-    given, made = node.inputs[0].spec, node.outputs[0].spec
-    assert isinstance(given, TensorSpec)
-    assert isinstance(made, TensorSpec)
-    return given, made
+    operand, output = node.inputs[0].spec, node.outputs[0].spec
+    assert isinstance(operand, TensorSpec)
+    assert isinstance(output, TensorSpec)
+    return operand, output
 
 
 _OPERATORS: Final[dict[Any, Specialisation]] = {

@@ -195,16 +195,16 @@ def backwards(steps: Sequence[Step], target: int, source: int) -> Ancestry:
     waiting, seen, constants = [target], {target}, []
     while waiting:
         uid = waiting.pop()
-        made = maker.get(uid)
-        if made is None:
+        maker_step = maker.get(uid)
+        if maker_step is None:
             continue
-        if made.op is None:
-            constants.append(made)
-        for given in made.inputs:
-            if given and given not in seen:
-                seen.add(given)
-                came_from[given] = (made, uid)
-                waiting.append(given)
+        if maker_step.op is None:
+            constants.append(maker_step)
+        for input_uid in maker_step.inputs:
+            if input_uid and input_uid not in seen:
+                seen.add(input_uid)
+                came_from[input_uid] = (maker_step, uid)
+                waiting.append(input_uid)
     path: list[Step] = []
     at = source
     while at in came_from:

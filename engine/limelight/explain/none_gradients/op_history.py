@@ -50,30 +50,30 @@ class History(dispatch.BlockInterpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        given = tuple([ensure_uid(x) if hasattr(x, "_uid") else 0 for x in inputs])
+        input_uids = tuple([ensure_uid(x) if hasattr(x, "_uid") else 0 for x in inputs])
         tapes = [x for x in dispatch.stack() if isinstance(x, GradientTape)]
         for tape in tapes:
             seen = _histories.setdefault(tape, [])
             if self not in seen:
                 seen.append(self)
-        watched = {tape.id: tuple([uid in tape._watched for uid in given]) for tape in tapes}
+        watched = {tape.id: tuple([uid in tape._watched for uid in input_uids]) for tape in tapes}
         out = self.below.process(op, inputs, attrs)
         outs = out if isinstance(out, tuple) else (out,)
         outputs = tuple([ensure_uid(y) for y in outs])
         if op.effect == "write":
-            outputs = (*outputs, given[0])
+            outputs = (*outputs, input_uids[0])
         recording = {tape.id: tape._recording for tape in tapes}
         place = source.place(sys._getframe(1))
-        self.steps.append(Step(op, attrs, given, outputs, recording, watched, _resolved(place)))
+        self.steps.append(Step(op, attrs, input_uids, outputs, recording, watched, _resolved(place)))
         self._kept += outs
         return out
 
     def constant(self, array: Any, device: Any) -> Any:
-        made = super().constant(array, device)
+        tensor = super().constant(array, device)
         place = source.place(sys._getframe(1))
-        self.steps.append(Step(None, (), (), (ensure_uid(made),), {}, {}, _resolved(place)))
-        self._kept.append(made)
-        return made
+        self.steps.append(Step(None, (), (), (ensure_uid(tensor),), {}, {}, _resolved(place)))
+        self._kept.append(tensor)
+        return tensor
 
     def __repr__(self) -> str:
         return f"<History: {len(self.steps)} steps>"

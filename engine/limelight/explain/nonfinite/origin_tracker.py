@@ -109,9 +109,9 @@ class OriginTracker:
 
     def given(self, payload: Any, name: str) -> None:
         """An input of the run: NaN in it comes from elsewhere; infinities may be meant."""
-        given = figures(payload)
-        if given is not None and given.nans:
-            origin = Origin(Place(name, self._functions[0], None), False, (), given)
+        input_figures = figures(payload)
+        if input_figures is not None and input_figures.nans:
+            origin = Origin(Place(name, self._functions[0], None), False, (), input_figures)
             self._add(origin, [payload])
 
     def origin_of(self, payloads: Iterable[Any]) -> Origin | None:

@@ -173,7 +173,7 @@ def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
         outputs = step.run(graph, payloads, [x._device for x in inputs], tracker).outputs
     written = [x.array for x in payloads if isinstance(x, Storage) and x.array is not before[id(x)]]
     bad = [x for x in (*outputs, *written) if is_bad(x)]
-    origins = [found for x in bad if (found := tracker.origin_of([x])) is not None]
+    origins = [cause for x in bad if (cause := tracker.origin_of([x])) is not None]
     origin = min(origins, key=tracker.origins.index) if origins else next(iter(tracker.origins), None)
     return Nan(name) if origin is None else _report(name, origin, bool(origins), graph)
 
@@ -193,11 +193,11 @@ def _described(graph: Graph, index: int) -> str:
 
 def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
     op, function, line = origin.place
-    given = not origin.operands and line is None and " `" in op
+    is_input = not origin.operands and line is None and " `" in op
     return Nan(
         name,
         op,
-        "" if given else function,
+        "" if is_input else function,
         line,
         origin.backward,
         origin.operands,
@@ -207,7 +207,7 @@ def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
         origin.became_nan,
         reaches,
         origin.of,
-        *("", "") if given else hint_and_fix(origin.of or op, line, graph, origin.backward),
+        *("", "") if is_input else hint_and_fix(origin.of or op, line, graph, origin.backward),
     )
 
 

@@ -86,9 +86,9 @@ def met_dtype(parts: Sequence[Part]) -> DType | None:
     Beside integers only, None: a floating tensor would not mix with them. A whole number has no such dtype at all: it
     may be an axis, a size or a count, which no tensor can be.
     """
-    given = {part.dtype for part in parts if isinstance(part, (TensorPart, VariablePart))}
-    floating = {dtype for dtype in given if dtypes.is_floating(dtype)}
-    if not given:
+    met = {part.dtype for part in parts if isinstance(part, (TensorPart, VariablePart))}
+    floating = {dtype for dtype in met if dtypes.is_floating(dtype)}
+    if not met:
         return dtypes.float32
     return floating.pop() if len(floating) == 1 else None
 

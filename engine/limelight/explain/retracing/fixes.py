@@ -34,7 +34,7 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     """The fixes for all changes that have one: the decorator first, then the call."""
     whole = (context.signature.rest_name, context.signature.keywords_name)
     named = [change for change in changes[:MOST] if change.path not in whole]
-    templates = {change.path: found for change in named if (found := _template(change, context)) is not None}
+    templates = {change.path: draft for change in named if (draft := _template(change, context)) is not None}
     hoisted = _made_once(named, context)
     names = {fix.paths[0]: name for fix, name in hoisted}
     fixes = for_shapes(changes, templates, names, context)
@@ -42,8 +42,8 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
         numbers = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
         fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
         templates = {path: template for path, template in templates.items() if path not in numbers}
-    made = [fix for fix, _ in hoisted]
-    fixes = made + fixes if fixes and fixes[0].place == ONCE else fixes + made
+    hoists = [fix for fix, _ in hoisted]
+    fixes = hoists + fixes if fixes and fixes[0].place == ONCE else fixes + hoists
     numbers_before = [change for change in named if isinstance(change.before, ValuePart)]
     earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
     both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]

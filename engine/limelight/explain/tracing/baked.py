@@ -108,15 +108,15 @@ def baked(F: Function) -> BakedIn:
     >>> [(v.name, v.then, v.now) for v in ll.explain.baked(step).changed]
     [("settings['rate']", '0.5', '0.25')]
     """
-    found: dict[tuple[Any, ...], Value] = {}
+    values: dict[tuple[Any, ...], Value] = {}
     known = side_effects(F) if any(len(one.trace_cache) for one in staged_functions("baked", F)) else None
     effects = () if known is None else known.records
     written = {(effect.what, effect.line.function): effect for effect in effects if effect.kind in _WRITES}
     for one in staged_functions("baked", F):
         for entry in one.trace_cache:
             for value in _of_entry(one, entry, written):
-                found.setdefault((value.name, value.then, value.now, value.line), value)
-    records = tuple(sorted(found.values(), key=lambda v: (not v.changed, v.trace)))
+                values.setdefault((value.name, value.then, value.now, value.line), value)
+    records = tuple(sorted(values.values(), key=lambda v: (not v.changed, v.trace)))
     drawn = tuple([one for one in effects if one.kind in ("host randomness", "time")])
     return BakedIn(F.name, records, drawn, () if known is None else known.unknown)
 
@@ -152,9 +152,9 @@ def _call(function: Function, value: snapshots.Baked) -> str:
     names = [word for word in re.findall(r"\w+", value.name) if word.isidentifier() and not iskeyword(word)]
     argument = names[-1] if value.root == "local" else value.name.replace("'", '"')  # of `self.rate` the last name
     parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
-    given = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
+    spelled = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
     is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
-    return f"{called_by(function)}({given}, {f'll.constant({argument})' if is_inexact else argument})"
+    return f"{called_by(function)}({spelled}, {f'll.constant({argument})' if is_inexact else argument})"
 
 
 def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
@@ -165,10 +165,10 @@ def _may_be_variable(F: Function, value: snapshots.Baked) -> bool:
         return True
     if value.token[0] not in (int, float, complex):
         return False
-    found = obstacle(F.python_function, value.name, bool(F._options["autograph"]))
+    hindrance = obstacle(F.python_function, value.name, bool(F._options["autograph"]))
     own = getattr(F.python_function, "__code__", None)
     is_own = own is not None and value.line.function == own.co_name  # else a helper's, whose source is not at hand
-    return found is None if is_own else value.token[0] is not int
+    return hindrance is None if is_own else value.token[0] is not int
 
 
 def _fix(F: Function, value: snapshots.Baked) -> str:

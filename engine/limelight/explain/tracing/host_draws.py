@@ -61,26 +61,26 @@ def staged_draw(read: Read, last: str, of_python: bool) -> str:
     if form is None and last not in _SIZES:
         return f"ll.random.{last}(...)" if last in _ALIKE else ""
     op = _SIZES[last] if form is None else form.call
-    found = call_at(read, str(read.use.chain))
-    if found is None:
+    located = call_at(read, str(read.use.chain))
+    if located is None:
         return f"ll.random.{op}(...)"
-    call = found[1]
+    call = located[1]
     if form is None:
         sizes = [ast.unparse(a) for a in call.args]
         return f"ll.random.{op}(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}))"
-    given = dict(zip(form.parameters, map(ast.unparse, call.args), strict=False))
-    given |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg}
-    if any(k.arg is None for k in call.keywords) or not set(given) <= set(form.parameters):
+    by_parameter = dict(zip(form.parameters, map(ast.unparse, call.args), strict=False))
+    by_parameter |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg}
+    if any(k.arg is None for k in call.keywords) or not set(by_parameter) <= set(form.parameters):
         return f"ll.random.{op}(...)"
-    return f"ll.random.{op}({', '.join([*_arguments(form, given), *form.more])})"
+    return f"ll.random.{op}({', '.join([*_arguments(form, by_parameter), *form.more])})"
 
 
-def _arguments(form: _Form, given: dict[str, str]) -> list[str]:
+def _arguments(form: _Form, by_parameter: dict[str, str]) -> list[str]:
     written: list[str] = []
     for parameter, host in form.order:
         name, _, more = host.partition(" ")
-        if name in given:
-            value = f"{given[name]} {more}".strip()
+        if name in by_parameter:
+            value = f"{by_parameter[name]} {more}".strip()
             first = not written and _FIRST.get(form.call, parameter) == parameter
             written.append(value if first else f"{parameter}={value}")
     return written

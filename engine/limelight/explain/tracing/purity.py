@@ -90,8 +90,8 @@ def purity(F: Function, *args: Any, **kwargs: Any) -> Purity:
     if not len(F.trace_cache):
         F._trace_once(call, run=False)
     first, second = _twice(F, call)
-    found = [*_differences(first.graph, second.graph), *_state(first, second)]
-    return Purity(F.name, tuple(found[:_MOST]), side_effects(F))
+    impurities = [*_differences(first.graph, second.graph), *_state(first, second)]
+    return Purity(F.name, tuple(impurities[:_MOST]), side_effects(F))
 
 
 def _called(F: Function, args: Any, kwargs: Any) -> Call:
@@ -132,9 +132,9 @@ def _state(first: ConcreteFunction, second: ConcreteFunction) -> Iterator[Impuri
 
 def _differences(a: Graph, b: Graph) -> Iterator[Impurity]:
     for one, other in zip(a.nodes, b.nodes, strict=False):
-        found = list(_between(a, one, b, other))
-        yield from found
-        if any(x.kind == "op" for x in found):  # the rest is out of step
+        impurities = list(_between(a, one, b, other))
+        yield from impurities
+        if any(x.kind == "op" for x in impurities):  # the rest is out of step
             return
     if len(a.nodes) != len(b.nodes):
         longer = max(a.nodes, b.nodes, key=len)[min(len(a.nodes), len(b.nodes))]

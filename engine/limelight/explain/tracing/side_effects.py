@@ -136,11 +136,11 @@ def side_effects(F: Function) -> SideEffects:
     effects: dict[tuple[str, str, Source], SideEffect] = {}
     unknown: dict[Source, None] = {}
     for one in functions:
-        for found in _of_function(one):
-            if isinstance(found, Source):
-                unknown[found] = None
+        for record in _of_function(one):
+            if isinstance(record, Source):
+                unknown[record] = None
             else:
-                effects.setdefault((found.kind, found.what, found.line), found)
+                effects.setdefault((record.kind, record.what, record.line), record)
     ordered = sorted(effects.values(), key=lambda effect: (effect.line.file, effect.line.line))
     calls = sum(1 + entry.hits for one in functions for entry in one.trace_cache)
     return SideEffects(F.name, F.trace_count, calls, tuple(ordered), tuple(unknown))
@@ -158,10 +158,10 @@ def _of_function(function: Function) -> list[SideEffect | Source]:
                 plain.add(path)
     own = getattr(function.python_function, "__code__", None)
     began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}
-    found = (
+    effects = (
         _effect(read, plain if read.code is own else (), began) for read in reads(function.python_function, objects)
     )
-    return [effect for effect in found if effect is not None]
+    return [effect for effect in effects if effect is not None]
 
 
 def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | Source | None:
@@ -271,8 +271,8 @@ def _draw(read: Read, last: str) -> str:
     of_python = any(isinstance(one, random.Random) or one is random for one in owners)
     if last == "seed":
         return f"`{staged_draw(read, last, of_python)}`, outside the function"
-    found = "" if _dotted(read).startswith(_SECRETS) else staged_draw(read, last, of_python)
-    return f"`{found}`, which draws anew at each call" if found else "draw it outside, and pass it as an argument"
+    call = "" if _dotted(read).startswith(_SECRETS) else staged_draw(read, last, of_python)
+    return f"`{call}`, which draws anew at each call" if call else "draw it outside, and pass it as an argument"
 
 
 def _dotted(read: Read) -> str:

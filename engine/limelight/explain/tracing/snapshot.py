@@ -126,9 +126,9 @@ class _Inputs(NamedTuple):
 
 def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs: _Inputs | None = None) -> Snapshot:
     """What `function` and the user's functions that it calls read of the world, now, but for its `inputs`."""
-    found: Snapshot = {}
+    constants: Snapshot = {}
     for read in reads(function, arguments, None if inputs is None else inputs.globals):
-        if read.use.how != "read" or len(found) >= _MOST or _is_foreign(read):
+        if read.use.how != "read" or len(constants) >= _MOST or _is_foreign(read):
             continue
         chain, value = _whole(read)
         if value is MISSING or (chain.root == "local" and not chain.steps):
@@ -136,11 +136,11 @@ def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs:
         if inputs is not None and inputs.cover(read, chain):
             continue
         key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
-        if key not in found:
+        if key not in constants:
             printed = _printed(value)
             if printed is not None:
-                found[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
-    return found
+                constants[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
+    return constants
 
 
 def _printed(value: Any) -> tuple[str, Any, str] | None:
@@ -156,8 +156,8 @@ def _is_foreign(read: Read) -> bool:
     if not read.module:
         return False
     base = read.module.partition(".")[0]
-    found = sys.modules.get(read.module)
-    file = getattr(found, "__file__", None)
+    module = sys.modules.get(read.module)
+    file = getattr(module, "__file__", None)
     return base == "limelight" or file is None or not is_users(file)
 
 
@@ -197,10 +197,10 @@ def fingerprint(value: Any) -> tuple[str, Any, str] | None:
     if isinstance(value, FunctionType):
         if not is_users(value.__code__.co_filename) or str(value.__module__).partition(".")[0] == "limelight":
             return None
-        given = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
+        defaults = f" {_text(defaults_of(value))}" if defaults_of(value) else ""
         code = value.__code__
         where = Source(code.co_filename, code.co_firstlineno, code.co_name)
-        return ("function", _token_of_function(value), f"function {value.__name__}{given} ({where})")
+        return ("function", _token_of_function(value), f"function {value.__name__}{defaults} ({where})")
     token = token_of(value)
     if token is not None:
         return ("constant", token, _text(value))

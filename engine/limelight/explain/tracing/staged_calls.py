@@ -23,10 +23,10 @@ def staged(read: Read, plain: Collection[str] = ()) -> str:
     Names that are `plain` stand for no tensors.
     """
     called = str(read.use.chain)
-    found = call_at(read, called)
-    if found is None:
+    located = call_at(read, called)
+    if located is None:
         return f"ll.py_func({called}, [...], None)"
-    text, call = found
+    text, call = located
     names = [name for name in _tensors([*call.args, *call.keywords], read) if name not in plain]
     if names and not call.keywords and all(isinstance(arg, ast.Name) and arg.id in names for arg in call.args):
         return f"ll.py_func({called}, [{', '.join(arg.id for arg in call.args if isinstance(arg, ast.Name))}], None)"

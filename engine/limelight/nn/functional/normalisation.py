@@ -66,7 +66,7 @@ def batch_norm(
     """
     x = floating("batch_norm", x)
     z = wide(x)
-    m, v, s, o = [widened("batch_norm", given, z.dtype) for given in (mean, variance, scale, offset)]
+    m, v, s, o = [widened("batch_norm", moment, z.dtype) for moment in (mean, variance, scale, offset)]
     assert m is not None
     assert v is not None
     for part in (m, v, s, o):
@@ -227,6 +227,6 @@ def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: T
 
 def _check_broadcasts(name: str, x: Tensor, part: Tensor) -> None:
     """Raises ShapeError unless `part` broadcasts to `x`."""
-    found = shapes.broadcast(name, x.shape, part.shape)
-    if len(found) != x.ndim or any(None not in (m, n) and m != n for m, n in zip(found, x.shape, strict=True)):
+    common = shapes.broadcast(name, x.shape, part.shape)
+    if len(common) != x.ndim or any(None not in (m, n) and m != n for m, n in zip(common, x.shape, strict=True)):
         raise ShapeError(f"{name}: {part.spec} does not broadcast to {x.spec}")

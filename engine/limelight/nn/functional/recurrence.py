@@ -120,8 +120,8 @@ def _units(name: str, x: Tensor, h: Tensor, kernel: Tensor, recurrent: Tensor, g
         kernel.ndim == 2
         and units is not None
         and all(
-            found is None or found == wanted
-            for found, wanted in ((recurrent.shape[1], gates * units), (kernel.shape[1], gates * units))
+            actual is None or actual == wanted
+            for actual, wanted in ((recurrent.shape[1], gates * units), (kernel.shape[1], gates * units))
         )
     )
     if not fits or units is None:
@@ -129,9 +129,9 @@ def _units(name: str, x: Tensor, h: Tensor, kernel: Tensor, recurrent: Tensor, g
             f"{name}: weights must be (features, {gates} * units) and (units, {gates} * units), "
             f"got {kernel.spec} and {recurrent.spec}"
         )
-    for what, given, size, its in (("x", x, kernel.shape[0], "kernel"), ("h", h, units, "recurrent weights")):
-        if not given.ndim or (None not in (given.shape[-1], size) and given.shape[-1] != size):
+    for what, tensor, size, its in (("x", x, kernel.shape[0], "kernel"), ("h", h, units, "recurrent weights")):
+        if not tensor.ndim or (None not in (tensor.shape[-1], size) and tensor.shape[-1] != size):
             raise ShapeError(
-                f"{name}: the last axis of {what} must have size {size}, as the first of the {its}; got {given.spec}"
+                f"{name}: the last axis of {what} must have size {size}, as the first of the {its}; got {tensor.spec}"
             )
     return units

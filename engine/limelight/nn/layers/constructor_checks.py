@@ -24,9 +24,9 @@ _NOT_ALONE = ("glu", "prelu")  # one halves the features, the other has weights 
 @functools.cache
 def activations_by_name() -> dict[str, Activation]:
     """The activations that a layer can be told by name."""
-    found = {name: getattr(activations, name) for name in activations.__all__ if name not in _NOT_ALONE}
-    found |= {function.__name__: function for function in _OTHERS}
-    return dict(sorted(found.items()))
+    by_name = {name: getattr(activations, name) for name in activations.__all__ if name not in _NOT_ALONE}
+    by_name |= {function.__name__: function for function in _OTHERS}
+    return dict(sorted(by_name.items()))
 
 
 def checked_activation(owner: str, given: Any) -> Activation | None:

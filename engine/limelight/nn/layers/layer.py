@@ -106,17 +106,17 @@ class Layer(Module):
         x = as_tensor(x)
         if not x.ndim or (self.rank is not None and x.ndim != self.rank):
             raise ShapeError(f"{self!r} needs an input of shape {self.form}, got {x.spec}")
-        given = x.shape[-1]
+        features = x.shape[-1]
         if self.features is None:
-            if given is None:
+            if features is None:
                 raise ShapeError(
                     f"{self!r} makes its weights on the first call and needs the size of the last axis for that, "
                     f"got {x.spec}; call it once with a tensor, or give the size in the TensorSpec"
                 )
-            self.build(given)
-            self.features = given
-        elif given not in (None, self.features):
-            raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {given}: {x.spec}")
+            self.build(features)
+            self.features = features
+        elif features not in (None, self.features):
+            raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {features}: {x.spec}")
         return x
 
     def weight(self, name: str, shape: tuple[int, ...], initializer: Initializer, trainable: bool = True) -> Variable:

@@ -67,8 +67,8 @@ def asarray(
     if copy is False:
         return _share_memory(obj, dtype)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):
-        made = [asarray(part) for part in obj]
-        return _stack(made) if dtype is None else _stack(made).astype(dtype)
+        parts = [asarray(part) for part in obj]
+        return _stack(parts) if dtype is None else _stack(parts).astype(dtype)
     if dtype is not None and isinstance(obj, (np.ndarray, np.generic)):
         return constant(obj).astype(dtype)
     return constant(obj, dtype)
@@ -81,8 +81,8 @@ def _has_tensors(parts: Any) -> bool:
 def _stack(parts: list[Tensor]) -> Tensor:
     """The op of another family, which families do not import."""
     op = get("stack")
-    found: Tensor = dispatch.apply(op, prepare(op, tuple(parts)), (0,))
-    return found
+    stacked: Tensor = dispatch.apply(op, prepare(op, tuple(parts)), (0,))
+    return stacked
 
 
 def _check_copy_allowed(copy: bool | None, why: str) -> None:
@@ -94,11 +94,11 @@ def _share_memory(obj: Any, dtype: DTypeLike | None) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(obj, np.ndarray):
         _check_copy_allowed(False, f"a {type(obj).__name__} is no array")
-    found = dtypes.dtype(obj.dtype)
-    if dtype is not None and dtypes.dtype(dtype) != found:
-        _check_copy_allowed(False, f"it is {found.name}, not {dtypes.dtype(dtype).name}")
-    made: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
-    return made
+    own_dtype = dtypes.dtype(obj.dtype)
+    if dtype is not None and dtypes.dtype(dtype) != own_dtype:
+        _check_copy_allowed(False, f"it is {own_dtype.name}, not {dtypes.dtype(dtype).name}")
+    tensor: Tensor = dispatch.current().constant(obj.view(), device_scopes.requested_device())
+    return tensor
 
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
@@ -132,7 +132,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         )
     array = np.from_dlpack(x, copy=copy) if copy is not None and KNOWS_DLPACK_1 else np.from_dlpack(x)
     array = np.array(array) if copy and not KNOWS_DLPACK_1 else array
-    found = None if device is None else devices.find(device)
+    place = None if device is None else devices.find(device)
     dtypes.dtype(array.dtype)
-    made: Tensor = dispatch.current().constant(array, found or device_scopes.requested_device())
-    return made
+    tensor: Tensor = dispatch.current().constant(array, place or device_scopes.requested_device())
+    return tensor

@@ -55,10 +55,10 @@ _full = defop_with_shape(
 
 
 def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
-    found = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
-    if dtype is not None and value not in (0, 1) and not dtypes.fits(value, found):
-        raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {found.name}")
-    return found
+    result_dtype = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
+    if dtype is not None and value not in (0, 1) and not dtypes.fits(value, result_dtype):
+        raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {result_dtype.name}")
+    return result_dtype
 
 
 @hide_rest_parameter
@@ -320,8 +320,8 @@ def arange(
         start, stop = 0, start
     bounds = tuple([x.item() if isinstance(x, np.generic) else x for x in (start, stop, step)])
     if any(isinstance(x, Tensor) or hasattr(x, "__as_tensor__") for x in bounds):
-        made = _arange_dynamic(bounds)
-        return made if dtype is None else made.astype(dtype)
+        numbers = _arange_dynamic(bounds)
+        return numbers if dtype is None else numbers.astype(dtype)
     first, last, apart = bounds
     if not all(isinstance(x, (int, float)) for x in bounds):
         raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}")
@@ -423,5 +423,5 @@ def eye(
     rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
     if min(rows, columns) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
-    found = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
-    return _eye((), rows, columns, shapes.whole("eye", "k", k), found)
+    result_dtype = dtypes.float32 if dtype is None else dtypes.dtype(dtype)
+    return _eye((), rows, columns, shapes.whole("eye", "k", k), result_dtype)

@@ -99,8 +99,8 @@ def iinfo(type: Tensor | DTypeLike, /) -> IntegerLimits:  # the standard's name
     given = _dtype_of(type)
     if dtypes.kind(given) != "integer":
         raise DTypeError(f"iinfo: {given.name} is not an integer dtype; write ll.finfo for floating ones")
-    found = np.iinfo(given)
-    return IntegerLimits(int(found.bits), int(found.max), int(found.min), given)
+    limits = np.iinfo(given)
+    return IntegerLimits(int(limits.bits), int(limits.max), int(limits.min), given)
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[Any, ...]) -> bool:
@@ -200,7 +200,7 @@ class NamespaceInfo:
     ) -> dict[str, DType]:
         """The standard's dtypes by name, or those of a kind (see `isdtype`)."""
         _check(device)
-        return {name: found for name, found in STANDARD.items() if kind is None or isdtype(found, kind)}
+        return {name: dtype for name, dtype in STANDARD.items() if kind is None or isdtype(dtype, kind)}
 
 
 def _check(device: str | Device | None) -> None:

@@ -44,10 +44,10 @@ def exp(x: TensorLike, /) -> Tensor:
 
 def _expm1_of_complex_kernel(xp: Any, x: Any) -> Any:
     """Infinities and NaNs by way of exp, whose rules for them are the standard's."""
-    found = xp.expm1(x)
-    finite = xp.isfinite(found)
-    found = found if finite.all() else xp.where(finite, found, xp.exp(x) - 1)
-    return xp.where(x == 0, x - x.real, found)  # of a negative zero 0, not -0
+    result = xp.expm1(x)
+    finite = xp.isfinite(result)
+    result = result if finite.all() else xp.where(finite, result, xp.exp(x) - 1)
+    return xp.where(x == 0, x - x.real, result)  # of a negative zero 0, not -0
 
 
 _expm1_of_complex = defop(

@@ -77,6 +77,6 @@ def nan_to_num(x: TensorLike, /, nan: float = 0.0, posinf: float | None = None, 
         raise DTypeError(f"nan_to_num needs real operands, got {x.dtype.name}; write it for ll.real(x) and ll.imag(x)")
     limits: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]  # the library has no annotations here
     largest = float(limits.max)
-    found = where(x != x, nan, x)  # noqa: PLR0124  # NaN, and nothing else
-    found = where(x == inf, largest if posinf is None else posinf, found)
-    return where(x == -inf, -largest if neginf is None else neginf, found)
+    result = where(x != x, nan, x)  # noqa: PLR0124  # NaN, and nothing else
+    result = where(x == inf, largest if posinf is None else posinf, result)
+    return where(x == -inf, -largest if neginf is None else neginf, result)

@@ -43,8 +43,8 @@ class Place:
         return self._run("max", updates)
 
     def _run(self, how: str, updates: TensorLike) -> Tensor:
-        found: Tensor = self._x._updated(how, self._index, updates)
-        return found
+        updated: Tensor = self._x._updated(how, self._index, updates)
+        return updated
 
 
 class _At:

@@ -97,8 +97,8 @@ def _whole_rows(out: Any, places: Any, updates: Any) -> Any:
 
 
 def _part_at(g: Tensor, indices: Tensor, key: Key) -> Tensor:
-    found: Tensor = g._at_key(key, indices if "i" in key or indices.shape != (0,) else None)
-    return found
+    part: Tensor = g._at_key(key, indices if "i" in key or indices.shape != (0,) else None)
+    return part
 
 
 # index_update

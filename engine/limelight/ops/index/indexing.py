@@ -209,8 +209,8 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     if not x.ndim:
         raise ShapeError("nonzero: a scalar has no axes to count along; reshape it to (1,) first")
-    found = _nonzero(x)
-    return tuple([_slice(found, (i,)) for i in range(x.ndim)])
+    positions = _nonzero(x)
+    return tuple([_slice(positions, (i,)) for i in range(x.ndim)])
 
 
 # x[...]

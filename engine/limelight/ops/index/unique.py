@@ -54,8 +54,8 @@ def _distinct_kernel(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     """NaNs differ from each other; -0.0 and 0.0 are equal, the first one stands for both."""
     if x.dtype == dtypes.bfloat16:
         x = x.astype(dtypes.float32)
-    found = xp.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
-    _, first, inverse, counts = found
+    distinct = xp.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    _, first, inverse, counts = distinct
     return first.astype(np.int64), inverse.reshape(x.shape).astype(np.int64), counts.astype(np.int64)
 
 
@@ -94,8 +94,8 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
     >>> ll.unique_counts(ll.constant([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    distinct = unique_all(x)
+    return UniqueCounts(distinct.values, distinct.counts)
 
 
 def unique_inverse(x: TensorLike, /) -> UniqueInverse:
@@ -105,8 +105,8 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     >>> ll.unique_inverse(ll.constant([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    distinct = unique_all(x)
+    return UniqueInverse(distinct.values, distinct.inverse_indices)
 
 
 def unique_values(x: TensorLike, /) -> Tensor:

@@ -84,14 +84,14 @@ def _check_output(equation: str, inputs: Sequence[str], output: str) -> None:
 # sizes
 
 
-def label_sizes(equation: str, terms: Sequence[str], given: Sequence[Shape]) -> dict[str, int | None]:
+def label_sizes(equation: str, terms: Sequence[str], operand_shapes: Sequence[Shape]) -> dict[str, int | None]:
     """The size of each label: axes of size 1 are repeated where another operand has more, as when broadcasting.
 
     Raises ShapeError that names the label which clashes, both sizes and operands.
     """
     sizes: dict[str, int | None] = {}
     seen: dict[str, tuple[int, int]] = {}
-    for i, (term, shape) in enumerate(zip(terms, given, strict=True)):
+    for i, (term, shape) in enumerate(zip(terms, operand_shapes, strict=True)):
         own: dict[str, int | None] = {}
         for label, n in zip(term, shape, strict=True):
             if None not in (n, own.get(label, n)) and own.get(label, n) != n:
@@ -105,7 +105,7 @@ def label_sizes(equation: str, terms: Sequence[str], given: Sequence[Shape]) -> 
                 m, j = seen[label]
                 raise ShapeError(
                     f"einsum {equation!r}: label {label!r} has size {m} in operand {j}, of shape "
-                    f"{shapes.show(given[j])}, and size {n} in operand {i}, of shape {shapes.show(shape)}; "
+                    f"{shapes.show(operand_shapes[j])}, and size {n} in operand {i}, of shape {shapes.show(shape)}; "
                     "they must be equal, or one of them 1"
                 )
             if n not in (None, 1):
@@ -124,14 +124,16 @@ def _meet(m: int | None, n: int | None) -> int | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def contraction_order(terms: tuple[str, ...], output: str, given: tuple[Shape, ...]) -> tuple[tuple[int, int], ...]:
+def contraction_order(
+    terms: tuple[str, ...], output: str, operand_shapes: tuple[Shape, ...]
+) -> tuple[tuple[int, int], ...]:
     """Which two of the operands to contract next, again and again; the result goes to the end of the list.
 
     The cheapest order of up to four operands, a greedy one beyond, by NumPy; unknown sizes count as 32.
     """
     if len(terms) < 3:
         return ((0, 1),) if len(terms) == 2 else ()
-    sizes = {label: 32 if n is None else n for label, n in label_sizes(output, terms, given).items()}
+    sizes = {label: 32 if n is None else n for label, n in label_sizes(output, terms, operand_shapes).items()}
     dummies = [np.broadcast_to(np.float32(0), [sizes[label] for label in term]) for term in terms]
     equation = f"{','.join(terms)}->{output}"
     path = np.einsum_path(equation, *dummies, optimize="optimal" if len(terms) < 5 else "greedy")[0][1:]

@@ -35,8 +35,8 @@ def H(x: Tensor) -> Tensor:
 def identity_like(x: Tensor) -> Tensor:
     """The identity in the shape and dtype of square matrices, whose sizes may be unknown while tracing."""
     ones = zeros(x.dtype, x.sizes()) + 1
-    found: Tensor = ones._tril()._triu()
-    return found
+    identity: Tensor = ones._tril()._triu()
+    return identity
 
 
 def reciprocal(x: Tensor) -> Tensor:
@@ -117,15 +117,15 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
 
     def wrap(kernel: Kernel) -> Kernel:
         @functools.wraps(kernel)
-        def run(xp: Any, *given: Any) -> Any:
+        def run(xp: Any, *arguments: Any) -> Any:
             with np.errstate(all="ignore"):
                 try:
-                    return kernel(xp, *given)
+                    return kernel(xp, *arguments)
                 except np.linalg.LinAlgError as error:
-                    specs = [x if isinstance(x, (bool, str)) else _spec_of(x) for x in given]
+                    specs = [x if isinstance(x, (bool, str)) else _spec_of(x) for x in arguments]
                     infer(*specs)
-                    place = _first_failing(lambda x: kernel(xp, x, *given[1:]), given[0])
-                    raise LinAlgError(_failure_message(name, given[0], specs, place, complaint)) from error
+                    place = _first_failing(lambda x: kernel(xp, x, *arguments[1:]), arguments[0])
+                    raise LinAlgError(_failure_message(name, arguments[0], specs, place, complaint)) from error
 
         return run
 

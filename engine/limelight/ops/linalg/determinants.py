@@ -85,8 +85,8 @@ def _cofactor_slope_kernel(xp: Any, w: Any, x: Any) -> Any:
         left = _all_but_two(xp, s, n)
         moved = u.swapaxes(-1, -2) @ w @ vh.swapaxes(-1, -2)
         along = (left @ xp.diagonal(moved, 0, -2, -1)[..., None]) * xp.eye(n, dtype=s.dtype)
-        found = u @ (along - left * moved.swapaxes(-1, -2)) @ vh
-        return (sign.conj()[..., None, None] * found).astype(x.dtype)
+        slope = u @ (along - left * moved.swapaxes(-1, -2)) @ vh
+        return (sign.conj()[..., None, None] * slope).astype(x.dtype)
 
 
 def _slope_infer(w: TensorSpec, x: TensorSpec) -> TensorSpec:

@@ -207,9 +207,10 @@ def _eigvals_kernel(xp: Any, x: Any) -> Any:
 def _eigvals_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """By a decomposition of its own, whose eigenvalues may come in another order: each goes to the nearest one."""
     w, v = _eig((x,))
-    found = out.expand_dims(-1)
-    apart = abs(found - w.expand_dims(-2))
-    nearest = apart._beside((abs(found) + 1) * float("inf")).min(-1, True)  # of no eigenvalues, too, there is a least
+    eigenvalues = out.expand_dims(-1)
+    apart = abs(eigenvalues - w.expand_dims(-2))
+    # Beside an infinity, since of no eigenvalues, too, there is a least.
+    nearest = apart._beside((abs(eigenvalues) + 1) * float("inf")).min(-1, True)
     same = (apart == nearest).astype(w.dtype)
     moved = (same / same.sum(-1, True) * g.expand_dims(-1)).sum(-2)
     return _eig_gradient((moved, None), x.dtype, (w, v))

@@ -231,8 +231,8 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
             held[i] = _one(held[i], form)
         elif product is not None:
             y, x = held.pop(j), held.pop(i)
-            found = (x.mT if product[0] else x) @ (y.mT if product[1] else y)
-            held.append(found.mT if product[2] else found)
+            result = (x.mT if product[0] else x) @ (y.mT if product[1] else y)
+            held.append(result.mT if product[2] else result)
         else:
             y, x = held.pop(j), held.pop(i)
             held.append(_pair((x, y), form))
@@ -240,19 +240,19 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
 
 
 @functools.lru_cache(maxsize=2048)
-def _steps(equation: str, given: tuple[Shape, ...]) -> tuple[_Step, ...]:
+def _steps(equation: str, operand_shapes: tuple[Shape, ...]) -> tuple[_Step, ...]:
     """The program of an einsum on operands of these shapes."""
-    terms, output = parse_equation(equation, tuple([len(shape) for shape in given]))
-    sizes = label_sizes(equation, terms, given)
+    terms, output = parse_equation(equation, tuple([len(shape) for shape in operand_shapes]))
+    sizes = label_sizes(equation, terms, operand_shapes)
     if len(terms) == 1:
         return () if terms[0] == output else (_Step(0, -1, f"{terms[0]}->{output}", None),)
     steps, held = _steps_on_single_operands(terms, output)
     shown = tuple([tuple([sizes[label] for label in term]) for term in held])
     for i, j in contraction_order(tuple(held), output, shown):
         y, x = held.pop(j), held.pop(i)
-        found = _pair_output(x, y, held, output)
-        steps.append(_Step(i, j, f"{x},{y}->{found}", _as_product(x, y, found, terms, given)))
-        held.append(found)
+        pair_output = _pair_output(x, y, held, output)
+        steps.append(_Step(i, j, f"{x},{y}->{pair_output}", _as_product(x, y, pair_output, terms, operand_shapes)))
+        held.append(pair_output)
     return _PRODUCT if len(steps) == 1 and steps[0].product == _PRODUCT[0].product else tuple(steps)
 
 
@@ -278,20 +278,20 @@ def _pair_output(x: str, y: str, others: Sequence[str], output: str) -> str:
 
 
 def _as_product(
-    x: str, y: str, found: str, terms: Sequence[str], given: Sequence[Shape]
+    x: str, y: str, output: str, terms: Sequence[str], operand_shapes: Sequence[Shape]
 ) -> tuple[bool, bool, bool] | None:
     """How a pair is a product by `@`, where all its sizes are known and none of them has to be repeated."""
     sizes: dict[str, set[int | None]] = {}
-    for term, shape in zip(terms, given, strict=True):
+    for term, shape in zip(terms, operand_shapes, strict=True):
         for label, n in zip(term, shape, strict=True):
             sizes.setdefault(label, set()).add(n)
     if any(len(sizes[label]) > 1 or None in sizes[label] for label in (*x, *y)):
         return None
-    lead = found[:-2]
-    if len(found) < 2 or x[: len(lead)] != lead or y[: len(lead)] != lead or len(x) != len(found) or len(y) != len(x):
+    lead = output[:-2]
+    if len(output) < 2 or x[: len(lead)] != lead or y[: len(lead)] != lead or len(x) != len(output) or len(y) != len(x):
         return None
-    for flipped, i, k in ((False, found[-2], found[-1]), (True, found[-1], found[-2])):
-        over = (set(x) - set(found)) & (set(y) - set(found))
+    for flipped, i, k in ((False, output[-2], output[-1]), (True, output[-1], output[-2])):
+        over = (set(x) - set(output)) & (set(y) - set(output))
         if len(over) == 1 and i in x and k in y and i not in y and k not in x:
             j = over.pop()
             return x[-2:] == j + i, y[-2:] == k + j, flipped

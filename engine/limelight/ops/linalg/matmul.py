@@ -238,13 +238,13 @@ def multi_dot(matrices: Sequence[TensorLike], /) -> Tensor:
     >>> ll.linalg.multi_dot([ll.ones((9, 2)), ll.ones((2, 9)), ll.ones(9)]).shape
     (9,)
     """
-    given = [as_tensor(x) for x in matrices]
-    if len(given) < 2:
-        raise ArgumentError(f"multi_dot: needs at least two matrices, got {len(given)}")
-    for i, x in enumerate(given):
-        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(given) - 1)):
+    factors = [as_tensor(x) for x in matrices]
+    if len(factors) < 2:
+        raise ArgumentError(f"multi_dot: needs at least two matrices, got {len(factors)}")
+    for i, x in enumerate(factors):
+        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(factors) - 1)):
             raise ShapeError(f"multi_dot: matrix {i} is {x.spec}; only the first and the last may be vectors")
-    return _product(given, _best_cuts([_matrix_shape(x, i == 0) for i, x in enumerate(given)]), 0, len(given) - 1)
+    return _product(factors, _best_cuts([_matrix_shape(x, i == 0) for i, x in enumerate(factors)]), 0, len(factors) - 1)
 
 
 def _matrix_shape(x: Tensor, first: bool) -> tuple[int | None, int | None]:
@@ -269,8 +269,8 @@ def _best_cuts(sizes: list[tuple[int | None, int | None]]) -> dict[tuple[int, in
     return cuts
 
 
-def _product(given: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+def _product(factors: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
     if i == j:
-        return given[i]
+        return factors[i]
     k = cuts[i, j]
-    return _product(given, cuts, i, k) @ _product(given, cuts, k + 1, j)
+    return _product(factors, cuts, i, k) @ _product(factors, cuts, k + 1, j)

@@ -43,8 +43,8 @@ def _triangular_kernel(xp: Any, a: Any, b: Any, upper: bool, adjoint: bool, unit
             row = b[..., i, :]
             if rows:
                 known_part = a[..., i, i + 1 :] if upper else a[..., i, :i]
-                found = xp.stack(rows[::-1] if upper else rows, -2)
-                row = row - (known_part[..., None, :] @ found)[..., 0, :]
+                solved = xp.stack(rows[::-1] if upper else rows, -2)
+                row = row - (known_part[..., None, :] @ solved)[..., 0, :]
             rows.append(row if unit_diagonal else row / a[..., i, i, None])
     return xp.stack(rows[::-1] if upper else rows, -2) if n else b
 

@@ -64,15 +64,15 @@ def convolution(xp: Any, x: Array, w: Array, at: Windows) -> Array:
 
 
 def input_gradient(xp: Any, g: Array, w: Array, at: Windows) -> Array:
-    found: Any = sum([spread(xp, xp.matmul(g, w[place].T), place, at) for place, _ in taps(at)])
-    return found[inside_margins(at)]
+    padded: Any = sum([spread(xp, xp.matmul(g, w[place].T), place, at) for place, _ in taps(at)])
+    return padded[inside_margins(at)]
 
 
 def filter_gradient(xp: Any, x: Array, g: Array, at: Windows) -> Array:
     x = with_margins(xp, x, at, 0)
     over = tuple(range(g.ndim - 1))
-    found = [xp.tensordot(x[where], g, axes=(over, over)) for _, where in taps(at)]
-    return xp.stack(found).reshape((*at.window, x.shape[-1], g.shape[-1]))
+    per_tap = [xp.tensordot(x[where], g, axes=(over, over)) for _, where in taps(at)]
+    return xp.stack(per_tap).reshape((*at.window, x.shape[-1], g.shape[-1]))
 
 
 def by_group(

@@ -77,44 +77,44 @@ def _conv_infer(x: TensorSpec, w: TensorSpec, stride: Ints, padding: Any, dilati
 def _check_transposed(name: str, y: TensorSpec, x: TensorSpec, w: TensorSpec, attrs: Attrs) -> None:
     """Raises ShapeError unless the convolution of `x` with `w` has the shape of `y`."""
     _check_channels(name, x, w, attrs[3])
-    made = (x.shape[0], *out_sizes(name, x, x.shape[1:-1], w.shape[:-2], *attrs[:3]), w.shape[-1])
-    if y.rank != len(made) or any(None not in (m, n) and m != n for m, n in zip(y.shape, made, strict=True)):
-        raise ShapeError(f"{name}: a convolution of {x} with filters {w} has shape {made}, not that of {y}")
+    shape = (x.shape[0], *out_sizes(name, x, x.shape[1:-1], w.shape[:-2], *attrs[:3]), w.shape[-1])
+    if y.rank != len(shape) or any(None not in (m, n) and m != n for m, n in zip(y.shape, shape, strict=True)):
+        raise ShapeError(f"{name}: a convolution of {x} with filters {w} has shape {shape}, not that of {y}")
 
 
-def _transpose_infer(y: TensorSpec, w: TensorSpec, *given: Any) -> TensorSpec:
-    attrs, shape = given[:-1], given[-1]
+def _transpose_infer(y: TensorSpec, w: TensorSpec, *parameters: Any) -> TensorSpec:
+    attrs, shape = parameters[:-1], parameters[-1]
     if y.rank == w.rank and None not in (y.shape[-1], w.shape[-1]) and y.shape[-1] != w.shape[-1]:
         raise ShapeError(
             f"conv_transpose: the last axis of {y} has {y.shape[-1]} channels, so the last axis of the filters {w} "
             f"must have that size; they are those of the convolution that is transposed: (*window, channels of the "
             f"result / groups, channels of x)"
         )
-    made = known(_filled_shape(shape, y.shape, w.shape, attrs[3]), y.dtype)
-    _check_transposed("conv_transpose", y, made, w, attrs)
-    return made
+    result = known(_filled_shape(shape, y.shape, w.shape, attrs[3]), y.dtype)
+    _check_transposed("conv_transpose", y, result, w, attrs)
+    return result
 
 
 def _filled_shape(shape: Shape, y: Shape, w: Shape, groups: int) -> Shape:
     """The shape of a transposed convolution, which leaves batch and channels to its operands."""
     channels = None if len(w) < 2 or w[-2] is None else w[-2] * groups
-    lead, last = (z if given is None else given for given, z in ((shape[0], y[0]), (shape[-1], channels)))
+    lead, last = (z if size is None else size for size, z in ((shape[0], y[0]), (shape[-1], channels)))
     return (lead, *shape[1:-1], last)
 
 
-def _filter_gradient_infer(x: TensorSpec, y: TensorSpec, *given: Any) -> TensorSpec:
-    attrs, shape = given[:-1], given[-1]
+def _filter_gradient_infer(x: TensorSpec, y: TensorSpec, *parameters: Any) -> TensorSpec:
+    attrs, shape = parameters[:-1], parameters[-1]
     _check_transposed("conv_filter_gradient", y, x, known(shape, x.dtype), attrs)
     return known(shape, x.dtype)
 
 
 @functools.lru_cache(maxsize=1024)
-def _windows_of(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: DType, *given: Any) -> Windows:
+def _windows_of(infer: Callable[..., TensorSpec], first: Shape, second: Shape, dtype: DType, *attrs: Any) -> Windows:
     """The windows of an op, once its shape rule has found that the operands fit: kernels may be the first to ask."""
-    x = infer(known(first, dtype), known(second, dtype), *given)
-    stride, padding, dilation = given[:3]
+    x = infer(known(first, dtype), known(second, dtype), *attrs)
+    stride, padding, dilation = attrs[:3]
     space: Any = x.shape if infer is _transpose_infer else first
-    filters: Any = given[-1] if infer is _filter_gradient_infer else second
+    filters: Any = attrs[-1] if infer is _filter_gradient_infer else second
     return windows_over("conv", x, space[1:-1], filters[:-2], stride, padding, dilation)
 
 
@@ -134,9 +134,9 @@ def _conv_kernel(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
     return out.astype(dtype, copy=False)
 
 
-def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
-    shape = _filled_shape(given[-1], y.shape, w.shape, given[3])
-    at, groups, dtype = _windows_of(_transpose_infer, y.shape, w.shape, y.dtype, *given), given[3], y.dtype
+def _transpose_kernel(xp: Any, y: Any, w: Any, *attrs: Any) -> Any:
+    shape = _filled_shape(attrs[-1], y.shape, w.shape, attrs[3])
+    at, groups, dtype = _windows_of(_transpose_infer, y.shape, w.shape, y.dtype, *attrs), attrs[3], y.dtype
     y, w = wide(y), wide(w)
     if _taps.empty(y.shape, w.shape, at.space):
         out = xp.zeros(shape, dtype=dtype)
@@ -148,9 +148,9 @@ def _transpose_kernel(xp: Any, y: Any, w: Any, *given: Any) -> Any:
     return out.astype(dtype, copy=False)
 
 
-def _filter_gradient_kernel(xp: Any, x: Any, y: Any, *given: Any) -> Any:
-    shape = given[-1]
-    at, groups, dtype = _windows_of(_filter_gradient_infer, x.shape, y.shape, x.dtype, *given), given[3], x.dtype
+def _filter_gradient_kernel(xp: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    shape = attrs[-1]
+    at, groups, dtype = _windows_of(_filter_gradient_infer, x.shape, y.shape, x.dtype, *attrs), attrs[3], x.dtype
     x, y = wide(x), wide(y)
     if _taps.empty(x.shape, y.shape, shape):
         out = xp.zeros(shape, dtype=dtype)

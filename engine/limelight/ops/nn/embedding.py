@@ -53,8 +53,8 @@ _embedding = entry_point(defop(
 
 
 def _rows_of(g: Tensor, indices: Tensor, sizes: Any, sparse: bool) -> Any:
-    found = SparseGradient([(indices, g)], sizes)
-    return found if sparse else found.dense()
+    gradient = SparseGradient([(indices, g)], sizes)
+    return gradient if sparse else gradient.dense()
 
 
 def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True, negative: bool = True) -> Tensor:

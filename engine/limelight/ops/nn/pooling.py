@@ -61,11 +61,11 @@ def _windows_of(name: str, shape: Any, dtype: Any, window: Ints, stride: Ints, p
 @functools.lru_cache(maxsize=256)
 def _counts(at: Windows) -> Any:
     """How many elements each window sees, margins left out: (*windows, 1), float64."""
-    found: Any = np.ones(1)
+    counts: Any = np.ones(1)
     for n, k, s, (before, _), out in zip(at.space, at.window, at.stride, at.pads, at.out, strict=True):
         first = np.arange(out) * s - before
-        found = np.multiply.outer(found, np.minimum(first + k, n) - np.maximum(first, 0))
-    return found.reshape(*at.out, 1)
+        counts = np.multiply.outer(counts, np.minimum(first + k, n) - np.maximum(first, 0))
+    return counts.reshape(*at.out, 1)
 
 
 # --- max_pool
@@ -87,10 +87,10 @@ def _max_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
     x = wide(x)
     for one in one_axis_at_a_time(at):
-        found = np.full((len(x), *one.out, x.shape[-1]), _lowest(x.dtype), x.dtype)
+        pooled = np.full((len(x), *one.out, x.shape[-1]), _lowest(x.dtype), x.dtype)
         for here, there in real_taps(one):
-            np.maximum(found[here], x[there], out=found[here])
-        x = found
+            np.maximum(pooled[here], x[there], out=pooled[here])
+        x = pooled
     return x.astype(dtype, copy=False)
 
 
@@ -130,9 +130,9 @@ def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
 
 def _max_gradient_kernel(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
-    found = _marks(xp, x, y, at)
-    share = wide(g) / sum(found)
-    spread = sum([_taps.spread(xp, m * share, place, at) for m, (place, _) in zip(found, taps(at), strict=True)])
+    marks = _marks(xp, x, y, at)
+    share = wide(g) / sum(marks)
+    spread = sum([_taps.spread(xp, m * share, place, at) for m, (place, _) in zip(marks, taps(at), strict=True)])
     return spread[inside_margins(at)].astype(dtype)
 
 
@@ -174,9 +174,9 @@ def _pick_numpy(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
 
 def _pick_kernel(xp: Any, h: Any, x: Any, y: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
-    found, h = _marks(xp, x, y, at), _taps.with_margins(xp, wide(h), at, 0)
-    picked = sum([m * h[where] for m, (_, where) in zip(found, taps(at), strict=True)])
-    return (picked / sum(found)).astype(dtype)
+    marks, h = _marks(xp, x, y, at), _taps.with_margins(xp, wide(h), at, 0)
+    picked = sum([m * h[where] for m, (_, where) in zip(marks, taps(at), strict=True)])
+    return (picked / sum(marks)).astype(dtype)
 
 
 _max_pick: EntryPoint = entry_point(defop(
@@ -254,10 +254,10 @@ def _avg_numpy(xp: Any, x: Any, *attrs: Any) -> Any:
     dtype, at = x.dtype, _windows_of("avg_pool", x.shape, x.dtype, *attrs)
     x = wide(x)
     for one in one_axis_at_a_time(at):
-        found = np.zeros((len(x), *one.out, x.shape[-1]), x.dtype)
+        sums = np.zeros((len(x), *one.out, x.shape[-1]), x.dtype)
         for here, there in real_taps(one):
-            found[here] += x[there]
-        x = found
+            sums[here] += x[there]
+        x = sums
     return (x / _counts(at).astype(x.dtype)).astype(dtype, copy=False)
 
 
@@ -277,9 +277,9 @@ _avg_pool: EntryPoint = entry_point(defop(
 
 
 def _avg_gradient_infer(g: TensorSpec, window: Ints, stride: Ints, padding: Any, shape: Any) -> TensorSpec:
-    made = _pool_infer("avg_pool")(known(shape, g.dtype), window, stride, padding)
-    if made.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(made.shape, g.shape, strict=True)):
-        raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {made}, not {g}")
+    pooled = _pool_infer("avg_pool")(known(shape, g.dtype), window, stride, padding)
+    if pooled.rank != g.rank or any(None not in (m, n) and m != n for m, n in zip(pooled.shape, g.shape, strict=True)):
+        raise ShapeError(f"avg_pool_gradient: the pool of {known(shape, g.dtype)} is {pooled}, not {g}")
     return known(shape, g.dtype)
 
 
@@ -290,10 +290,10 @@ def _avg_gradient_kernel(xp: Any, g: Any, window: Ints, stride: Ints, padding: A
     if xp is not np:
         return sum([_taps.spread(xp, g, place, at) for place, _ in taps(at)])[inside_margins(at)].astype(dtype)
     for one in reversed(one_axis_at_a_time(at)):
-        found = np.zeros((len(g), *one.space, g.shape[-1]), g.dtype)
+        spread = np.zeros((len(g), *one.space, g.shape[-1]), g.dtype)
         for here, there in real_taps(one):
-            found[there] += g[here]
-        g = found
+            spread[there] += g[here]
+        g = spread
     return g.astype(dtype, copy=False)
 
 

@@ -65,10 +65,10 @@ def _flat(x: Any, axes: Axes) -> tuple[Any, bool] | None:
 
 
 def _kernel_numpy(xp: Any, x: Any, axes: Axes, epsilon: float) -> Any:
-    found = _flat(x, axes) if x.size > PIECE and x.dtype not in SHORT else None
-    if found is None:
+    flattened = _flat(x, axes) if x.size > PIECE and x.dtype not in SHORT else None
+    if flattened is None:
         return _kernel(xp, x, axes, epsilon)
-    flat, columns = found
+    flat, columns = flattened
     y = np.empty_like(flat)
     moments = np.empty((2, flat.shape[1] if columns else flat.shape[0]), flat.dtype)
     if columns:
@@ -124,18 +124,18 @@ _standardise = entry_point_of_many(defop(
 def _backward_kernel(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon: float) -> Any:
     dtype = g.dtype
     g, y, variance = wide(g), wide(y), wide(variance)
-    found = y * _mean(xp, g * y, axes)
-    found += _mean(xp, g, axes)
-    found = xp.subtract(g, found)
-    found *= 1.0 / xp.sqrt(variance + epsilon)
-    return found.astype(dtype, copy=False)
+    gradient = y * _mean(xp, g * y, axes)
+    gradient += _mean(xp, g, axes)
+    gradient = xp.subtract(g, gradient)
+    gradient *= 1.0 / xp.sqrt(variance + epsilon)
+    return gradient.astype(dtype, copy=False)
 
 
 def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon: float) -> Any:
-    found = _flat(g, axes) if g.size > PIECE and g.dtype not in SHORT else None
-    if found is None:
+    flattened = _flat(g, axes) if g.size > PIECE and g.dtype not in SHORT else None
+    if flattened is None:
         return _backward_kernel(xp, g, y, variance, axes, epsilon)
-    flat, columns = found
+    flat, columns = flattened
     scores, out = y.reshape(flat.shape), np.empty_like(flat)
     scale = (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
     means = np.zeros((2, flat.shape[1]), flat.dtype)
@@ -145,17 +145,17 @@ def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon:
             means[1] += add_reduce(flat[piece] * scores[piece], 0)
         means /= len(flat)
     for piece in _pieces(*flat.shape):
-        part, score, made = flat[piece], scores[piece], out[piece]
+        part, score, out_part = flat[piece], scores[piece], out[piece]
         if columns:
             mean, common, factor = means[0], means[1], scale
         else:
             n = flat.shape[1]
             mean, common = (add_reduce(z, 1, None, None, True) / n for z in (part, part * score))
             factor = scale[piece, None]
-        np.multiply(score, common, out=made)
-        made += mean
-        np.subtract(part, made, out=made)
-        made *= factor
+        np.multiply(score, common, out=out_part)
+        out_part += mean
+        np.subtract(part, out_part, out=out_part)
+        out_part *= factor
     return out.reshape(g.shape)
 
 

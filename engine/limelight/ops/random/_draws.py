@@ -114,10 +114,10 @@ def to_host(x: Any) -> np.ndarray[Any, Any]:
 
 def floating(name: str, dtype: DTypeLike) -> DType:
     """The dtype of a distribution on the real line; raises DTypeError for any other kind."""
-    found = dtypes.dtype(dtype)
-    if not dtypes.is_floating(found):
-        raise DTypeError(f"random.{name} draws floating numbers, not {found.name}; see random.integers")
-    return found
+    drawn_dtype = dtypes.dtype(dtype)
+    if not dtypes.is_floating(drawn_dtype):
+        raise DTypeError(f"random.{name} draws floating numbers, not {drawn_dtype.name}; see random.integers")
+    return drawn_dtype
 
 
 def moved_and_scaled(z: Any, location: float, scale: float, dtype: DType) -> Any:
@@ -151,15 +151,15 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
     `kernel(source, *attrs, shape)` gives NumPy's array; the dtype is the last of `attrs`.
     """
 
-    def on_any(xp: Any, source: Source, *given: Any) -> Any:
-        drawn = kernel(source, *given)
+    def on_any(xp: Any, source: Source, *parameters: Any) -> Any:
+        drawn = kernel(source, *parameters)
         return drawn if xp is np else xp.asarray(drawn)
 
     run = defop_with_shape(
         name,
         inputs="generator:var",
         attrs=attrs,
-        infer=lambda generator, *given: known(given[-1], given[-2]),
+        infer=lambda generator, *parameters: known(parameters[-1], parameters[-2]),
         kernel=on_any,
         effect="random",
         why_no_gradient=DRAWN,
@@ -168,14 +168,14 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
     )
     op = get(name)
 
-    def run_fast(generator: Any, shape: Any, *given: Any) -> Tensor:
+    def run_fast(generator: Any, shape: Any, *parameters: Any) -> Tensor:
         if (active and (scopes or local.observer is None)) or type(shape) is not tuple:
-            return run((generator,), as_shape(shape), *given)
+            return run((generator,), as_shape(shape), *parameters)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
-            return wrap(kernel(generator._data, *given, shape))
+            return wrap(kernel(generator._data, *parameters, shape))
         except Exception as error:  # noqa: BLE001  # `explain` raises
             as_shape(shape)  # says what is wrong with it, if anything is
-            explain(op, (generator,), (*given, shape), error)
+            explain(op, (generator,), (*parameters, shape), error)
 
     return run_fast
 

@@ -153,19 +153,19 @@ def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
     By the inverse of the distribution function: one uniform number for each draw, and a single pass over logits that
     all draws share. 100,000 such draws take 2 ms; with Gumbel noise for each class they took 18.
     """
-    given = to_host(logits)
-    drawn = source.generator.random(given.shape[:-1])
-    one = given.size and not any(step for step, n in zip(given.strides[:-1], given.shape[:-1], strict=True) if n > 1)
+    host = to_host(logits)
+    drawn = source.generator.random(host.shape[:-1])
+    one = host.size and not any(step for step, n in zip(host.strides[:-1], host.shape[:-1], strict=True) if n > 1)
     if one:  # the same logits for all, spread without a copy
-        given = given[(0,) * (given.ndim - 1)]
-    wide = given.astype(np.float64)
+        host = host[(0,) * (host.ndim - 1)]
+    wide = host.astype(np.float64)
     most = wide.max(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         ends = np.exp(np.where(wide == most, 0.0, wide - most)).cumsum(-1)
     total = ends[..., -1]
     last = (ends < total[..., None]).sum(-1)  # later classes have no share, whatever the rounding
-    found = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
-    return xp.asarray(np.minimum(found, last).astype(np.int32))
+    classes = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
+    return xp.asarray(np.minimum(classes, last).astype(np.int32))
 
 
 categorical = defop_draws_like(

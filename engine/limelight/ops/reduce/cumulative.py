@@ -82,11 +82,11 @@ def _recurrence_kernel(xp: Any, a: Any, b: Any, axis: int, reverse: bool) -> Any
     wide = dtypes.float32 if b.dtype in SHORT else b.dtype
     factors, terms = (xp.moveaxis(z.astype(wide), axis, 0) for z in (a, b))
     state = terms[-1] if reverse else terms[0]
-    found = [state]
+    states = [state]
     for i in range(n - 2, -1, -1) if reverse else range(1, n):
         state = terms[i] + factors[i + reverse] * state
-        found.append(state)
-    return xp.stack(found[::-1] if reverse else found, axis=axis).astype(b.dtype, copy=False)
+        states.append(state)
+    return xp.stack(states[::-1] if reverse else states, axis=axis).astype(b.dtype, copy=False)
 
 
 def _recurrence_factors(g: Tensor, a: Tensor, out: Tensor, axis: int, reverse: bool) -> Tensor:
@@ -165,9 +165,9 @@ def cumulative_sum(
     [0, 1, 3, 6]
     """
     x = as_tensor(x)
-    found = _scan("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
-    found = found if dtype is None else found.astype(dtype)
-    return _lead(found, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else found
+    sums = _scan("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
+    sums = sums if dtype is None else sums.astype(dtype)
+    return _lead(sums, shapes.one_axis("cumulative_sum", x.ndim, axis or 0), 0) if include_initial else sums
 
 
 def _scan(name: str, run: EntryPoint, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
@@ -182,9 +182,9 @@ def _scan(name: str, run: EntryPoint, x: TensorLike, axis: int | None, reverse: 
         raise ArgumentError(f"{name}: {x.spec} has {x.ndim} axes; say along which one, as in ll.{name}(x, axis=0)")
     along = shapes.one_axis(name, x.ndim, 0 if axis is None else axis)
     x = _reversed(x, along) if reverse else x
-    found = run(x, along)
-    found = found if neutral is None else _delay(found, along, neutral)
-    return _reversed(found, along) if reverse else found
+    scanned = run(x, along)
+    scanned = scanned if neutral is None else _delay(scanned, along, neutral)
+    return _reversed(scanned, along) if reverse else scanned
 
 
 # cumulative_prod, cumprod
@@ -250,9 +250,9 @@ def cumulative_prod(
     [1, 2, 6, 24]
     """
     x = as_tensor(x)
-    found = _scan("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
-    found = found if dtype is None else found.astype(dtype)
-    return _lead(found, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else found
+    products = _scan("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
+    products = products if dtype is None else products.astype(dtype)
+    return _lead(products, shapes.one_axis("cumulative_prod", x.ndim, axis or 0), 1) if include_initial else products
 
 
 # lead: one element more at the start
@@ -299,8 +299,8 @@ def _extreme(xp: Any, x: Any, axis: int, largest: bool) -> Any:
 
 
 def _extreme_gradient(g: Tensor, x: Tensor, x_shape: Any, axis: int, largest: bool) -> Tensor:
-    found: Tensor = g._scatter_along_axis(_places(x, axis, largest), x_shape, axis)
-    return found
+    gradient: Tensor = g._scatter_along_axis(_places(x, axis, largest), x_shape, axis)
+    return gradient
 
 
 _places = entry_point(defop(

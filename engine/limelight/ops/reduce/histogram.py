@@ -75,9 +75,9 @@ def _histogram_infer(x: TensorSpec, bins: Any, limits: Any) -> tuple[TensorSpec,
 
 
 def _histogram_kernel(xp: Any, x: Any, bins: Any, limits: Any) -> tuple[Any, Any]:
-    given = np.asarray(x)
-    given = given.astype(np.float32) if given.dtype in SHORT else given
-    counts, edges = np.histogram(given, bins if isinstance(bins, int) else np.array(bins), limits)
+    array = np.asarray(x)
+    array = array.astype(np.float32) if array.dtype in SHORT else array
+    counts, edges = np.histogram(array, bins if isinstance(bins, int) else np.array(bins), limits)
     return xp.asarray(counts.astype(np.int64)), xp.asarray(edges.astype(_edge_dtype(x.dtype)))
 
 

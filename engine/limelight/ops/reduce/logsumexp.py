@@ -21,8 +21,8 @@ def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     wide_x = wide(x)
     top = xp.max(wide_x, axis=axis, keepdims=True, initial=-xp.inf)
     top = xp.where(xp.isfinite(top), top, 0)
-    found = xp.log(sum_over(xp, xp.exp(wide_x - top), axis, keepdims))
-    return (found + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)
+    log_sum = xp.log(sum_over(xp, xp.exp(wide_x - top), axis, keepdims))
+    return (log_sum + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)
 
 
 _logsumexp = entry_point(defop(

@@ -89,8 +89,8 @@ def _between(ordered: Tensor, parts: np.ndarray[Any, Any]) -> Tensor:
     wide = dtypes.float32 if ordered.dtype.itemsize == 2 else ordered.dtype
     weight = weight.astype(wide).reshape((-1,) + (1,) * (ordered.ndim - 1))
     below, above = ordered[low].astype(wide), ordered[high].astype(wide)
-    found = (low == high).reshape(weight.shape).where(below, below + (above - below) * weight)
+    interpolated = (low == high).reshape(weight.shape).where(below, below + (above - below) * weight)
     worst = ordered[-1:].astype(wide)  # NaN comes last
     has_nan = worst != worst  # noqa: PLR0124  # NaN, and nothing else
-    result: Tensor = has_nan.where(worst, found).astype(ordered.dtype)
+    result: Tensor = has_nan.where(worst, interpolated).astype(ordered.dtype)
     return result

@@ -116,13 +116,13 @@ def sum_to(x: TensorLike, shape: Sequence[int] | Tensor, /) -> Tensor:
 # broadcast_sizes: the common shape of shapes that are known at run time
 
 
-def _broadcast_sizes_infer(*given: TensorSpec) -> TensorSpec:
-    ranks = [spec.shape[0] for spec in given]
+def _broadcast_sizes_infer(*specs: TensorSpec) -> TensorSpec:
+    ranks = [spec.shape[0] for spec in specs]
     return known((None if None in ranks else max([n or 0 for n in ranks]),), dtypes.int64)
 
 
-def _broadcast_sizes_kernel(xp: Any, *given: Any) -> Any:
-    return np.asarray(shapes.broadcast("broadcast_arrays", *[tuple(sizes.tolist()) for sizes in given]), np.int64)
+def _broadcast_sizes_kernel(xp: Any, *vectors: Any) -> Any:
+    return np.asarray(shapes.broadcast("broadcast_arrays", *[tuple(sizes.tolist()) for sizes in vectors]), np.int64)
 
 
 _broadcast_sizes = entry_point(defop(
@@ -136,12 +136,12 @@ _broadcast_sizes = entry_point(defop(
 ))  # fmt: skip
 
 
-def _common(given: Sequence[Tensor]) -> Any:
+def _common(xs: Sequence[Tensor]) -> Any:
     """The shape in which they meet: a tuple, or in a trace with unknown sizes a symbolic vector."""
-    found = shapes.broadcast("broadcast_arrays", *[x.shape for x in given])
-    if None not in found:
-        return found
-    return _broadcast_sizes(tuple([np.asarray(n, np.int64) if isinstance(n := x.sizes(), tuple) else n for x in given]))
+    shape = shapes.broadcast("broadcast_arrays", *[x.shape for x in xs])
+    if None not in shape:
+        return shape
+    return _broadcast_sizes(tuple([np.asarray(n, np.int64) if isinstance(n := x.sizes(), tuple) else n for x in xs]))
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
@@ -153,11 +153,11 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     >>> [x.shape for x in ll.broadcast_arrays(ll.zeros((3, 1)), ll.ones(2))]
     [(3, 2), (3, 2)]
     """
-    given = [as_tensor(x) for x in arrays]
-    if not given:
+    tensors = [as_tensor(x) for x in arrays]
+    if not tensors:
         return []
-    shape = _common(given)
-    return [x.broadcast_to(shape) for x in given]
+    shape = _common(tensors)
+    return [x.broadcast_to(shape) for x in tensors]
 
 
 def broadcast_shapes(*given: int | Sequence[int | None]) -> Shape:
@@ -186,17 +186,17 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f'meshgrid: indexing must be "xy" or "ij", got {indexing!r}')
-    given = [as_tensor(x) for x in arrays]
-    for x in given:
+    tensors = [as_tensor(x) for x in arrays]
+    for x in tensors:
         if x.ndim > 1:
             raise ShapeError(f"meshgrid: needs vectors, got {x.spec}; reshape it to (-1,) first")
-    rank = len(given)
+    rank = len(tensors)
     places = list(range(rank))
     if indexing == "xy" and rank > 1:
         places[:2] = [1, 0]
     return broadcast_arrays(
         *[
             x.reshape([-1 if axis == place else 1 for axis in range(rank)])
-            for x, place in zip(given, places, strict=True)
+            for x, place in zip(tensors, places, strict=True)
         ]
     )

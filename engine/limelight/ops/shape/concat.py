@@ -22,8 +22,8 @@ __all__ = ["concat", "diff", "split", "stack", "unstack"]
 # concat
 
 
-def _concat_infer(*given: Any) -> TensorSpec:
-    *xs, axis = given
+def _concat_infer(*arguments: Any) -> TensorSpec:
+    *xs, axis = arguments
     for x in xs:
         _check_alike("concat", xs[0], x, axis)
     sizes = [x.shape[axis] for x in xs]
@@ -66,7 +66,7 @@ _concat = entry_point(defop(
     inputs="*xs",
     attrs="axis",
     infer=_concat_infer,
-    kernel=lambda xp, *given: xp.concatenate(given[:-1], given[-1]),
+    kernel=lambda xp, *arguments: xp.concatenate(arguments[:-1], arguments[-1]),
     vjp={"xs": _concat_gradient},
     linear="xs",
     maths={"xs": "x̄ₖ = the part of ȳ that came from xₖ"},
@@ -83,17 +83,17 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
     (3, 3)
     """
-    given = _as_tensors("concat", xs)
+    tensors = _as_tensors("concat", xs)
     if axis is None:
-        given, axis = tuple([x.reshape(-1) for x in given]), 0
-    return _concat(given, 0 if axis == 0 and given[0].ndim else shapes.one_axis("concat", given[0].ndim, axis))
+        tensors, axis = tuple([x.reshape(-1) for x in tensors]), 0
+    return _concat(tensors, 0 if axis == 0 and tensors[0].ndim else shapes.one_axis("concat", tensors[0].ndim, axis))
 
 
 def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
-    given = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
-    if not given:
+    tensors = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
+    if not tensors:
         raise ArgumentError(f"{name}: needs at least one tensor")
-    return given
+    return tensors
 
 
 def diff(
@@ -131,18 +131,18 @@ def diff(
     if n == 0:
         return x
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
-    found = x if len(parts) == 1 else _concat(tuple(parts), along)
+    differences = x if len(parts) == 1 else _concat(tuple(parts), along)
     before = (slice(None),) * along
     for _ in range(n):
-        found = found[(*before, slice(1, None))] - found[(*before, slice(None, -1))]
-    return found
+        differences = differences[(*before, slice(1, None))] - differences[(*before, slice(None, -1))]
+    return differences
 
 
 # stack and unstack
 
 
-def _stack_infer(*given: Any) -> TensorSpec:
-    *xs, axis = given
+def _stack_infer(*arguments: Any) -> TensorSpec:
+    *xs, axis = arguments
     for x in xs:
         _check_alike("stack", xs[0], x, None)
     shape = [_first_known([x.shape[i] for x in xs]) for i in range(xs[0].rank)]
@@ -155,7 +155,7 @@ _stack = entry_point(defop(
     inputs="*xs",
     attrs="axis",
     infer=_stack_infer,
-    kernel=lambda xp, *given: xp.stack(given[:-1], axis=given[-1]),
+    kernel=lambda xp, *arguments: xp.stack(arguments[:-1], axis=arguments[-1]),
     vjp={"xs": lambda g, axis, needed: _unstack((g,), axis, len(needed))},
     linear="xs",
     maths={"xs": "x̄ₖ = ȳₖ"},
@@ -172,8 +172,8 @@ def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
     >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
     (3, 2)
     """
-    given = _as_tensors("stack", xs)
-    return _stack(given, shapes.one_axis("stack", given[0].ndim + 1, axis))
+    tensors = _as_tensors("stack", xs)
+    return _stack(tensors, shapes.one_axis("stack", tensors[0].ndim + 1, axis))
 
 
 def _unstack_gradient(g: tuple[Tensor | None, ...], axis: int) -> Tensor:

@@ -186,10 +186,10 @@ def pad(
     """
     x = as_tensor(x)
     margins = _checked_margins(x, widths)
-    found = _MODES.get(mode)
-    if found is None:
+    kind = _MODES.get(mode)
+    if kind is None:
         raise ArgumentError(f"pad: unknown mode {mode!r}; write one of {', '.join(map(repr, _MODES))}")
-    return _pad(x, margins, _checked_value(x, value)) if found == "constant" else _continued(x, margins, found)
+    return _pad(x, margins, _checked_value(x, value)) if kind == "constant" else _continued(x, margins, kind)
 
 
 def _checked_value(x: Tensor, value: Any) -> Any:

@@ -53,14 +53,14 @@ def _reshape_infer(x: TensorSpec, shape: Shape) -> TensorSpec:
         raise ShapeError(f"reshape: only one size may be -1, got {shapes.show(shape)}")
     if x.size is None or None in shape:
         return known(tuple([None if n == -1 else n for n in shape]), x.dtype)
-    given = prod([n for n in shape if n is not None and n != -1])
-    fits = x.size == given if -1 not in shape else given and x.size % given == 0
+    n_elements = prod([n for n in shape if n is not None and n != -1])
+    fits = x.size == n_elements if -1 not in shape else n_elements and x.size % n_elements == 0
     if not fits:
         raise ShapeError(
             f"reshape: {x} has {x.size} elements and does not fit into {shapes.show(shape)}; "
             "the product of the sizes must stay the same (one size may be -1)"
         )
-    return known(tuple([x.size // given if n == -1 else n for n in shape]), x.dtype)
+    return known(tuple([x.size // n_elements if n == -1 else n for n in shape]), x.dtype)
 
 
 _reshape = defop_with_shape(

@@ -94,8 +94,8 @@ def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequ
     (3, 4, 2)
     """
     x = as_tensor(x)
-    given = [shapes.wholes("moveaxis", "an axis", a) for a in (source, destination)]
-    start, end = ([shapes.one_axis("moveaxis", x.ndim, i) for i in axes] for axes in given)
+    axis_lists = [shapes.wholes("moveaxis", "an axis", a) for a in (source, destination)]
+    start, end = ([shapes.one_axis("moveaxis", x.ndim, i) for i in axes] for axes in axis_lists)
     if len(start) != len(end) or len(set(start)) != len(start) or len(set(end)) != len(end):
         raise ArgumentError(f"moveaxis: {source} and {destination} must be as many different axes")
     order = [i for i in range(x.ndim) if i not in start]

@@ -47,13 +47,13 @@ def elementwise(name: str) -> Callable[..., Any]:
     """The kernel of a function of several arrays of one dtype, by its name in SciPy."""
     function: Any = None
 
-    def kernel(xp: Any, *given: Any) -> Any:
+    def kernel(xp: Any, *arrays: Any) -> Any:
         nonlocal function
         if function is None:
             function = getattr(functions(xp), name)
-        if given[0].itemsize == _SHORT:
-            return function(*[x.astype(float32) for x in given]).astype(given[0].dtype)
-        return function(*given)
+        if arrays[0].itemsize == _SHORT:
+            return function(*[x.astype(float32) for x in arrays]).astype(arrays[0].dtype)
+        return function(*arrays)
 
     return kernel
 
@@ -69,12 +69,14 @@ def kernels(make: Callable[[str], Any], name: str) -> dict[str, Any]:
     return {"kernel": make(name), "special": {"jax": make(name), "cupy": make(name)}}
 
 
-def alike(*given: Any) -> tuple[Tensor, ...]:
+def alike(*operands: Any) -> tuple[Tensor, ...]:
     """Operands as tensors, Python numbers in the dtype of the first that has one: rules ask operands for methods."""
-    for x in given:
+    for x in operands:
         if type(x) is not Tensor:
             break
     else:
-        return given
-    dtype = next((x.dtype for x in given if hasattr(x, "dtype") and dtypes.is_floating(dtypes.dtype(x.dtype))), None)
-    return tuple([constant(x, dtype) if type(x) in (int, float) and dtype is not None else as_tensor(x) for x in given])
+        return operands
+    dtype = next((x.dtype for x in operands if hasattr(x, "dtype") and dtypes.is_floating(dtypes.dtype(x.dtype))), None)
+    return tuple(
+        [constant(x, dtype) if type(x) in (int, float) and dtype is not None else as_tensor(x) for x in operands]
+    )

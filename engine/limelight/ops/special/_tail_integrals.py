@@ -90,13 +90,13 @@ def erfcx_slope(xp: Any, x: Any, order: int) -> Any:
     return _blocks(xp, functools.partial(_erfcx, xp, order), x)
 
 
-def _blocks(xp: Any, run: Callable[..., Any], *given: Any) -> Any:
+def _blocks(xp: Any, run: Callable[..., Any], *operands: Any) -> Any:
     """`run` on the broadcast operands in 64 bits, a few at a time where they are many; in the operands' dtype.
 
     `run` gets them with a last axis of size 1, for the points.
     """
-    dtype = next(x.dtype for x in given if hasattr(x, "dtype"))
-    arrays = xp.broadcast_arrays(*[xp.asarray(x).astype(float64) for x in given])
+    dtype = next(x.dtype for x in operands if hasattr(x, "dtype"))
+    arrays = xp.broadcast_arrays(*[xp.asarray(x).astype(float64) for x in operands])
     if getattr(xp, "__name__", "") == "jax.numpy" or arrays[0].size <= _BLOCK:
         return run(*[x[..., None] for x in arrays]).astype(dtype)
     flat = [x.reshape(-1, 1) for x in arrays]
@@ -136,8 +136,8 @@ def _gamma(xp: Any, order: int, a: Any, t: Any) -> Any:
     constants = {k: -lib.polygamma(k - 1, a) for k in range(2, order + 1)}
     cumulants = {1: t - lib.digamma(a) + side * d} | constants
     factor = bell(order, 0, lambda i, j: cumulants[i])
-    found = -side * width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
-    return xp.where(inside, found, outside)[..., 0]
+    integral = -side * width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
+    return xp.where(inside, integral, outside)[..., 0]
 
 
 def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:

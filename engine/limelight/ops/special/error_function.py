@@ -221,9 +221,9 @@ def _quantile_kernel(xp: Any, u: Any, low: Any, high: Any) -> Any:
     u, a, b = xp.where(flip, 1.0 - u, u), xp.where(flip, -b, a), xp.where(flip, -a, b)
     below, above = lib.log_ndtr(a), lib.log_ndtr(b)
     share = xp.where(below == -xp.inf, xp.log(u), below - above + xp.log1p(u * xp.expm1(above - below)))
-    found = lib.ndtri_exp(above + share) if hasattr(lib, "ndtri_exp") else lib.ndtri(xp.exp(above + share))
-    found = xp.clip(found, a, b)
-    return xp.where(flip, -found, found).astype(dtype)
+    quantile = lib.ndtri_exp(above + share) if hasattr(lib, "ndtri_exp") else lib.ndtri(xp.exp(above + share))
+    quantile = xp.clip(quantile, a, b)
+    return xp.where(flip, -quantile, quantile).astype(dtype)
 
 
 def _low_slope(g: Tensor, u: Any, low: Any, out: Tensor, low_shape: Any) -> Tensor:

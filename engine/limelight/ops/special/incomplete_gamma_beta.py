@@ -67,8 +67,8 @@ def _density_kernel(xp: Any, a: Any, x: Any) -> Any:
     lib = functions(xp)
     dtype = a.dtype
     a, x = (xp.asarray(y).astype(float64) for y in (a, x))  # large terms cancel
-    found = xp.exp(lib.xlogy(a - 1, x) - x - lib.gammaln(a))
-    return xp.where(xp.isinf(x), 0.0, found).astype(dtype)
+    density = xp.exp(lib.xlogy(a - 1, x) - x - lib.gammaln(a))
+    return xp.where(xp.isinf(x), 0.0, density).astype(dtype)
 
 
 _gamma_density: EntryPoint = entry_point(defop(

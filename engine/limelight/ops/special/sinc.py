@@ -24,19 +24,19 @@ def _sinc_kernel(xp: Any, x: Any, order: int) -> Any:
     """The derivative of the given order, in 64 bits."""
     z = xp.asarray(x).astype(float64)
     far = xp.where(xp.abs(z) > _NEAR, z, 1.5)
-    found = xp.sin(math.pi * xp.where(xp.isinf(far), 0.0, far)) / (math.pi * far)
+    derivative = xp.sin(math.pi * xp.where(xp.isinf(far), 0.0, far)) / (math.pi * far)
     for n in range(1, order + 1):  # the derivatives of x sinc(x), which is a sine
         wave = math.pi ** (n - 1) * xp.sin(math.pi * xp.where(xp.isinf(far), 0.0, far) + n * math.pi / 2)
-        found = (wave - n * found) / far
-    return xp.where(xp.abs(z) <= _NEAR, _near_zero(z, order), xp.where(xp.isnan(z), z, found)).astype(x.dtype)
+        derivative = (wave - n * derivative) / far
+    return xp.where(xp.abs(z) <= _NEAR, _near_zero(z, order), xp.where(xp.isnan(z), z, derivative)).astype(x.dtype)
 
 
 def _near_zero(z: Any, order: int) -> Any:
-    found = 0.0 * z
+    series = 0.0 * z
     for k in reversed(range((order + 1) // 2, (order + 1) // 2 + _TERMS)):
         factor = (-1) ** k * math.pi ** (2 * k) * math.perm(2 * k, order) / math.factorial(2 * k + 1)
-        found = found * z * z + factor
-    return found * z if order % 2 else found
+        series = series * z * z + factor
+    return series * z if order % 2 else series
 
 
 _sinc: EntryPoint = entry_point(defop(
