@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.lacking("linalg", __all__)
+    __getattr__ = hints.missing_name_hint("linalg", __all__)

@@ -13,7 +13,7 @@ listeners: Final[list[tuple[int, Listener]]] = []
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listener_scope(listener: Listener) -> Iterator[None]:
     """Within its block, `listener` hears of every source on this thread that gets None, after the tape has answered."""
     registration = (threading.get_ident(), listener)
     listeners.append(registration)

@@ -183,15 +183,15 @@ class UserRule:
                 f"gradient function must return {len(variables)} for them, got {len(of_variables)}"
             )
         specs = [v.spec.value for v in variables]
-        fitted = [_fitting(self.name, g, spec) for g, spec in zip(of_variables, specs, strict=True)]
+        fitted = [_checked_gradient(self.name, g, spec) for g, spec in zip(of_variables, specs, strict=True)]
         return [*self._fitted(self._arguments.gradients(self.name, result[0])), *fitted]
 
     def _fitted(self, gradients: list[Any]) -> list[Any]:
         specs = [getattr(spec, "value", spec) for spec in self._specs]
-        return [_fitting(self.name, g, spec) for g, spec in zip(gradients, specs, strict=True)]
+        return [_checked_gradient(self.name, g, spec) for g, spec in zip(gradients, specs, strict=True)]
 
 
-def _fitting(name: str, g: Any, spec: TensorSpec) -> Any:
+def _checked_gradient(name: str, g: Any, spec: TensorSpec) -> Any:
     """A gradient as a tensor of its source's shape and dtype; None where there is none, or its source is integers."""
     if g is None or spec.dtype not in INEXACT:
         return None

@@ -78,7 +78,7 @@ class Column:
             elif self._uneven:
                 self._fill_up(k, row)
             else:
-                raise _varying("scan", self.array.shape[1:], row.shape, k)
+                raise _shape_error("scan", self.array.shape[1:], row.shape, k)
         elif not self._rows and isinstance(row, (np.ndarray, np.generic)):
             self.array = np.empty((self._steps, *row.shape), row.dtype)
             self.array[k] = row
@@ -123,7 +123,7 @@ def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> A
     if k is None:
         return xp.stack(rows)
     if not uneven:
-        raise _varying(op, shape, rows[k].shape, k)
+        raise _shape_error(op, shape, rows[k].shape, k)
     largest = tuple([max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)])
     if xp is not np:
         return xp.stack([xp.pad(row, [(0, n - m) for n, m in zip(largest, row.shape, strict=True)]) for row in rows])
@@ -133,7 +133,7 @@ def stacked(op: str, xp: Any, rows: Sequence[Any], spec: Any, uneven: bool) -> A
     return stack
 
 
-def _varying(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
+def _shape_error(op: str, shape: tuple[int, ...], other: tuple[int, ...], k: int) -> ControlFlowError:
     return ControlFlowError(
         f"{op}: a value of shape {shape} has shape {other} at step {k}; what a loop returns at each step must have one "
         "shape (pad it)"

@@ -49,7 +49,7 @@ def _scatter_infer(name: str) -> Callable[..., TensorSpec]:
     return infer
 
 
-def _scattering(change: str) -> Callable[..., Any]:
+def _scatter_kernel(change: str) -> Callable[..., Any]:
     """The kernel that changes rows by a ufunc, or by "set"."""
 
     def kernel(xp: Any, storage: Any, indices: Any, values: Any) -> Any:
@@ -73,7 +73,7 @@ def _scatter(name: str, method: str, change: str) -> Op:
         name,
         inputs="variable:var indices:integer values:any",
         infer=_scatter_infer(method),
-        kernel=_scattering(change),
+        kernel=_scatter_kernel(change),
         effect="write",
         why_no_gradient=CUT,
     )

@@ -70,13 +70,13 @@ class _Invariants:
         same = [hasattr(f, "with_graph") and len(f.graph.inputs) == len(loop.inputs) for f in self._functions]
         self._graphs = [_with_loops_hoisted(f.graph) for f in self._functions]
         self._invariant = [_invariant(graph, self._n) if all(same) else {} for graph in self._graphs]
-        self._crossing = [
-            _crossing(graph, invariant) for graph, invariant in zip(self._graphs, self._invariant, strict=True)
+        self._boundary_values = [
+            _boundary_values(graph, invariant) for graph, invariant in zip(self._graphs, self._invariant, strict=True)
         ]
 
     def worthwhile(self, inputs: tuple[Value, ...]) -> bool:
         moved = [node for invariant in self._invariant for node in invariant if node.op is not constant_op]
-        if not any(self._crossing) or all(node.op.name in VIEWS for node in moved):
+        if not any(self._boundary_values) or all(node.op.name in VIEWS for node in moved):
             return False
         return sum(map(_cost, self._invariant[-1])) <= LITTLE or _surely_iterates(self._loop, inputs)
 
@@ -85,7 +85,7 @@ class _Invariants:
         extra: list[Value] = []
         copies: list[Node] = []
         outer = rewriter.inputs(loop)
-        for graph, invariant, crossing in zip(self._graphs, self._invariant, self._crossing, strict=True):
+        for graph, invariant, crossing in zip(self._graphs, self._invariant, self._boundary_values, strict=True):
             values: dict[Value, Value] = dict(zip(graph.inputs, outer, strict=True))
             for node in invariant:
                 copy = Node(
@@ -104,7 +104,7 @@ class _Invariants:
 
     def functions(self) -> list[Any]:
         """The loop's functions with the values that cross as their last inputs, each with those of both."""
-        both = [value for crossing in self._crossing for value in crossing]
+        both = [value for crossing in self._boundary_values for value in crossing]
         functions = []
         for function, graph, invariant in zip(self._functions, self._graphs, self._invariant, strict=True):
             new = {value: Value(value.spec) for value in both}
@@ -138,7 +138,7 @@ def _is_invariant(node: Node, same_values: set[Value], literals: dict[Value, Nod
     return known and all(map(static, (*node.inputs, *node.outputs)))
 
 
-def _crossing(graph: Graph, invariant: dict[Node, None]) -> list[Value]:
+def _boundary_values(graph: Graph, invariant: dict[Node, None]) -> list[Value]:
     """The values that stay behind as captures: those that other nodes use, or the graph returns."""
     moved = {node.outputs[0] for node in invariant if node.op is not constant_op}
     used = dict.fromkeys(x for node in graph.nodes if node not in invariant for x in node.inputs if x in moved)

@@ -100,7 +100,7 @@ def named(name: str) -> Pass | None:
     return next((one for one in PASSES if one.name == name), None)
 
 
-def tidying() -> tuple[Pass, ...]:
+def tidy_passes() -> tuple[Pass, ...]:
     """The passes that run once more after those that run `When.ONCE`, in this order.
 
     It is another turn of the round of repeated passes, begun behind the first one, so that it ends with that: `prune`

@@ -66,7 +66,7 @@ class _Run:
         graph = self._rounds(graph)
         changed = self._some(self._at(When.ONCE), graph)
         if changed is not graph:
-            changed = self._some(pipeline.tidying(), changed)
+            changed = self._some(pipeline.tidy_passes(), changed)
         return Optimised(self._some(self._at(When.LAST), changed), tuple(self._records))
 
     @staticmethod

@@ -125,7 +125,7 @@ def suggested(name: str, public: Iterable[str]) -> str:
     return f"; write ll.{replacement}" if replacement else ""
 
 
-def lacking(part: str, public: Iterable[str]) -> Callable[[str], Any]:
+def missing_name_hint(part: str, public: Iterable[str]) -> Callable[[str], Any]:
     """The `__getattr__` of the public module `part`, as "nn", with names that are `public`."""
 
     def missing(name: str) -> Any:

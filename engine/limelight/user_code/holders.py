@@ -86,7 +86,7 @@ def who_holds(x: Any) -> Holders:
 
 def _places(x: Any, deadline: float = float("inf")) -> Iterator[Holder]:
     modules = {id(vars(module)): name for name, module in list(sys.modules.items())}
-    running = [frame for frame in _running() if id(frame.f_locals) not in modules]
+    running = [frame for frame in _running_frames() if id(frame.f_locals) not in modules]
     seen, waiting = {id(x)}, deque([(x, "", 0)])
     while waiting and len(seen) < _MOST_SEEN and time.perf_counter() < deadline:
         held, suffix, depth = waiting.popleft()
@@ -107,7 +107,7 @@ def _places(x: Any, deadline: float = float("inf")) -> Iterator[Holder]:
                     waiting.append((referrer, step + rest, depth + 1))
 
 
-def _running() -> list[FrameType]:
+def _running_frames() -> list[FrameType]:
     """The frames of all threads."""
     frames = []
     for innermost in sys._current_frames().values():

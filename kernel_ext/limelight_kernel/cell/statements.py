@@ -54,7 +54,7 @@ def _is_plain(value: ast.expr) -> bool:
     return isinstance(value, ast.Name | ast.Constant)
 
 
-def enclosing(body: Sequence[ast.stmt]) -> dict[int, set[int]]:
+def enclosing_statements(body: Sequence[ast.stmt]) -> dict[int, set[int]]:
     """For each line the lines of the heads that it stands under, within one function.
 
     Converted control flow calls its blocks, so a head is on the stack of all that its block does.

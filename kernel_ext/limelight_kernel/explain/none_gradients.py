@@ -57,7 +57,7 @@ def recording_none_gradients(filename: str, given: Collection[Any]) -> Iterator[
             many[line] = many.get(line, 0) + 1
             recorded.extend([one] if many[line] <= MOST else [])
 
-    with missing_gradients.listening(note):
+    with missing_gradients.listener_scope(note):
         yield recorded
 
 

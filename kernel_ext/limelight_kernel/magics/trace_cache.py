@@ -62,7 +62,7 @@ class TraceCacheMagic(LimelightMagic):
         given = arguments.parse(self.trace_cache, line, cell)
         _check(given, cell)
         if cell is not None:
-            value, traces = _expecting(self.session, given, line, cell)
+            value, traces = _run_expecting(self.session, given, line, cell)
             display(self._keep(given, PlainText(traces)))
             return value
         if given.name is None and _shows_all(given):
@@ -125,7 +125,7 @@ def _forgotten(name: str, count: int) -> str:
     return f"{name} has forgotten {counted(count, 'trace')}: its next call traces."
 
 
-def _expecting(session: Session, given: Namespace, line: str, cell: str) -> tuple[Any, Traces]:
+def _run_expecting(session: Session, given: Namespace, line: str, cell: str) -> tuple[Any, Traces]:
     """Runs a cell; its value and the traces that it made, if they are as expected."""
     __tracebackhide__ = True
     named = given.name

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from limelight_kernel.cell.statements import Statement, enclosing, statements
+from limelight_kernel.cell.statements import Statement, enclosing_statements, statements
 from limelight_kernel.report.node_history import NodeStory, Part, line_of, parts_of, shared_line, stories
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def annotate(
         records: what the passes did in between.
     """
     nodes = list(_nodes(traced))
-    around = enclosing(cell.tree.body)
+    around = enclosing_statements(cell.tree.body)
     made = _by_line(nodes, cell.filename, around)
     kept = _by_line(_nodes(optimised, optimised=True), cell.filename, around)
     parts = parts_of(traced, optimised, records)

@@ -96,7 +96,7 @@ def test_passes_run_in_the_order_of_the_table() -> None:
 
 
 def test_what_tidies_ends_with_what_removes() -> None:
-    assert [one.name for one in pipeline.tidying()] == ["fold", "share", "prune"]
+    assert [one.name for one in pipeline.tidy_passes()] == ["fold", "share", "prune"]
 
 
 def test_only_simplify_has_rules_that_round_otherwise() -> None:

@@ -268,7 +268,7 @@ class _Comparison:
         """
         if before.structure.keys != after.structure.keys:
             cause = Cause.KEYS if after.structure.kind is dict else Cause.COUNT
-            note = _missing(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
+            note = _missing_keys(before.structure.keys, after.structure.keys) if cause is Cause.KEYS else ""
             self.changes.append(Change(path, cause, before.outline(apart), after.outline(apart), note))
         self._shared(name, before, after)
 
@@ -367,7 +367,7 @@ def _note(cause: Cause, before: Part, after: Part) -> str:
     return what if before.identity.label == after.identity.label else ""
 
 
-def _missing(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
+def _missing_keys(before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
     old, new = set(before), set(after)
     gone, come = [k for k in before if k not in new], [k for k in after if k not in old]
     return ", ".join(f"{word} {_some(keys)}" for word, keys in (("without", gone), ("with", come)) if keys)

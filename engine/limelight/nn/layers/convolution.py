@@ -61,12 +61,12 @@ class _Convolution(Layer):
         self.kernel: Variable | None = None
         self.bias: Variable | None = None
         if isinstance(self.window, tuple):
-            self._settle(len(self.window) + 2)
+            self._set_rank(len(self.window) + 2)
 
     def ready(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)
         if self.rank is None:
-            self._settle(spatial_rank(repr(self), x) + 2)
+            self._set_rank(spatial_rank(repr(self), x) + 2)
         return super().ready(x)
 
     def finished(self, y: Any) -> Any:
@@ -83,7 +83,7 @@ class _Convolution(Layer):
         if self.use_bias:
             self.bias = self.weight("bias", (self.filters,), self.bias_initializer)
 
-    def _settle(self, rank: int) -> None:
+    def _set_rank(self, rank: int) -> None:
         """Takes note of how many axes inputs have; a window that is one number leaves it to the first of them."""
         if not 3 <= rank <= 5:
             raise ArgumentError(f"{type(self).__name__}: the window must have one to three sizes, got {self.window}")

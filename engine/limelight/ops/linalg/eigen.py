@@ -209,7 +209,7 @@ def _eigvals_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     w, v = _eig((x,))
     eigenvalues = out.expand_dims(-1)
     apart = abs(eigenvalues - w.expand_dims(-2))
-    # Beside an infinity, since of no eigenvalues, too, there is a least.
+    # An infinity stands beside them, so that the least exists where there are no eigenvalues.
     nearest = apart._beside((abs(eigenvalues) + 1) * float("inf")).min(-1, True)
     same = (apart == nearest).astype(w.dtype)
     moved = (same / same.sum(-1, True) * g.expand_dims(-1)).sum(-2)
