@@ -16,15 +16,18 @@ from __future__ import annotations
 import ast
 import dis
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-from limelight.user_code.definitions import definition_of, first_line
+from limelight.user_code.definitions import current_stamp, definition_of, first_line, known_stamp
 
 _RUN_EACH_TIME: Final = frozenset(["py_func", "deferred"])
 _MOST_KNOWN: Final = 4096
 _SIZES: Final = frozenset(["shape", "size", "nbytes"])
+_LOAD_GLOBAL: Final = dis.opmap["LOAD_GLOBAL"]
+_EXTENDED_ARG: Final = dis.opmap["EXTENDED_ARG"]
+_GENERIC: Final = "<generic parameters of "
 _LEAVES: Final = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -85,22 +88,34 @@ class _Operand(NamedTuple):
 
 
 _UNKNOWN: Final = _Operand()
-_known: dict[tuple[CodeType, str], Uses] = {}
-"""By code and file: equal code from another file may have no source. Emptied when it has grown too large."""
+_known: dict[tuple[CodeType, str, object], Uses] = {}
+"""By code, file and the file's stamp: equal code from another file may have no source, and an edited file has another
+one. Emptied when it has grown too large."""
 
 
 class _ChangedError(Exception):
     """The source is not what the code was compiled from."""
 
 
-def uses_of(code: CodeType, body: Sequence[ast.stmt] | None = None) -> Uses:
-    """What `code` mentions. `body` are its statements, where they are at hand and are no function's of a file."""
-    key = (code, code.co_filename)
-    known = _known.get(key)
+def uses_of(
+    code: CodeType, body: Sequence[ast.stmt] | None = None, stamps: MutableMapping[str, object] | None = None
+) -> Uses:
+    """What `code` mentions.
+
+    `body` are its statements, where they are at hand and are no function's of a file. `stamps` are those of files that
+    have been looked at: whoever asks for many codes at once looks at each file once.
+    """
+    file = code.co_filename
+    stamps = {} if stamps is None else stamps
+    if file not in stamps:
+        stamps[file] = current_stamp(file)
+    known = _known.get((code, file, stamps[file]))
     if known is None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        known = _known[key] = _read(code, body)
+        known = _read(code, body)
+        stamps[file] = known_stamp(file)  # there is none until its lines are read
+        _known[code, file, stamps[file]] = known
     return known
 
 
@@ -111,10 +126,54 @@ def _read(code: CodeType, body: Sequence[ast.stmt] | None) -> Uses:
         nodes = None if tree is None else [tree.body] if isinstance(tree, ast.Lambda) else tree.body
     try:
         if nodes is not None:
-            return _uses(code, nodes)
+            nodes = list(nodes)
+            uses = _uses(code, nodes)
+            if body is None:
+                _check_globals(code, nodes, uses)
+            return uses
     except (_ChangedError, RecursionError):
         pass
     return Uses((Use("unknown", Chain("local", code.co_name), code.co_firstlineno),))
+
+
+def _check_globals(code: CodeType, nodes: Iterable[ast.AST], uses: Uses) -> None:
+    """Raises where the code looks up a global that the source does not name: it was compiled from another text.
+
+    That the source names nothing else is found while it is visited. Names that no source can have are passed over:
+    pytest adds such to a test that asserts.
+    """
+    missing = [name for name in _globals_of(code) - _globals_in(uses) if name.isidentifier()]
+    if not missing:
+        return
+    # The uses lack annotations, and what runs each time.
+    written = {node.id for outer in nodes for node in ast.walk(outer) if isinstance(node, ast.Name)}
+    private = tuple([name for name in written if name.startswith("__")])  # after the name of a class, in its code
+    if any(name not in written and not (name.startswith("_") and name.endswith(private)) for name in missing):
+        raise _ChangedError
+
+
+def _globals_in(uses: Uses) -> set[str]:
+    found = {use.chain.name for use in uses.uses if use.chain.root == "global"}
+    return found.union(*[_globals_in(inner) for _, inner in uses.inner])
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """The globals that code looks up, itself or in code within; `co_names` would have those of dead code as well.
+
+    Read from the bytes: `dis` would take as long as all the rest of a first reading.
+    """
+    found, more = set(), 0
+    instructions = code.co_code
+    for op, low in zip(instructions[::2], instructions[1::2], strict=True):
+        argument = more | low
+        if op == _LOAD_GLOBAL:
+            found.add(code.co_names[argument >> 1])  # the lowest bit says whether it is called
+        more = argument << 8 if op == _EXTENDED_ARG else 0
+    return found.union(*[_globals_of(inner) for inner in _codes_in(code)])
+
+
+def _codes_in(code: CodeType) -> list[CodeType]:
+    return [x for x in code.co_consts if isinstance(x, CodeType)]
 
 
 def _uses(code: CodeType, nodes: Iterable[ast.AST], is_class: bool = False) -> Uses:
@@ -122,6 +181,14 @@ def _uses(code: CodeType, nodes: Iterable[ast.AST], is_class: bool = False) -> U
     visitor.block(nodes)
     run = [(x, part) for x, part in visitor.inner if not any(x is one for one in visitor.run_each_time)]
     return Uses(tuple(visitor.uses), tuple([(inner, _uses(inner, *part)) for inner, part in run]))
+
+
+def _definable(code: CodeType) -> Iterator[CodeType]:
+    """The code of what is defined within; from Python 3.12 on that of generic definitions lies one deeper."""
+    for inner in _codes_in(code):
+        yield inner
+        if inner.co_name.startswith(_GENERIC):
+            yield from _codes_in(inner)
 
 
 class _Visitor(ast.NodeVisitor):
@@ -132,7 +199,7 @@ class _Visitor(ast.NodeVisitor):
         self.inner: list[tuple[CodeType, tuple[Iterable[ast.AST], bool]]] = []
         self.run_each_time: list[CodeType] = []
         self._is_class = is_class
-        self._codes = [x for x in code.co_consts if isinstance(x, CodeType)]
+        self._codes = list(_definable(code))
         self._parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
         self._local = frozenset((*code.co_varnames, *code.co_cellvars))
         self._free = frozenset(code.co_freevars)
@@ -381,14 +448,22 @@ class _Visitor(ast.NodeVisitor):
         return self._made("<lambda>", node, [node.body])
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for part in (*node.bases, *node.keywords):
-            self.visit(part)
+        generic = self._code_of(f"{_GENERIC}{node.name}>", node)
+        if generic is None:
+            self.block([*node.bases, *node.keywords])
+        else:  # which evaluates the bases
+            self.inner.append((generic, ([*node.bases, *node.keywords], False)))
         self._made(node.name, node, node.body)
         self._define(node)
+
+    def visit_TypeAlias(self, node: Any) -> None:  # evaluated when somebody asks for its value
+        self._bind(node.name)
 
     def _made(self, name: str, node: ast.AST, body: Sequence[ast.AST]) -> _Operand:
         code = self._code_of(name, node)
         if code is None:
+            if not isinstance(node, ast.Lambda):
+                self._note("unknown", Chain("local", name), first_line(node))
             return _UNKNOWN
         self.inner.append((code, (body, isinstance(node, ast.ClassDef))))
         return _Operand(code)

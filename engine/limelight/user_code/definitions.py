@@ -40,7 +40,23 @@ def definition_of(code: CodeType) -> Definition | None:
 
 def find_definition(code: CodeType) -> Definition:
     """The same; raises NoDefinitionError with the reason. The tree is shared: copy it before changing it."""
-    return _find(code, code.co_filename)  # by file as well: code from another file may be equal
+    file = code.co_filename
+    linecache.checkcache(file)
+    lines = [] if file == _PROMPT else linecache.getlines(file)
+    if not lines:
+        raise NoDefinitionError("absent")
+    return _find(code, file, known_stamp(file))  # by these as well: code from another file or text may be equal
+
+
+def current_stamp(file: str) -> object:
+    """Size and time of a file as it is now; lines that `linecache` has of what it was before are forgotten."""
+    linecache.checkcache(file)
+    return known_stamp(file)
+
+
+def known_stamp(file: str) -> object:
+    """Size and time of the file whose lines `linecache` has: another one once it was edited and read again."""
+    return linecache.cache.get(file, ())[:2]
 
 
 def reads_only(function: object, parameter: str, keys: Collection[object]) -> bool:
@@ -84,10 +100,8 @@ def _parse(text: str) -> ast.Module | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _find(code: CodeType, file: str) -> Definition:
-    lines = [] if file == _PROMPT else linecache.getlines(file)
-    if not lines:
-        raise NoDefinitionError("absent")
+def _find(code: CodeType, file: str, stamp: object) -> Definition:
+    lines = linecache.getlines(file)
     node = _lambda(code, lines) if code.co_name == "<lambda>" else _function(code, lines)
     return node if node is not None else _in_file(code, "".join(lines))
 

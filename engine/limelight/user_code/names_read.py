@@ -48,7 +48,9 @@ class Read(NamedTuple):
 
     @property
     def line(self) -> source_line.Source:
-        return source_line.Source(self.code.co_filename, self.use.line, self.code.co_name)
+        """Where it is; for code that cannot be read, where that begins."""
+        function = self.use.chain.name if self.use.how == "unknown" else self.code.co_name
+        return source_line.Source(self.code.co_filename, self.use.line, function)
 
 
 class _Frame(NamedTuple):
@@ -75,6 +77,7 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
     namespace = None if cell_globals is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
     seen: set[tuple[int, int]] = set()
+    stamps: dict[str, object] = {}
     while waiting and len(seen) < _MOST_CODES:
         frame = waiting.popleft()
         if cell_globals is not None and frame.globals is namespace:
@@ -83,7 +86,7 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
         if key in seen:
             continue
         seen.add(key)
-        uses = frame.uses or uses_of(frame.code, frame.body)
+        uses = frame.uses or uses_of(frame.code, frame.body, stamps)
         for use in uses.uses:
             read = _resolved(use, frame)
             yield read

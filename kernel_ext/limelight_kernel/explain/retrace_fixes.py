@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any
 
 from limelight.core import shapes
 from limelight.core.spec import TensorSpec
 from limelight.errors import TraceBudgetError
+from limelight.explain import SideEffects
 from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import met_dtype
@@ -27,7 +28,7 @@ from limelight_kernel.line.options import Options
 _CHANGING = frozenset(["mutation", "global write"])
 
 
-def put_fix(entry: Any, options: Options, misses: MutableSequence[Any], effects: Callable[[], Iterable[Any]]) -> None:
+def put_fix(entry: Any, options: Options, misses: MutableSequence[Any], effects: Callable[[], SideEffects]) -> None:
     """Puts the fix for a staged cell into the explanation of a new trace.
 
     Args:
@@ -40,7 +41,7 @@ def put_fix(entry: Any, options: Options, misses: MutableSequence[Any], effects:
     entry.reason = str(entry.miss)
 
 
-def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callable[[], Iterable[Any]]) -> Any:
+def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callable[[], SideEffects]) -> Any:
     """A cache miss with the fix for a staged cell instead of that for a function.
 
     Args:
@@ -59,7 +60,11 @@ def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callab
     if casts:
         fixes = (*fixes, Fix("; ".join(casts.values()), "in a cell above,", tuple(casts)))
     changed = {base_name(change.path) for change in miss.changes}
-    own = [one for one in effects() if one.kind in _CHANGING and base_name(one.what) in changed] if changed else []
+    own = (
+        [one for one in effects().records if one.kind in _CHANGING and base_name(one.what) in changed]
+        if changed
+        else []
+    )
     return dataclasses.replace(miss, fixes=fixes, advice=" ".join(map(_changed_by_cell, own)) or miss.advice)
 
 
@@ -70,7 +75,7 @@ def _changed_by_cell(effect: Any) -> str:
 
 
 def budget_error(
-    error: TraceBudgetError, name: str, parts: Sequence[Part], options: Options, effects: Callable[[], Iterable[Any]]
+    error: TraceBudgetError, name: str, parts: Sequence[Part], options: Options, effects: Callable[[], SideEffects]
 ) -> TraceBudgetError:
     """The error of a staged cell that may not trace again, with the flag that says so.
 

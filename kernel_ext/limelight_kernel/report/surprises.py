@@ -1,15 +1,17 @@
 """What a trace of a cell has that its reader may not expect.
 
-These are side effects of tracing alone, values baked in, and gradients that are None.
+These are side effects of tracing alone, values baked in, gradients that are None, and functions that cannot be read.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from limelight import explain
+from limelight.explain.tracing.side_effects import not_known
 from limelight.user_code import source_line
 from limelight_kernel.explain.retrace_fixes import worded_for_cell
 from limelight_kernel.staged.staged_cell import StagedCell
@@ -44,14 +46,15 @@ def surprises(staged: StagedCell, entry: Any) -> tuple[Surprise, ...]:
     """The surprises of one trace, in the order of lines; of values baked in only those that have changed since."""
     missing = [Surprise(one.line, "gradient", one.sentence) for one in staged.unconnected(entry)]
     worth_saying = [one for one in _all(staged, entry) if one.kind != "baked in" or one.stale]
-    return tuple(sorted([*missing, *worth_saying], key=_place))
+    return tuple(sorted([*missing, *worth_saying, *_unknown(staged)], key=_place))
 
 
 def check_strict(staged: StagedCell, entry: Any, ran: Collection[int] | None = None) -> None:
     """Raises StrictError for side effects of tracing, and for attributes and items that became constants.
 
     `ran` are the lines of the cell that ran while it was traced, None where nobody knows: those of others do nothing.
-    Reading the cell finds what any of its lines may do, and only what has run is refused.
+    Reading the cell finds what any of its lines may do, and only what has run is refused; so nothing is refused for
+    functions of which it is not known what they do.
     """
     forbidden = [one for one in _all(staged, entry) if ran is None or not one.line or one.line in ran]
     if forbidden:
@@ -65,7 +68,7 @@ def check_strict(staged: StagedCell, entry: Any, ran: Collection[int] | None = N
 def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
     seen = [
         Surprise(_line(staged, one.line), one.kind, _placed(str(one), staged, one.line))
-        for one in staged.effects()
+        for one in staged.effects().records
         if one.kind != "global write" or not _is_output(staged, entry, one.what)
     ]
     # What a cell reads by name is an input of it, and so never out of date; attributes and items of objects are.
@@ -75,6 +78,20 @@ def _all(staged: StagedCell, entry: Any) -> Iterable[Surprise]:
         if one.trace == entry.index + 1 and one.where in ("attribute", "item") and one.kind == "constant"
     ]
     return sorted(seen, key=_place)
+
+
+def _unknown(staged: StagedCell) -> list[Surprise]:
+    """The functions of which nobody knows what they do, each at the first line of the cell that names it."""
+    found = staged.effects().unknown
+    lines: dict[str, int] = {}
+    for node in ast.walk(staged.cell.tree) if found else ():
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        line = getattr(node, "lineno", 0)
+        lines[name] = min(line, lines.get(name, line))
+    return [
+        Surprise(_line(staged, one) or lines.get(one.function, 0), "not known", sentence)
+        for one, sentence in zip(found, not_known("does", found), strict=True)
+    ]
 
 
 def _place(one: Surprise) -> tuple[bool, int]:

@@ -12,6 +12,7 @@ from typing import Any
 from limelight import explain
 from limelight.core.variable import Variable
 from limelight.executors import base as executors
+from limelight.explain.tracing.side_effects import not_known
 from limelight.random import Generator
 from limelight.user_code import source_line
 from limelight_kernel.report.listing import wrapped
@@ -111,10 +112,14 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
         return Times(entry.trace_seconds, passes, planning, None, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)):
         cached = _repeated(staged.cached())
-    repeated = [one for one in staged.effects() if not _unnoticed(one)]
+    effects = staged.effects()
+    repeated = [one for one in effects.records if not _unnoticed(one)]
     if repeated:
         first, more = repeated[0], f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
         note = f"Eager Python is not timed, since runs would repeat `{first.what}`{source_line.at(first.line)}{more}."
+        return Times(entry.trace_seconds, passes, planning, cached, None, note)
+    if effects.unknown:
+        note = f"Eager Python is not timed. {not_known('does', effects.unknown)[0]}"
         return Times(entry.trace_seconds, passes, planning, cached, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)), contextlib.redirect_stdout(io.StringIO()):
         eager = _repeated(staged.eagerly())

@@ -16,6 +16,7 @@ from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
+from limelight.explain import SideEffects
 from limelight.staging.function import Function
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.compiled_cell import Cell
@@ -267,9 +268,9 @@ class StagedCell(Function):
         put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
         super()._note_trace(entry)
 
-    def effects(self) -> tuple[Any, ...]:
+    def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
-        return side_effects(self, self.namespace).records
+        return side_effects(self, self.namespace)
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

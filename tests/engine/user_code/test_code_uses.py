@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import linecache
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,3 +122,117 @@ def test_with_the_source_nothing_is_unknown(define: Define) -> None:
     assert [one.what for one in ll.explain.side_effects(f).records] == ["SEEN.append(...)"]
     assert "RATE" in [one.name for one in ll.explain.baked(f).records]
     assert ll.explain.side_effects(f).unknown == ll.explain.baked(f).unknown == ()
+
+
+MODULE = "SEEN = []\nRATE = 2.0\nSPEED = 5.0\n\n\ndef helper(x):\n"
+QUIET = MODULE + "    return x * 3.0\n"
+LOUD = MODULE + "    SEEN.append(1)\n    return x * RATE\n"
+
+
+@pytest.fixture
+def edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Writes a module, the same each time; returns it as it was imported first."""
+    name = f"edited{next(_files)}"
+    file = tmp_path / f"{name}.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(text: str) -> Any:
+        file.write_text(text)
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    yield write
+    sys.modules.pop(name, None)
+    linecache.cache.pop(str(file), None)
+
+
+def test_a_module_that_was_edited_and_loaded_again_is_read_again(edit: Callable[[str], Any]) -> None:
+    module = edit(QUIET)
+    f = ll.function(lambda x: module.helper(x) + 0.0)
+    f(ll.constant(1.0))
+    assert ll.explain.side_effects(f).records == ()
+    importlib.reload(edit(LOUD))
+    g = ll.function(lambda x: module.helper(x) + 0.0)
+    assert g(ll.constant(1.0)).item() == 2.0
+    assert [one.what for one in ll.explain.side_effects(g).records] == ["SEEN.append(...)"]
+    assert ("RATE", "2.0") in [(one.name, one.then) for one in ll.explain.baked(g).records]
+    assert ll.explain.baked(g).unknown == ()
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("body", ["    return x * 3.0\n", "    return x * SPEED\n", "    x = RATE\n    return x\n"])
+def test_a_module_that_was_edited_alone_is_not_known(edit: Callable[[str], Any], body: str, is_read: bool) -> None:
+    module = edit(LOUD)
+    f = ll.function(lambda x: module.helper(x) + 0.0)
+    if is_read:
+        f(ll.constant(1.0))
+        assert [one.what for one in ll.explain.side_effects(f).records] == ["SEEN.append(...)"]
+    edit(MODULE + body)
+    f(ll.ones((3,)))
+    assert [one.function for one in ll.explain.side_effects(f).unknown] == ["helper"]
+    assert [one.function for one in ll.explain.baked(f).unknown] == ["helper"]
+
+
+def test_a_file_is_looked_at_once_for_a_snapshot(edit: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = edit(MODULE + "    return one(x) + two(x)\n\n\ndef one(x):\n    return x\n\n\ndef two(x):\n    return x\n")
+    f = ll.function(lambda x: module.helper(x) + 0.0)
+    f(ll.constant(1.0))
+    looked: list[Any] = []
+    check = linecache.checkcache
+
+    def checkcache(file: str | None = None) -> None:
+        looked.append(file)
+        check(file)
+
+    monkeypatch.setattr(linecache, "checkcache", checkcache)
+    ll.explain.side_effects(f)
+    assert looked.count(module.__file__) == 1
+    assert len(looked) == len(set(looked)) == 2
+
+
+def test_names_that_are_written_otherwise_in_the_code_are_no_change(define: Define) -> None:
+    names = define("class A:\n    def f(self):\n        return __rate * [__rate for x in self.xs][0]\n", _A__rate=2.0)
+    assert ("_A__rate", 3) in said(names["A"].f, "read")
+    assert said(names["A"].f, "unknown") == []
+
+
+def test_a_definition_without_code_is_not_known(define: Define) -> None:
+    """As where the file's `def` within came from another text: `None` stands for the code that is not found."""
+    names = define("def f(x):\n    inner = None\n    return x\n", "def f(x):\n    def inner(): pass\n    return x\n")
+    assert said(names["f"], "unknown") == [("inner", 2)]
+
+
+GENERIC = """
+def f(x):
+    def inner[T](y: T, z: T = KEPT) -> T:
+        SEEN.append(1)
+        return y * RATE
+
+    class Box[T](Base):
+        side = cfg.side
+
+    type Pair = tuple[T, T]
+    return inner(x)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="generic definitions are of Python 3.12")
+def test_generic_definitions_are_read(define: Define) -> None:
+    SEEN: list[int] = []
+
+    cfg = SimpleNamespace(side=4.0)
+
+    f = define(GENERIC, SEEN=SEEN, RATE=2.0, KEPT=1.0, Base=list, cfg=cfg)["f"]
+    F = ll.function(f)
+    assert F(ll.constant(1.5)).item() == 3.0
+    assert [one.what for one in ll.explain.side_effects(F).records] == ["SEEN.append(...)"]
+    assert {"RATE", "KEPT", "cfg.side"} <= {one.name for one in ll.explain.baked(F).records}
+    assert ll.explain.baked(F).unknown == ()
+
+
+def test_global_names_beyond_the_256th_are_checked(define: Define) -> None:
+    text = "def f(x):\n    if x: return [" + ", ".join(f"g{i}" for i in range(600)) + "]\n    return g{n}\n"
+    names = define(text.replace("{n}", "600"), text.replace("{n}", "5"))
+    assert said(names["f"], "unknown") == [("f", 1)]
+    assert said(define(text.replace("{n}", "600"))["f"], "unknown") == []

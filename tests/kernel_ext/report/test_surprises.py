@@ -230,3 +230,21 @@ def test_of_a_list_that_is_an_input_no_call_of_python_is_advised(notebook):
     assert "Instead: change `seen` in a cell below" in text
     assert "py_func" not in text
     assert "change `seen` in a cell below" in " ".join(str(notebook("%explain step").value).split())
+
+
+def test_what_cannot_be_read_is_told_where_the_cell_names_it(notebook):
+    notebook("made = {'seen': seen}\nexec('def helper(t):\\n    seen.append(1)\\n    return t * 2', made)")
+    notebook("helper = made['helper']")
+    ran = notebook("%%stage -o ran\nz = x + 1\ny = helper(z)")
+    said = "⚠ not known: What `helper` (<string> line 1) does is not known: its source cannot be read."
+    assert flat(ran.text).count(said) == 1
+    assert [(one.line, one.kind) for one in notebook("ran.surprises").value] == [(3, "not known")]
+    assert said in flat(notebook("%%stage --strict\ny = helper(x)").text), "shown, and not refused"
+
+
+def test_what_cannot_be_read_is_not_run_again_for_its_times(notebook):
+    notebook("made = {'seen': seen}\nexec('def helper(t):\\n    seen.append(1)\\n    return t * 2', made)")
+    notebook("helper = made['helper']")
+    text = flat(notebook("%%stage --time\ny = helper(x)").text)
+    assert "Eager Python is not timed. What `helper` (<string> line 1) does is not known" in text
+    assert notebook("len(seen)").value == 1

@@ -13,6 +13,7 @@ from limelight.errors import DeadVariableError, LimelightError
 from limelight.explain.retracing.diagnosis import diagnose
 from limelight.explain.retracing.sentence import Closest, Miss
 from limelight.explain.tracing import snapshot
+from limelight.explain.tracing.side_effects import not_known
 from limelight.staging import run_eagerly
 from limelight.user_code import source_line
 
@@ -84,7 +85,9 @@ def _unseen(function: Any, trace: Any) -> list[str]:
         if current is not None and current.token != then.token:
             value = current.text if current.text != then.text else f"another {current.text.removeprefix('a ')}"
             said.append(f"It would not see that `{then.name}` ({then.where}) was {then.text} then and is {value} now.")
-    return said[:_SPELLED] + [f"And {len(said) - _SPELLED} more: ll.explain.baked."][: len(said) > _SPELLED]
+    more = [f"And {len(said) - _SPELLED} more: ll.explain.baked."][: len(said) > _SPELLED]
+    unread = snapshot.unread(function.python_function, trace.paths, trace.key.parts)
+    return [*said[:_SPELLED], *more, *not_known("reads", unread)]
 
 
 def _same_calls(call: Any, kwargs: dict[str, Any]) -> list[str]:

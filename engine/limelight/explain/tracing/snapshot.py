@@ -77,14 +77,28 @@ def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Par
 
     Objects among the arguments are looked at like globals: the trace is made for the object, whatever its attributes.
     """
-    named = zip(paths, parts, strict=True)
-    objects = {path: part.identity.target() for path, part in named if isinstance(part, ObjectPart)}
-    arguments = {path: x for path, x in objects.items() if path.isidentifier()}
+    objects = _objects(paths, parts)
     try:
         written = getattr(function, "__limelight_written__", None)
-        return snapshot(function, arguments, None if written is None else _Inputs.of(written.names, paths, objects))
+        inputs = None if written is None else _Inputs.of(written.names, paths, objects)
+        return snapshot(function, _arguments(objects), inputs)
     except Exception:  # noqa: BLE001  # a `__repr__` or `__eq__` of the user's
         return {}
+
+
+def unread(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Part]) -> list[Source]:
+    """The functions of such a trace whose source cannot be read, by their first lines: the snapshot lacks theirs."""
+    found = reads(function, _arguments(_objects(paths, parts)))
+    return list(dict.fromkeys([read.line for read in found if read.use.how == "unknown"]))
+
+
+def _objects(paths: Sequence[str], parts: Sequence[Part]) -> dict[str, Any]:
+    named = zip(paths, parts, strict=True)
+    return {path: part.identity.target() for path, part in named if isinstance(part, ObjectPart)}
+
+
+def _arguments(objects: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: x for path, x in objects.items() if path.isidentifier()}
 
 
 def renamed(function: Any, entry: Any, uid: int) -> str:

@@ -127,3 +127,14 @@ def test_what_has_changed_since_the_trace_is_named() -> None:
     assert len(notes) == 4
     assert notes[0] == "It would not see that `settings['s0']` (item) was 0.0 then and is 1.0 now."
     assert notes[-1] == "And 2 more: ll.explain.baked."
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    names: dict[str, Any] = {"S": 2.0}
+    exec("def helper(v):\n    return v * S", names)
+    helper = names["helper"]
+    f = ll.function(lambda v: helper(v) + 0.0, name="f")
+    assert asked(f, x).notes == ()  # it would trace
+    f(x)
+    names["S"] = 3.0
+    assert asked(f, x).notes == ("What `helper` (<string> line 1) reads is not known: its source cannot be read.",)
