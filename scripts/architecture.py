@@ -69,7 +69,7 @@ def imports(names: list[str]) -> set[tuple[str, str]]:
 def draw(found: list[Room], pairs: set[tuple[str, str]]) -> str:
     """The picture as SVG: a row a room, then a matrix of dots. It reads on a light page and on a dark one."""
     longest = max(len(room.says) for room in found)
-    matrix = LEFT + NAME + int(longest * 6.3) + 24
+    matrix = LEFT + NAME + int(longest * 6.6) + 24
     width, height = matrix + CELL * len(found) + 28, TOP + ROW * len(found) + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
