@@ -97,6 +97,32 @@ def test_a_cached_staged_call_goes_straight_to_its_plan(a):
     assert plus_one.trace_cache[0].hits == 2
 
 
+GUARDED = ["__call__", "plain_types", "find", "payloads", "_note_hit", "wanted", "run_payloads", "run", "wrap"]
+T = ll.constant([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        (([T] * 100,), {}),
+        (({f"k{i}": T for i in range(10)},), {}),
+        (({"layers": [{"w": T, "b": T}] * 6, "head": (T, T)}, T), {}),
+        ((T, 0.5), {}),
+        ((np.ones(2, np.float32), "relu"), {}),
+        (([ll.Variable(1.0), ll.Variable(2.0)],), {}),
+        ((T, abs, (1, None)), {}),
+        ((T,), {"y": T}),
+    ],
+    ids=["list", "dictionary", "parameters", "number", "array", "variables", "object", "keyword"],
+)
+def test_a_cached_call_calls_no_python_function_for_each_leaf(args, kwargs):
+    f = ll.function(lambda *xs, **more: ll.constant(1.0) + 1.0)
+    for _ in range(5):
+        f(*args, **kwargs)
+    assert python_calls(lambda: f(*args, **kwargs)) == [name for name in GUARDED if not kwargs or name != "plain_types"]
+    assert f.trace_count == 1
+
+
 def test_a_gradient_takes_few_calls_for_each_op(a, b):
     def forward_and_back() -> Any:
         with ll.GradientTape() as tape:

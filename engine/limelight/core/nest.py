@@ -86,8 +86,8 @@ _DEEPEST: Final = 100
 def _is_endless(tree: Any) -> bool:
     level = [tree]
     for _ in range(_DEEPEST):
-        opened = [_open(x) for x in {id(x): x for x in level}.values()]
-        level = [child for node in opened if node is not None for child in node[2]]
+        nodes = [opened(x) for x in {id(x): x for x in level}.values()]
+        level = [child for node in nodes if node is not None for child in node[2]]
     return bool(level)
 
 
@@ -131,7 +131,7 @@ def flatten_like(structure: Structure, tree: Any, path: str = "") -> list[Any]:
     """
     if structure.kind is None:
         return [tree]
-    node = _open(tree)
+    node = opened(tree)
     if node is None or node[:2] != (structure.kind, structure.keys):
         given = Structure(*node[:2], (LEAF,) * len(node[1])) if node else type(tree).__name__
         raise ArgumentError(f"`{path}` must have the structure {structure}, got {given}")
@@ -188,11 +188,11 @@ def _walk(tree: Any, leaves: list[Any]) -> Structure:
     if (kind is list or kind is tuple) and _LEAVES.issuperset(map(type, tree)):
         leaves.extend(tree)
         return _row(kind, len(tree))
-    opened = _open(tree)
-    if opened is None:
+    container = opened(tree)
+    if container is None:
         leaves.append(tree)
         return LEAF
-    kind, keys, children = opened
+    kind, keys, children = container
     inner = [_walk(child, leaves) for child in children]
     if (kind is list or kind is tuple) and inner.count(LEAF) == len(inner):
         return _row(kind, len(inner))
@@ -212,7 +212,7 @@ def _row(kind: type, n: int) -> Structure:
     return structure
 
 
-def _open(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
+def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     """The kind, the keys and the children of a container; None for a leaf."""
     kind = type(tree)
     if kind is list or kind is tuple:

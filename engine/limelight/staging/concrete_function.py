@@ -96,6 +96,11 @@ class ConcreteFunction:
         return self.counter[0]
 
     @property
+    def n_inputs(self) -> int:
+        """How many leaves of the arguments are inputs of the graph."""
+        return len(self._tensor_leaves)
+
+    @property
     def tier(self) -> str:
         """The name of the executor that runs it."""
         return self.function.executor

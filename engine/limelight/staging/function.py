@@ -42,6 +42,7 @@ from limelight.staging.bound_methods import name_of, weakly_bound
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
 from limelight.staging.graph_function import GraphFunction
+from limelight.staging.guards import HITS
 from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
 from limelight.staging.options import check_bounds, check_function, check_names, refuse_unavailable
 from limelight.staging.recursion import CallsInProgress
@@ -132,6 +133,12 @@ class Function:
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_payloads(payloads)
+            elif not active:
+                guarded = self._cache.guards.find(args, kwargs)
+                if guarded is not None:
+                    self._note_hit(guarded[0])
+                    return guarded[0].run_payloads(guarded[1])
+            guards = self._cache.guards
             call = self._call(args, kwargs)
             if self.run_eagerly or (active and eager_mode.everywhere()):
                 return self._run_eagerly(call)
@@ -142,6 +149,8 @@ class Function:
                 self._note_hit(entry)
             if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
+            elif plain is None and not active and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
+                guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
         except Exception as error:
             tracebacks.trim(error)

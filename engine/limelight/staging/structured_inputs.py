@@ -21,6 +21,7 @@ class _Missing:
 _MISSING: Final = _Missing()
 _BOUND: Final = _Missing()
 """Stands for a plain value that has not been given, so it is the one that the trace is bound to."""
+_PLAIN: Final = frozenset([bool, int, float, complex, str, bytes, type(None)])
 _KINDS: Final = {
     inspect.Parameter.POSITIONAL_ONLY: "positional only",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
@@ -48,6 +49,8 @@ def flat_names(paths: Sequence[str]) -> list[str]:
 def is_structured(signature: Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: int) -> bool:
     """Whether these are the arguments of the Python function, rather than just the tensors of a trace.
 
+    Plain values and containers are arguments: a number stands for the parameter at its place, never for the next tensor.
+
     Args:
         signature: that of the Python function; None where it is not known.
         args: the positional arguments.
@@ -56,8 +59,19 @@ def is_structured(signature: Signature | None, args: tuple[Any, ...], kwargs: Ma
     """
     if signature is None:
         return False
-    nested = any(nest.flatten(x)[1] is not nest.LEAF for x in args)
-    return bool(kwargs) or nested or (len(args) != wanted and len(args) == len(signature.positional))
+    if kwargs or not all(map(_may_be_tensor, args)):
+        return True
+    return len(args) != wanted and len(args) <= len(signature.positional) and _have_defaults(signature, len(args))
+
+
+def _have_defaults(signature: Signature, start: int) -> bool:
+    """Whether all positional parameters from `start` on may be left out."""
+    parameters = signature.inspected.parameters
+    return all(parameters[name].default is not inspect.Parameter.empty for name in signature.positional[start:])
+
+
+def _may_be_tensor(x: Any) -> bool:
+    return type(x) not in _PLAIN and nest.opened(x) is None
 
 
 def tensors_of(
@@ -83,7 +97,7 @@ def tensors_of(
     unknown = [k for k in kwargs if k not in named and k not in flat]
     if unknown:
         raise SignatureError(f"{name} has no parameter `{unknown[0]}`; it takes {', '.join(paths) or 'none'}")
-    leaves, parts = _completed(signature, key, args, named)
+    leaves, parts = _completed(signature, key, paths, args, named)
     if len(parts) != len(key.parts):
         raise SignatureError(f"{name} was traced for {len(key.parts)} values ({', '.join(paths)}), got {len(parts)}")
     for i, leaf in by_leaf.items():
@@ -102,13 +116,14 @@ def tensors_of(
 
 
 def _completed(
-    signature: Signature, key: Key, args: tuple[Any, ...], named: Mapping[str, Any]
+    signature: Signature, key: Key, paths: Sequence[str], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[list[Any], list[Part]]:
     """Leaves and key parts of a call in which what is not given is what the trace is bound to.
 
     Args:
         signature: that of the Python function.
         key: that of the trace.
+        paths: how the user's code reaches each leaf of the arguments that were traced.
         args: the positional arguments.
         named: those by the names of parameters.
     """
@@ -117,8 +132,12 @@ def _completed(
     try:
         bindings = signature.inspected.bind_partial(*args, **named)
     except TypeError as error:
-        raise SignatureError(f"{signature.name}() {error}") from None
+        needed = f"this trace is for ({key.describe(paths)}), given as to the function itself"
+        raise SignatureError(f"{signature.name}() {error}: {needed}, or its tensors alone in that order") from None
     for parameter, bound in known.items():
+        default = signature.inspected.parameters[parameter].default
+        if bound is _MISSING and default is not inspect.Parameter.empty:
+            bindings.arguments.setdefault(parameter, default)
         wanted, actual = nest.flatten(bound)[1], nest.flatten(bindings.arguments.setdefault(parameter, bound))[1]
         if wanted != actual:
             must = "be one value" if wanted == nest.LEAF else f"have the structure {wanted}"

@@ -1,8 +1,9 @@
 """The trace cache of a staged function: its concrete functions by key, their history, and their bounds.
 
-An entry is a `ConcreteFunction`. It is found in up to three steps, the shortest first:
+An entry is a `ConcreteFunction`. It is found in up to four steps, the shortest first:
 
     by types        `Function.__call__` asks `by_types` with `key.plain_types`, which are quicker to make than a key
+    by guard        else it asks `guards`, code that compares a call with an earlier one (`guards`)
     by key          `find` asks the table of entries with a `LookupKey`
     by covering     `find` asks the entries whose keys have unknown sizes whether they cover the key
 
@@ -25,6 +26,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from limelight.staging.guards import Guards
 from limelight.staging.key import Key, LookupKey
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart
 from limelight.staging.weak_identity import Identity
@@ -75,6 +77,8 @@ class TraceCache:
         self._order: list[Any] = []
         self.by_types: dict[tuple[Any, ...], Any] = {}
         """Shortcuts for the commonest calls: what `find` would find, by `key.plain_types`."""
+        self.guards = Guards()
+        """The same for calls with containers, keywords and other Python values."""
         self.history = History()
 
     def find(self, key: LookupKey) -> Any:
@@ -142,6 +146,7 @@ class TraceCache:
     def clear_shortcuts(self) -> None:
         """Forgets the shortcuts, so that the next calls look entries up by their whole keys."""
         self.by_types = {}
+        self.guards = Guards()
         self._covered = {}
 
     def __iter__(self) -> Iterator[Any]:
