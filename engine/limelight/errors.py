@@ -149,6 +149,13 @@ class RetracingWarning(UserWarning):
     """A staged function traces in most of its calls; the message says which argument made it do so."""
 
 
+class LostChangeWarning(UserWarning):
+    """A staged function changes a list or dictionary that it was given, and the caller's stays as it is.
+
+    See docs/errors/LostChangeWarning.md.
+    """
+
+
 def mark_user_error(error: BaseException) -> None:
     """Notes that `error` was raised by the user's own Python code, which executors then pass on unchanged."""
     error.__limelight_user_error__ = True  # type: ignore[attr-defined]  # exceptions take attributes

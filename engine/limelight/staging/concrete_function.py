@@ -24,6 +24,7 @@ from limelight.core.variable import Resource, Variable
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.staging import explainer, structured_inputs
+from limelight.staging.argument_changes import ArgumentChange
 from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
 from limelight.staging.graph_function import GraphFunction
@@ -72,6 +73,7 @@ class ConcreteFunction:
         self.fingerprint: Any = None  # a digest of the key, kept by `explain.retracing.closest_trace`
         self.python_signature: Any = None  # the `Signature` of its Python function
         self.baked: Any = {}  # a snapshot of what its Python code read besides the arguments, see `explainer`
+        self.lost_changes: tuple[ArgumentChange, ...] = ()
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()

@@ -35,7 +35,7 @@ from limelight.core.dispatch import active
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
-from limelight.staging import explainer, structured_outputs
+from limelight.staging import argument_changes, explainer, structured_outputs
 from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
 from limelight.staging.bound_methods import name_of, weakly_bound
@@ -392,6 +392,7 @@ class Function:
             self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
         entry = self._by_identity(call, entry)
+        argument_changes.warn(self.name, entry.lost_changes)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
@@ -434,9 +435,12 @@ class Function:
             result = self._traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
             tensors, outputs = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
+        around = (args, kwargs)
+        changes = argument_changes.changes_of(self.python_function, self._signature, key.structure, leaves, around, result)
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
         entry.traced_from(self.python_function, self._signature, snapshot)
+        entry.lost_changes = changes
         return entry
 
     def _note_trace(self, entry: ConcreteFunction) -> None:

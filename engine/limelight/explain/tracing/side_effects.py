@@ -16,6 +16,7 @@ from limelight.core.variable import Resource
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.host_draws import staged_draw
 from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
+from limelight.staging.argument_changes import remedy
 from limelight.staging.function import Function
 from limelight.staging.key_parts import ObjectPart
 from limelight.user_code import source_line
@@ -56,7 +57,7 @@ class SideEffect(NamedTuple):
     """Something that happens when a trace is made, and not when one is found.
 
     `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file",
-    "iterator" or "debugger"; `what` is the code that does it, `line` where; `instead` what to write so that it is
+    "iterator", "debugger", or "lost change" for what it does to a list or dictionary that is an argument; `what` is the code that does it, `line` where; `instead` what to write so that it is
     staged.
     """
 
@@ -79,6 +80,7 @@ _SAID: Final[Mapping[str, str]] = {
     "iterator": "`{what}` takes an item once for each trace: all calls that find it get the same one",
     "time": "`{what}` is read once for each trace: all calls that find it get the same time",
     "file": "`{what}` does input or output once for each trace",
+    "lost change": "`{what}` is changed in the copy of the argument that a trace has, and the caller's stays as it is",
     "debugger": "`{what}` stops once for each trace, where tensors have no values",
 }
 
@@ -116,7 +118,7 @@ def not_known(what: str, functions: Iterable[Source]) -> list[str]:
 def side_effects(F: Function) -> SideEffects:
     """What `F` does in Python besides computing: it happens once for each trace, and not when a call finds a trace.
 
-    Prints, changes of outer lists, dictionaries and sets, writes to attributes, globals and outer variables, random
+    Prints, changes of outer lists, dictionaries and sets, and of arguments, writes to attributes, globals and outer variables, random
     numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to write instead. Found by
     reading the source of `F` and of the user's functions that it calls, so branches that were not taken count, and what
     library code does is not seen; where a source cannot be read, it says that this is not known. What goes through
@@ -136,7 +138,7 @@ def side_effects(F: Function) -> SideEffects:
     effects: dict[tuple[str, str, Source], SideEffect] = {}
     unknown: dict[Source, None] = {}
     for one in functions:
-        for record in _of_function(one):
+        for record in [*_of_function(one), *_lost_changes(one)]:
             if isinstance(record, Source):
                 unknown[record] = None
             else:
@@ -162,6 +164,13 @@ def _of_function(function: Function) -> list[SideEffect | Source]:
         _effect(read, plain if read.code is own else (), began) for read in reads(function.python_function, objects)
     )
     return [effect for effect in effects if effect is not None]
+
+
+def _lost_changes(function: Function) -> list[SideEffect]:
+    """What its traces were seen to change of their arguments."""
+    unknown = Source("<unknown>", 1, "")
+    changes = [change for entry in function.trace_cache for change in entry.lost_changes]
+    return [SideEffect("lost change", x.path, x.line or unknown, remedy(x)) for x in changes]
 
 
 def _effect(read: Read, plain: Collection[str], began: Mapping[str, str]) -> SideEffect | Source | None:
