@@ -146,6 +146,8 @@ assign_sub_op: Final[Op] = defop(
 
 on_create: Final[Scoped[Callable[[Resource], None] | None]] = Scoped("on_create", None)
 """Told of every new variable or generator; a staged function refuses it or takes note (the state-creation contract)."""
+found_again: Final[Scoped[bool]] = Scoped("found_again", False)
+"""Whether who creates a variable now keeps it and would find it in a second trace, which then need not be made."""
 lift: Final[Scoped[Callable[[Any], Any] | None]] = Scoped("lift", None)
 """Computes the value of a symbolic tensor, or what a function returns, outside the trace: for initial values."""
 

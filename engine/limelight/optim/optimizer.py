@@ -21,7 +21,7 @@ from limelight.core import device_scopes, dtypes
 from limelight.core.dtypes import DType
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
-from limelight.core.variable import Variable
+from limelight.core.variable import Variable, found_again
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
@@ -229,7 +229,7 @@ class Optimizer(Module):
                 f"{type(self).__name__} keeps slots for variable {variable.name!r}, which is an argument of the staged "
                 "function: the next call may bring another one. Let the function close over it, or over the model"
             )
-        with device_scopes.device(variable.device):
+        with device_scopes.device(variable.device), found_again.override(True):
             return Variable(
                 lambda: zeros_like(variable.read_value(), dtype=_wide(variable.dtype)),
                 name=f"{variable.name}/{name}",

@@ -183,7 +183,7 @@ class Function:
         try:
             return eager_mode.run(self.python_function, self._signature, call, creation)
         finally:
-            self._created_state = self._created_state or bool(creation.variables)
+            self._created_state = self._created_state or creation.any
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
         """Counts a hit. A subclass may note more, here and in `_note_trace`: a notebook's staged cell does."""
@@ -388,8 +388,8 @@ class Function:
         first = len(self._cache) == 0 and not self._created_state
         creation = Creation(self.name, allowed=first)
         entry = self._trace_body(call, creation)
+        self._created_state = self._created_state or creation.any
         if creation.variables:
-            self._created_state = True
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
         entry = self._by_identity(call, entry)
         argument_changes.warn(self.name, entry.lost_changes)

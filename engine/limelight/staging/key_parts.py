@@ -206,12 +206,13 @@ def with_identities(
 ) -> tuple[BarePart, ...]:
     """Bare parts of `leaves`, with an identity for each variable whose uid is among `closed_over`."""
     return tuple([
-        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not _has_identity(part) else part
+        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part) else part
         for part, x in zip(parts, leaves, strict=True)
     ])  # fmt: skip
 
 
-def _has_identity(part: BarePart) -> bool:
+def has_identity(part: BarePart) -> bool:
+    """Whether it is of a variable that the function closes over as well."""
     return isinstance(part[-1], Identity)
 
 

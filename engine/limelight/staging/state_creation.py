@@ -4,6 +4,9 @@ The contract (paper section 4.6): a variable may be created on a function's firs
 again, and that second trace, the one that is kept, may create none: it finds the variables where the Python code has
 put them. There are no variables local to a call. `Creation` takes note of what a trace creates, or refuses it.
 
+State of which the library itself keeps account (`found_again`: the slots of optimisers) needs no second trace, which
+would have the same graph: it is made once for each variable, and its initial value depends on nothing that is traced.
+
 An initial value that the traced code computes is lifted out of the trace: `lifted_value` runs the part of the graph so
 far that the value depends on, on the arguments of the call that is traced.
 """
@@ -18,7 +21,7 @@ from typing import Any
 from limelight.core import dispatch
 from limelight.core.spec import VariableSpec
 from limelight.core.tensor import Tensor, wrap
-from limelight.core.variable import Variable
+from limelight.core.variable import Variable, found_again
 from limelight.errors import StateCreationError, SymbolicValueError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
@@ -41,7 +44,8 @@ class Creation:
     """
 
     def __init__(self, name: str, *, allowed: bool, again: bool = False) -> None:
-        self.variables: list[Any] = []
+        self.variables: list[Any] = []  # for which the function is traced again
+        self.any = False
         self._name = name
         self._allowed = allowed
         self._again = again
@@ -49,7 +53,9 @@ class Creation:
     def note(self, variable: Any) -> None:
         if not self._allowed:
             raise StateCreationError(self._message(variable))
-        self.variables.append(variable)  # kept alive until the second trace, which must find it
+        self.any = True
+        if not found_again.get():
+            self.variables.append(variable)  # kept alive until the second trace, which must find it
 
     def _message(self, created: Any) -> str:
         kind, create = (

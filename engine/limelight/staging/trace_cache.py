@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.staging.guards import Guards
 from limelight.staging.key import Key, LookupKey
-from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart
+from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, has_identity
 from limelight.staging.weak_identity import Identity
 
 _MAX_SHORTCUTS: Final = 512
@@ -72,6 +72,7 @@ class TraceCache:
         self._lock = threading.RLock()  # of changes; the user's code may run in the middle of one, when objects die
         self._clock = itertools.count()
         self._entries: dict[Key, Any] = {}
+        self._weak: dict[Key, Any] = {}  # those whose keys hold objects, and die with them
         self._relaxed: list[tuple[Key, Any]] = []  # entries whose keys have unknown sizes and so cover many
         self._covered: dict[LookupKey, Any] = {}  # shortcuts: keys that one of those covers
         self._order: list[Any] = []
@@ -98,10 +99,14 @@ class TraceCache:
         """Adds a new entry, in the place of one that it replaces, and evicts one where there are too many."""
         with self._lock:
             replaced = self._entries.get(key)
-            self._drop([e for known, e in self._entries.items() if e is replaced or _is_dead(known)])
+            self._drop([e for known, e in self._weak.items() if _is_dead(known)])
+            if replaced is not None:
+                self._drop([replaced])
             if self.size is not None:
                 entry.counter = HitCounter(self._clock)
             self._entries[key] = entry
+            if any(isinstance(part, ObjectPart) or has_identity(part) for part in key.parts):
+                self._weak = {**self._weak, key: entry}
             self._order.append(entry)
             self.history.add(entry)
             if any(part.has_open_sizes for part in key.parts):
@@ -167,8 +172,11 @@ class TraceCache:
 
     def _drop(self, entries: list[Any], why: str = "") -> None:
         """Takes entries out. Tables are replaced rather than changed, since other threads may be reading them."""
+        if not entries:
+            return
         dropped = {id(entry) for entry in entries}
         self._entries = {key: entry for key, entry in self._entries.items() if id(entry) not in dropped}
+        self._weak = {key: entry for key, entry in self._weak.items() if id(entry) not in dropped}
         self._relaxed = [(key, entry) for key, entry in self._relaxed if id(entry) not in dropped]
         self._order = [entry for entry in self._order if id(entry) not in dropped]
         for entry in entries:

@@ -102,3 +102,67 @@ def test_a_body_cannot_compute_an_initial_value_from_a_loop_variable() -> None:
 
     with pytest.raises(SymbolicValueError, match=r"argument of 'body' that has no value yet.*before the loop"):
         f(ll.ones(2))
+
+
+def trained(creates: bool = False):
+    """A step that an optimiser takes, which creates its slots; and how often its Python code ran."""
+    model = [ll.Variable([1.0, 2.0]), ll.Variable([3.0])]
+    adam, ran, own = ll.optim.Adam(0.1), [], []
+
+    @ll.function
+    def step(x):
+        ran.append(1)
+        if creates and not own:
+            own.append(ll.Variable(0.0))
+        with ll.GradientTape() as tape:
+            loss = ll.sum(model[0] * x) ** 2 + ll.sum(model[1])
+        adam.apply(tape.gradient(loss, model), model)
+        return loss
+
+    losses = [step(ll.constant(2.0)).item() for _ in range(3)]
+    return step, losses + [v.numpy().tolist() for v in model], ran, adam
+
+
+def test_slots_of_optimisers_are_created_in_the_only_trace():
+    step, values, ran, adam = trained()
+    assert len(ran) == step.trace_count == len(step.trace_cache) == 1
+    assert len(adam.slots) == 2
+    with ll.config.run_functions_eagerly():
+        _, eager, _, _ = trained()
+    assert values[:3] == pytest.approx(eager[:3], rel=1e-5)
+    assert step.trace_cache[0].graph.n_captures == 2 + 4 + 2  # variables, slots, step counter and rate
+
+
+def test_other_state_still_has_the_second_trace():
+    step, values, ran, _ = trained(creates=True)
+    assert len(ran) == step.trace_count == 2
+    assert str(values) == str(trained()[1])
+
+
+def test_slots_for_a_later_variable_are_refused_as_before():
+    v, w, adam = ll.Variable(1.0), ll.Variable(1.0), ll.optim.Adam(0.1)
+
+    @ll.function
+    def step(which):
+        adam.apply([ll.constant(1.0)], [v if which else w])
+
+    step(True)
+    with pytest.raises(ll.errors.StateCreationError, match="step creates a variable on a call other than its first"):
+        step(False)
+    adam.build([w])
+    step(False)
+    assert step.trace_count == 3
+
+
+def test_slots_made_by_an_inner_function_do_not_trace_the_outer_one_again():
+    v, adam, ran = ll.Variable(1.0), ll.optim.Adam(0.1), []
+    inner = ll.function(lambda g: adam.apply([g], [v]))
+
+    @ll.function
+    def outer(g):
+        ran.append(1)
+        inner(g)
+        return v.read_value()
+
+    assert outer(ll.constant(1.0)).item() == pytest.approx(0.9)
+    assert (len(ran), inner.trace_count) == (1, 1)

@@ -6,6 +6,7 @@ NumPy comparison for each trace; only the winner is compared in full.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,9 @@ from limelight.staging.signature import Signature
 
 _LOOKED_AT: Final = 16
 """Of how many differing parts of a trace the causes are weighed."""
+_NEWEST: Final = 24
+_MOST_USED: Final = 8
+"""How many traces are compared with a call at most."""
 _OTHERS: Final = 4
 """How many traces of another structure are compared in full."""
 
@@ -45,7 +49,8 @@ class Fingerprint(NamedTuple):
 def closest(traces: Sequence[Any], key: Key, signature: Signature, where: str = "") -> Any:
     """The trace with the fewest, then the least severe differences; None without traces.
 
-    Of those one that was made at the very line of the call, as in a loop; then the most used one.
+    Of those one that was made at the very line of the call, as in a loop; then the most used one. Beside very many
+    traces only the newest and the most used are compared, so that a miss takes no longer the more there are.
 
     Args:
         traces: all that a function has.
@@ -56,7 +61,7 @@ def closest(traces: Sequence[Any], key: Key, signature: Signature, where: str = 
     mine = Fingerprint.of_call(key)
     same: list[Any] = []
     others: list[Any] = []
-    for trace in traces:
+    for trace in _worth_comparing(traces):
         if trace.fingerprint is None:
             trace.fingerprint = Fingerprint.of_trace(trace.key)
         alike = trace.fingerprint.structure == mine.structure and len(trace.fingerprint.parts) == len(mine.parts)
@@ -65,6 +70,14 @@ def closest(traces: Sequence[Any], key: Key, signature: Signature, where: str = 
     if not ranked or ranked[0][0] > 1:
         ranked += [_rank(trace, key, signature) for trace in _likeliest(others, len(mine.parts))]
     return min(ranked, key=lambda row: (*row[:2], row[-1].where != where, *row[2:-1]))[-1] if ranked else None
+
+
+def _worth_comparing(traces: Sequence[Any]) -> Sequence[Any]:
+    """The newest and the most used, in their order."""
+    if len(traces) <= _NEWEST + _MOST_USED:
+        return traces
+    used = heapq.nlargest(_MOST_USED, traces[:-_NEWEST], key=lambda trace: trace.counter[0])
+    return [*sorted(used, key=lambda trace: trace.index), *traces[-_NEWEST:]]
 
 
 def _rank_alike(traces: Sequence[Any], key: Key, mine: Fingerprint) -> list[tuple[Any, ...]]:

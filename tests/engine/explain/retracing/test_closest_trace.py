@@ -11,7 +11,8 @@ import pytest
 
 import limelight as ll
 from limelight.explain import hook
-from limelight.explain.retracing import diagnosis
+from limelight.explain.retracing import closest_trace, diagnosis
+from limelight.staging import trace_cache
 
 
 @pytest.fixture(autouse=True)
@@ -194,3 +195,34 @@ def test_no_signature_is_offered_where_sizes_decide_while_tracing():
     deviation(ll.ones((3,)))
     deviation(ll.ones((4,)))
     assert newest(deviation).fixes == ()
+
+
+def test_a_miss_beside_many_traces_compares_few(monkeypatch):
+    """Made anew for each of a thousand numbers, a trace must not look at all those before it."""
+    weighed = []
+    cause_of = closest_trace.cause_of
+    monkeypatch.setattr(closest_trace, "cause_of", lambda *parts: weighed.append(parts) or cause_of(*parts))
+    f = ll.function(lambda x, n: x + n)
+    x = ll.constant([1.0, 2.0])
+    for n in range(120):
+        f(x, n)
+    for _ in range(3):
+        f(x, 5)
+    weighed.clear()
+    f(x, 200)
+    assert len(weighed) <= 32
+    assert f.trace_cache[-1].miss.closest.number == 6  # the most used one, however old
+    assert len(f.trace_cache) == 121
+
+
+def test_traces_that_hold_no_object_are_not_asked_whether_it_has_died(monkeypatch):
+    asked = []
+    is_dead = trace_cache._is_dead
+    monkeypatch.setattr(trace_cache, "_is_dead", lambda key: asked.append(key) or is_dead(key))
+    f = ll.function(lambda x, g: x if g is None else g(x))
+    for n in range(4):
+        f(ll.ones(n), None)
+    assert asked == []
+    f(ll.ones(2), abs)
+    f(ll.ones(9), None)
+    assert len(asked) == 1

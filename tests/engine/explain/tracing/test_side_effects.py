@@ -153,7 +153,7 @@ def test_what_goes_through_py_func_is_staged() -> None:
     assert "does nothing besides" in str(ll.explain.side_effects(f))
 
 
-def test_state_creation_local_lists_and_arguments_are_no_side_effects() -> None:
+def test_state_creation_local_lists_and_changed_copies_of_arguments_are_no_side_effects() -> None:
     class Layer:
         def __init__(self) -> None:
             self.w: Any = None
@@ -164,6 +164,7 @@ def test_state_creation_local_lists_and_arguments_are_no_side_effects() -> None:
                 self.w = ll.Variable(2.0)
             parts = []
             parts.append(x * self.w)
+            batch = dict(batch)
             batch["y"] = parts[0]
             return batch["y"] + sum(parts)
 
