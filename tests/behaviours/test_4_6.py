@@ -187,17 +187,28 @@ def test_136_what_cannot_be_keyed_is_refused_by_name(bad):
     assert f.trace_count == 0
 
 
-def test_136_an_object_without_weak_references_is_refused_by_name():
+def test_136_an_object_without_weak_references_is_keyed_by_identity_and_kept():
     class Slim:
-        __slots__ = ()
+        __slots__ = ("n",)
+
+        def __init__(self, n):
+            self.n = n
 
         def method(self):
-            return 1
+            return self.n
 
-    f = ll.function(lambda v, thing: v, name="f")
-    for bad in (Slim(), Slim().method, object()):
-        with pytest.raises(SignatureError, match=r"f: argument `thing`: .* neither by value nor by weak reference"):
-            f(x, bad)
+    f = ll.function(lambda v, thing: v * (thing() if callable(thing) else thing.n), name="f")
+    two, three = Slim(2.0), Slim(3.0)
+    for _ in range(2):
+        assert [f(x, thing).tolist()[0] for thing in (two, three, two.method)] == [2.0, 3.0, 2.0]
+    assert f.trace_count == 3
+    assert "thing: = Slim object  (by identity, kept alive)" in f.trace_cache[0].full_signature
+    kept = id(two)
+    del two
+    assert id(f.trace_cache[0].key.parts[1].identity.target()) == kept  # so no other object can take its place
+    assert f(x, Slim(5.0)).tolist()[0] == 5.0
+    f.clear_cache()
+    assert [part for ghost in f.trace_cache.history.ghosts for part in ghost.objects if part.keeps_alive] == []
 
 
 # 137

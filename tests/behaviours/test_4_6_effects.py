@@ -345,6 +345,37 @@ def test_163_signatures_are_readable():
 # 164
 
 
+def test_164_a_generator_is_returned_as_it_is():
+    own = ll.random.Generator(3)
+    f = ll.function(lambda g, v: {"g": g, "closed": own, "drawn": g.uniform() + v, "none": None}, name="f")
+    g = ll.random.Generator(3)
+    results = [f(g, 0.0) for _ in range(2)]
+    assert all(result["g"] is g and result["closed"] is own and result["none"] is None for result in results)
+    again = ll.random.Generator(3)
+    assert [result["drawn"].item() for result in results] == [again.uniform().item() for _ in range(2)]
+    assert f.trace_cache[0].returns == "{closed: generator, drawn: f32[], g: generator, none: None}"
+
+    @ll.function
+    def outer(v):
+        return f(g, v)["g"].uniform() + v
+
+    assert 0.0 <= outer(0.0).item() < 1.0
+
+    class Model:
+        noise = None
+
+        @ll.function
+        def draw(self):
+            if self.noise is None:
+                self.noise = ll.random.Generator(5)
+            return self.noise, self.noise.uniform()
+
+    model = Model()
+    assert all(model.draw()[0] is model.noise for _ in range(2))
+    with pytest.raises(ll.errors.StateCreationError, match="creates a generator each time"):
+        ll.function(lambda: ll.random.Generator(5))()
+
+
 def test_164_outputs_of_all_sorts():
     held = ll.constant([7.0])
 

@@ -68,7 +68,7 @@ def call_staged(name: str, body: Body, arguments: Arguments, closures: bool = Fa
 
 def _specs(shape: Any, outputs: Sequence[Any]) -> tuple[TensorSpec | None, ...]:
     feed = iter(outputs)
-    return tuple([None if leaf is None else next(feed).spec for leaf in shape.static])
+    return tuple([next(feed).spec if is_tensor else None for is_tensor in shape.are_tensors])
 
 
 class _TracedBody:

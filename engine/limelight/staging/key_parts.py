@@ -8,7 +8,7 @@ A part exists in two forms, which are equal and hash alike, so that either finds
                                                            Identity at the end where the function closes over it too
     ("value", type, words or value)          ValuePart     a plain Python value, by type and value, or by what it says
                                                            of itself (`value_keys`)
-    ("object", Identity)                     ObjectPart    anything else, by weak identity
+    ("object", Identity)                     ObjectPart    anything else, by identity, weakly where that is possible
 
 The paper keys all that is no tensor by identity; equal strings and numbers would then retrace at random, so plain
 values are keyed by value and type. Variables are keyed by spec and alias pattern, since a graph takes a variable as an
@@ -27,9 +27,10 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import io
 import operator
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, ItemsView, Iterator, KeysView, Sequence, ValuesView
 from types import GeneratorType
 from typing import Any, ClassVar, Final
 
@@ -49,7 +50,7 @@ BarePart = tuple[Any, ...]
 BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
 LONG: Final = 60
 """From how many characters on a string is cut short when it is shown."""
-_UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray)
+_UNKEYABLE: Final = (set, frozenset, weakref.ref, memoryview, bytearray, KeysView, ValuesView, ItemsView)
 _fits: Final = functools.lru_cache(maxsize=1024)(shapes.compatible)
 """Of a thousand arguments most have the same few shapes."""
 
@@ -176,7 +177,7 @@ class ValuePart(_Part):
 
 
 class ObjectPart(_Part):
-    """Anything else: one object, held weakly."""
+    """Anything else: one object, held weakly where that is possible."""
 
     __slots__ = ()
     identity: Identity = _item(1)
@@ -247,10 +248,11 @@ def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
 
 
 def _by_identity(x: Any) -> BarePart:
-    if isinstance(x, GeneratorType):
+    if isinstance(x, Iterator) and not isinstance(x, io.IOBase):
+        what = "a generator" if isinstance(x, GeneratorType) else f"an iterator ({type(x).__name__})"
         raise SignatureError(
-            "a generator cannot be part of a cache key: a trace uses it up, and each one is another object; pass a "
-            "tuple or list of its elements"
+            f"{what} cannot be part of a cache key: a trace takes its items once, and calls that find the trace would "
+            "take none; take an item outside and pass that, as in f(next(iterator)), or pass a tuple or list of items"
         )
     if isinstance(x, _UNKEYABLE):
         raise SignatureError(
@@ -259,13 +261,7 @@ def _by_identity(x: Any) -> BarePart:
         )
     if getattr(type(x), "__limelight_method__", False):  # made anew each time it is asked for
         x = x.__limelight_function__
-    try:
-        return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
-    except TypeError:
-        raise SignatureError(
-            f"a value of type {type(x).__name__} can be keyed neither by value nor by weak reference; "
-            "pass its contents as tensors or plain values, or close over it"
-        ) from None
+    return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
 
 
 def _short_repr(value: Any) -> str:

@@ -162,7 +162,7 @@ def _bound_value(part: Part) -> Any:
 def _keyed_by(part: Part) -> str:
     """How a value or an object is keyed, where its description does not show that it is by value."""
     if isinstance(part, ObjectPart):
-        return "by identity"
+        return "by identity, kept alive" if part.identity.keeps_alive else "by identity"
     return "by its own key" if isinstance(part, ValuePart) and hasattr(part.kind, "__limelight_key__") else ""
 
 

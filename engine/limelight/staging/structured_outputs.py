@@ -1,13 +1,20 @@
-"""What a traced function returns: checked, flattened, and put back together on each call."""
+"""What a traced function returns: checked, flattened, and put back together on each call.
+
+A generator of random numbers may be returned: it is the object that the graph refers to, the same at each call. As the
+graph does, its trace holds it weakly.
+"""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource
 from limelight.errors import DTypeError, SignatureError
 from limelight.user_code import source_line
 
@@ -18,8 +25,13 @@ class Outputs(NamedTuple):
     """The structure of a function's result: which leaves are tensors, and the values of the others."""
 
     structure: Structure
-    static: tuple[Any, ...]  # for each leaf: _TENSOR, or None, the only other value that a result may hold
+    static: tuple[Any, ...]  # for each leaf: _TENSOR, None, or a weak reference to a generator
     bare: bool  # whether the result is one tensor and nothing else
+
+    @property
+    def are_tensors(self) -> list[bool]:
+        """For each leaf whether it is a tensor."""
+        return [leaf is _TENSOR for leaf in self.static]
 
     def paths(self, root: str) -> list[str]:
         """How the user's code reaches each tensor from the result, `root`: 'output["loss"]'."""
@@ -29,13 +41,18 @@ class Outputs(NamedTuple):
     def describe(self, tensors: Sequence[Any]) -> str:
         """The result as Python writes it, with words for `tensors`."""
         remaining = iter(tensors)
-        return nest.words(self.structure, [str(next(remaining)) if leaf is _TENSOR else "None" for leaf in self.static])
+        others = ["None" if leaf is None else "generator" for leaf in self.static]
+        leaves = zip(self.static, others, strict=True)
+        return nest.words(self.structure, [str(next(remaining)) if leaf is _TENSOR else word for leaf, word in leaves])
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         if self.bare:
             return tensors[0]
         remaining = iter(tensors)
-        return nest.unflatten(self.structure, [next(remaining) if leaf is _TENSOR else leaf for leaf in self.static])
+        return nest.unflatten(
+            self.structure,
+            [next(remaining) if leaf is _TENSOR else None if leaf is None else leaf() for leaf in self.static],
+        )
 
 
 class _Marker:
@@ -55,6 +72,8 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
     for leaf, where in zip(leaves, paths, strict=True):
         if leaf is None:
             static.append(None)
+        elif isinstance(leaf, Resource) and leaf.spec == GENERATOR:
+            static.append(weakref.ref(leaf))
         else:
             tensors.append(_as_output(leaf, name, where))
             static.append(_TENSOR)

@@ -232,7 +232,7 @@ class History:
     def remove(self, entry: Any, why: str = "") -> None:
         """An entry leaves the cache. It is remembered where there is a reason `why`, other than that its key died."""
         self._past_calls += 1 + self._counters.pop(entry.index)[0]
-        if why:
+        if why and not any(identity.keeps_alive for identity in _objects(entry.key)):
             key, uses = entry.key, entry.hits + 1
             relaxed = key if _is_relaxed(key) else None
             words = _values(key), _objects(key)

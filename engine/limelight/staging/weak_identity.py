@@ -1,6 +1,7 @@
 """Weak identity: how a key refers to an object without keeping it alive, and what messages call the object.
 
-A key whose object has died equals no other, so its trace can never be found again.
+A key whose object has died equals no other, so its trace can never be found again. Objects that Python cannot refer to
+weakly (of classes with `__slots__`, and of some written in C) are kept alive by the keys that hold them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,28 @@ from typing import Any, Final
 _NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
+class _Kept:
+    """What takes the place of a weak reference where there can be none."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def __call__(self) -> Any:
+        return self._target
+
+
 class Identity:
     """A weak stand-in for an object: equal only to another one for the same living object."""
 
     __slots__ = ("__weakref__", "_code", "_hash", "_label", "ref")
 
     def __init__(self, target: Any) -> None:
-        self.ref = weakref.ref(target)
+        try:
+            self.ref: Any = weakref.ref(target)
+        except TypeError:
+            self.ref = _Kept(target)
         self._hash = id(target)
         self._label: str | None = None
 
@@ -40,6 +56,11 @@ class Identity:
             return False
         mine, its = self._code, other._code
         return mine is not None and its is not None and mine() is not None and mine() is its()
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether it keeps its object alive, to which there can be no weak reference."""
+        return type(self.ref) is _Kept
 
     @property
     def is_function(self) -> bool:
