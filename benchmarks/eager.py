@@ -22,6 +22,7 @@ from rows import LIBRARIES, ROWS
 
 TINY = tuple(row.name for row in ROWS if row.group == "tiny")
 LARGE = tuple(row.name for row in ROWS if row.group == "large")
+CALLS = tuple(row.name for row in ROWS if row.group == "calls")
 GRADIENT = tuple(row.name for row in ROWS if row.group == "gradient")
 
 BARS = [
@@ -36,6 +37,7 @@ AIMS = [
     Bar("no slower than PyTorch on the mean of tiny ops", TINY, "torch", 1.0, mean=True),
     Bar("forward and gradient no slower than PyTorch", (GRADIENT[-1],), "torch", 1.0),
     Bar("a cached staged x + 1 no slower than JAX's", ("staged x + 1",), "jax", 1.0),
+    Bar("cached calls with containers, keywords and numbers no slower than JAX's", CALLS, "jax", 1.0),
 ]
 
 
@@ -51,12 +53,12 @@ def installed(wanted: str | None, libraries: Sequence[Library] = LIBRARIES) -> l
 
 def chosen_rows(quick: bool) -> list[Row]:
     """All rows; the quick run leaves out large arrays and whatever compiles for long."""
-    return [row for row in ROWS if not quick or row.group in ("tiny", "medium", "gradient", "staged")]
+    return [row for row in ROWS if not quick or row.group in ("tiny", "medium", "gradient", "staged", "calls")]
 
 
 def without_compilers(libraries: Sequence[Library]) -> list[Library]:
     """The libraries without their staged rows where the first call takes many seconds."""
-    slow = {"torch": ("staged",)}
+    slow = {"torch": ("staged", "calls")}
     return [library._replace(lacks=(*library.lacks, *slow.get(library.name, ()))) for library in libraries]
 
 

@@ -34,6 +34,16 @@ ROWS = [
     Row("gradient of sum(tanh(a*b)*a)", "gradient", "gradient(a, b)"),
     Row("staged x + 1", "staged", "plus_one(a)"),
     Row("staged chain of 300", "staged", "chain(a, b)"),
+    Row("call, list of 100", "calls", "of_list(xs)"),
+    Row("call, dictionary of 10", "calls", "of_dict(d)"),
+    Row("call, nested parameters", "calls", "of_params(params, a)"),
+    Row("call, keywords", "calls", "of_two(a, b=b)"),
+    Row("call, Python number", "calls", "of_number(a, 3)"),
+    Row("call, Python float", "calls", "of_number(a, 0.5)"),
+    Row("call, NumPy array", "calls", "of_two(a, array)"),
+    Row("call, a mix", "calls", "of_mix(params, a, array, rate=0.5)"),
+    Row("call, list of variables", "calls", "of_list(variables)"),
+    Row("call, nested result", "calls", "to_nest(a)"),
     Row("its first call", "first call", "first_chain", once=True),
     Row("add, large", "large", "A + B", finish=True),
     Row("scalar, large", "large", "A * 2.0", finish=True),
@@ -83,7 +93,31 @@ def _staged(
             stage(_chain(tanh))(a, b)
         return number
 
-    return {"plus_one": stage(lambda x: x + 1), "chain": stage(_chain(tanh)), "first_chain": first_chain}
+    return {
+        "plus_one": stage(lambda x: x + 1),
+        "chain": stage(_chain(tanh)),
+        "first_chain": first_chain,
+        **_calls(stage, a),
+    }
+
+
+def _calls(stage: Callable[[Callable[..., Any]], Callable[..., Any]], a: Any) -> Words:
+    """The rows of cached calls: what they compute is small, so what counts is how the arguments find their trace."""
+    layer = {"w": a, "b": a}
+    return {
+        "xs": [a] * 100,
+        "d": {f"k{i}": a for i in range(10)},
+        "params": {"layers": [layer] * 6, "head": layer},
+        "array": np.ones(10, np.float32),
+        "variables": [a] * 10,  # where a library has none, it passes arrays
+        "of_list": stage(lambda xs: xs[0] + xs[1]),
+        "of_dict": stage(lambda d: d["k0"] + d["k1"]),
+        "of_params": stage(lambda params, x: x + params["head"]["b"]),
+        "of_two": stage(lambda a, b: a + b),
+        "of_number": stage(lambda a, n: a + n),
+        "of_mix": stage(lambda params, x, array, rate=0.1: x + array + params["head"]["b"] * rate),
+        "to_nest": stage(lambda x: {"loss": x + 1, "more": (x + 2, [x + 3])}),
+    }
 
 
 def _adder(tape: Callable[[Callable[[Any], Any], Any], object], a: Any, b: Any) -> Callable[[int], int]:
@@ -145,7 +179,8 @@ def _limelight() -> Words:
         return y, tape.gradient(y, (a, b))
 
     words |= {"recorded": _adder(record, words["a"], words["b"]), "gradient": gradient}
-    return words | _staged(words, ll.function)
+    words |= _staged(words, ll.function)
+    return words | {"variables": [ll.Variable(words["a"]) for _ in range(10)]}
 
 
 def _autograd() -> Words:
@@ -227,7 +262,7 @@ EAGER = ("tiny", "medium", "gradient", "large", "large views")
 LIBRARIES = [
     Library("numpy", "numpy", _numpy, lacks=("first call",)),
     Library("limelight", "limelight", _limelight, beside="numpy"),
-    Library("autograd", "autograd", _autograd, lacks=("staged", "first call")),
+    Library("autograd", "autograd", _autograd, lacks=("staged", "calls", "first call")),
     Library("jax", "jax", _jax, finish="({}).block_until_ready()"),
     Library("torch", "torch", _torch),
     Library("tensorflow", "tensorflow", _tensorflow),
