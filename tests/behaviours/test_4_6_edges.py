@@ -107,8 +107,57 @@ def test_142_objects_without_weak_references_are_told_what_to_add() -> None:
 
 
 def test_144_the_number_of_axes_is_never_guessed() -> None:
-    with pytest.raises(ShapeError, match=r"write \(\) for a scalar, and None for each size"):
-        ll.TensorSpec(None)  # type: ignore[arg-type]
+    open_rank = ll.TensorSpec(None)
+    plain = ll.function(lambda v: v)
+    with pytest.raises(ShapeError, match=r"argument `v`: .*write \(\) for a scalar, and None for each size"):
+        plain.get_concrete_function(open_rank)
+    with pytest.raises(ShapeError, match="py_func: shape None"):
+        ll.py_func(lambda v: v, [ll.ones(2)], open_rank)
+    with pytest.raises(ShapeError, match="deferred: shape None"):
+        ll.deferred(lambda: ll.ones(2), open_rank)
+    with pytest.raises(ShapeError, match="rank: shape None"):
+        _ = open_rank.rank
+
+
+def test_144_a_spec_of_unknown_rank() -> None:
+    spec = ll.TensorSpec(None, "float32")
+    assert spec.shape is None
+    assert (spec.size, spec.nbytes, spec.has_rank) == (None, None, False)
+    assert spec == ll.TensorSpec(None)
+    assert spec != ll.TensorSpec(())
+    assert ll.TensorSpec((None,)) != spec
+    assert {spec: 1}[ll.TensorSpec(None)] == 1
+    assert (repr(spec), str(spec)) == ("TensorSpec(None, float32)", "f32[...]")
+    assert spec.accepts(ll.ones((2, 3)).spec)
+    assert spec.accepts(spec)
+    assert not spec.accepts(ll.constant(1).spec)
+    assert not ll.TensorSpec((None,)).accepts(spec)
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_144_a_signature_of_unknown_rank_has_a_trace_for_each_rank() -> None:
+    seen = []
+
+    @ll.function(
+        input_signature=[{"x": ll.TensorSpec(None), "n": ll.TensorSpec((None,))}, ll.TensorSpec(None, "int32")]
+    )
+    def f(d: Any, k: Any) -> Any:
+        seen.append((d["x"].shape, k.shape))
+        return ll.sum(d["x"]) * ll.sum(d["n"]) + ll.astype(ll.sum(k), ll.float32)
+
+    for shape in ((2, 3), (), (4, 1), (2,), (3,), (5, 5)):
+        x = ll.ones(shape)
+        assert f({"x": x, "n": [1.0, 1.0]}, 3).item() == 2.0 * x.size + 3.0
+    assert seen == [((None, None), ()), ((), ()), ((None,), ())]
+    assert f({"x": 2, "n": ll.ones(3)}, [[1]]).item() == 7.0
+    assert f.trace_count == 4
+    with pytest.raises(SignatureError, match=r'`d\["x"\]` must be TensorSpec\(None, float32\) by the input_signature'):
+        f({"x": ll.constant(1), "n": [1.0]}, 3)
+    with pytest.raises(SignatureError, match=r"of any rank by the input_signature, which has a trace for each"):
+        f.get_concrete_function()
+    concrete = f.get_concrete_function({"x": ll.TensorSpec((None,)), "n": ll.ones(3)}, ll.TensorSpec((), "int32"))
+    assert concrete is f.trace_cache[2]
+    assert "rank 0 -> 1" in str(f.trace_cache[2].miss)
 
 
 def test_143_partial_functions_and_objects_have_a_name() -> None:

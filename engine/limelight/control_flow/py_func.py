@@ -146,7 +146,7 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
         )
     single = output_specs is not None and not isinstance(output_specs, (list, tuple))
     declared = [] if output_specs is None else [output_specs] if single else list(output_specs)
-    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
+    specs = tuple(s.ranked("py_func") if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
     call = PythonCall(fn, specs, single)
     tensors = tuple(as_tensor(x) for x in inputs)
     at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)

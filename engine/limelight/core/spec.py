@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
@@ -15,18 +15,19 @@ class TensorSpec:
     """The shape and dtype of a tensor; sizes that are unknown until run time are None.
 
     Args:
-        shape: the sizes, a number or several, None for one that is unknown; () for a scalar.
+        shape: the sizes, a number or several, None for one that is unknown; () for a scalar. None in place of all where
+            not even their number is known: for an `input_signature`, which then has a trace for each rank.
         dtype: the dtype; float32.
         name: what a signature calls the argument; by default the parameter's name.
 
     Raises:
-        ShapeError: the shape is None, or a size is negative or no integer.
+        ShapeError: a size is negative or no integer.
         DTypeError: there is no such dtype.
 
     >>> TensorSpec([None, 784], "float32", name="images")
     TensorSpec((None, 784), float32, name='images')
-    >>> str(TensorSpec((3,), "int32"))
-    'i32[3]'
+    >>> str(TensorSpec((3,), "int32")), str(TensorSpec(None))
+    ('i32[3]', 'f32[...]')
     """
 
     __slots__ = ("dtype", "name", "shape")
@@ -37,25 +38,36 @@ class TensorSpec:
     """Of a small vector of integers what is known of its elements (`Sizes`)."""
 
     def __init__(
-        self, shape: int | Iterable[int | None], dtype: DTypeLike = dtypes.float32, name: str | None = None
+        self, shape: int | Iterable[int | None] | None, dtype: DTypeLike = dtypes.float32, name: str | None = None
     ) -> None:
-        if shape is None:
-            raise ShapeError(
-                "TensorSpec: shape None: the number of axes must be known; write () for a scalar, and None for each "
-                "size that is not known, as in (None,) or (None, 3)"
-            )
-        self.shape = shapes.as_shape(shape)
+        # None for an unknown rank, which is no Shape: no spec of a graph has it, so that shape rules need not ask
+        self.shape = cast(Shape, None) if shape is None else shapes.as_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.name = name
 
     @property
     def rank(self) -> int:
-        return len(self.shape)
+        """The number of axes. Raises ShapeError where it is not known."""
+        return len(self.ranked("rank").shape)
 
     @property
     def size(self) -> int | None:
         """The number of elements, None when unknown."""
-        return shapes.size(self.shape)
+        return shapes.size(self.shape) if self.has_rank else None
+
+    @property
+    def has_rank(self) -> bool:
+        """Whether the number of axes is known."""
+        return self.shape is not None
+
+    def ranked(self, what: str) -> TensorSpec:
+        """This spec, for `what` needs to know the number of axes. Raises ShapeError where that is unknown."""
+        if self.shape is None:
+            raise ShapeError(
+                f"{what}: shape None: the number of axes must be known here; write () for a scalar, and None for each "
+                "size that is not known, as in (None,) or (None, 3). An input_signature may leave it open"
+            )
+        return self
 
     @property
     def nbytes(self) -> int | None:
@@ -68,7 +80,8 @@ class TensorSpec:
 
     def accepts(self, other: TensorSpec) -> bool:
         """Whether a tensor of spec `other` may stand where this spec was promised."""
-        return self.dtype == other.dtype and shapes.compatible(other.shape, self.shape)
+        fits = not self.has_rank or (other.has_rank and shapes.compatible(other.shape, self.shape))
+        return self.dtype == other.dtype and fits
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorSpec) and self.shape == other.shape and self.dtype == other.dtype
@@ -77,12 +90,12 @@ class TensorSpec:
         return hash((self.shape, self.dtype))
 
     def __str__(self) -> str:
-        sizes = ",".join("?" if n is None else str(n) for n in self.shape)
+        sizes = ",".join("?" if n is None else str(n) for n in self.shape) if self.has_rank else "..."
         return f"{dtypes.short(self.dtype)}[{sizes}]"
 
     def __repr__(self) -> str:
         name = f", name={self.name!r}" if self.name else ""
-        return f"TensorSpec({shapes.show(self.shape)}, {self.dtype.name}{name})"
+        return f"TensorSpec({shapes.show(self.shape) if self.has_rank else None}, {self.dtype.name}{name})"
 
 
 def known(shape: Shape, dtype: DType) -> TensorSpec:

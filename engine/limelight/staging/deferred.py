@@ -112,6 +112,6 @@ def deferred(fn: Callable[[], Any], spec: TensorSpec | None = None) -> Tensor:
     if spec is None:
         value = as_tensor(fn())
         spec = value.spec
-    handle._spec = spec
+    handle._spec = spec.ranked("deferred")
     tracer = tracing()
     return handle.look_up() if tracer is None else tracer.captured_as(handle)

@@ -436,7 +436,9 @@ class Function:
             tensors, outputs = structured_outputs.split(result, self.name)
             graph = tracer.finish(tensors)
         around = (args, kwargs)
-        changes = argument_changes.changes_of(self.python_function, self._signature, key.structure, leaves, around, result)
+        changes = argument_changes.changes_of(
+            self.python_function, self._signature, key.structure, leaves, around, result
+        )
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
         entry.traced_from(self.python_function, self._signature, snapshot)

@@ -1,8 +1,8 @@
 """Guards: straight-line code that asks whether a call is like one that has found a trace, and takes its payloads.
 
-Keys are made leaf by leaf; a guard knows from an earlier call which leaf lies where and what it must be, so it reads and
-compares, and makes nothing but the list of payloads. For a list of 100 tensors that is a fifth of the time that its key
-takes. Whatever a guard does not recognise takes the way by the key, which decides.
+Keys are made leaf by leaf; a guard knows from an earlier call which leaf lies where and what it must be, so it reads
+and compares, and makes nothing but the list of payloads. For a list of 100 tensors that is a fifth of the time that its
+key takes. Whatever a guard does not recognise takes the way by the key, which decides.
 
 A guard is written for calls that have found their trace a few times, while no interpreter, scope or listener is active,
 and goes with the other shortcuts of the trace cache. It keeps nothing alive but plain values and defaults, which the
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -138,7 +139,7 @@ class _Writer:
         code = f"def payloads(args, kwargs):\n    try:\n{body}\n"
         # what the user's containers may raise when they are read is raised again on the way by the key
         code += f"    except Exception:\n        return None\n    return [{', '.join(self._payloads)}]\n"
-        exec(compile(code, f"<guard of {name}>", "exec"), self._names)  # noqa: S102  # written here, of our own words
+        exec(compile(code, f"<guard of {name}>", "exec"), self._names)  # written here, of our own words
         payloads: Payloads = self._names.pop("payloads")
         return payloads
 
@@ -201,7 +202,9 @@ class _Writer:
         if len(children) >= _RUN and {*map(type, children)} == {type(first)} and isinstance(first, (Tensor, Variable)):
             pairs = list(itertools.islice(self._leaves, len(children)))
             alike = {part[: 3 if isinstance(first, Tensor) else 2] for _, part in pairs}
-            if len(alike) == 1 and all(len(part) == 3 for _, part in pairs):  # a fourth item is a device, or an identity
+            if len(alike) == 1 and all(
+                len(part) == 3 for _, part in pairs
+            ):  # a fourth item is a device, or an identity
                 self._loop(expression, first, pairs)
                 return
             self._leaves = itertools.chain(pairs, self._leaves)
@@ -215,12 +218,13 @@ class _Writer:
         name = self._local()
         self._lines += [f"{name} = []", f"{name}u = []", f"for x in {expression}:"]
         start = len(self._lines)
-        if isinstance(first, Tensor):
-            self._tensor("x", first, *pairs[0])
+        leaf, part = pairs[0]
+        if isinstance(part, TensorPart):
+            self._tensor("x", first, leaf, part)
         else:
-            for leaf, part in pairs:
-                self._variable("x", leaf, leaf, part)
-            del self._lines[start + 1 :], self._payloads[-len(pairs) + 1 :], self._uids[-len(pairs) :]
+            for one, its in pairs:
+                self._number(one, one, its)
+            self._is_variable("x", first)
             self._lines.append(f"{name}u.append(x._uid)")
             self._uids.append(f"*{name}u")
         self._lines.append(f"{name}.append({self._payloads.pop()})")
@@ -235,7 +239,9 @@ class _Writer:
         if isinstance(part, TensorPart):
             self._tensor(expression, x, leaf, part)
         elif isinstance(part, VariablePart):
-            self._variable(expression, x, leaf, part)
+            self._number(x, leaf, part)
+            self._is_variable(expression, x)
+            self._uids.append(f"{expression}._uid")
         elif isinstance(part, ValuePart):
             self._value(expression, x, part)
         else:
@@ -271,17 +277,20 @@ class _Writer:
         self._names[name] = x
         return name
 
-    def _variable(self, expression: str, x: Any, leaf: Any, part: VariablePart) -> None:
-        if leaf is not x or x._device is not CPU0 or part.identity is not None or part.alias != self._n_variables:
+    def _number(self, x: Any, leaf: Any, part: Part) -> None:
+        """Counts a variable, which must be another one than all before it."""
+        own = isinstance(part, VariablePart) and part.identity is None and part.alias == self._n_variables
+        if not own or leaf is not x or x._device is not CPU0:
             raise _NoGuardError
         self._n_variables += 1
+
+    def _is_variable(self, expression: str, x: Any) -> None:
         spec = self._constant_once(x.spec)
         self._refuse_if(
             f"type({expression}) is not {self._constant_once(type(x))} or {expression}._device is not CPU0 or "
             f"({expression}.spec is not {spec} and {expression}.spec != {spec})"
         )
         self._payloads.append(f"{expression}._data")
-        self._uids.append(f"{expression}._uid")
 
     def _value(self, expression: str, x: Any, part: ValuePart) -> None:
         kind = type(x)
@@ -291,10 +300,10 @@ class _Writer:
             self._refuse_if(f"{expression} is not {x!r}")
         elif isinstance(x, (enum.Enum, np.dtype)):
             self._refuse_if(f"{expression} is not {self._constant(x)}")
-        elif kind in BY_VALUE or (kind is float and x == x and x != 0):  # repr tells a -0.0 from 0.0, and finds NaN
+        elif kind in BY_VALUE or (kind is float and not math.isnan(x) and x != 0):
             equal = repr(x) if kind in (int, float) and abs(x) < 1e15 else self._constant(x)
             self._refuse_if(f"type({expression}) is not {kind.__name__} or {expression} != {equal}")
-        elif kind in BY_REPR:
+        elif kind in BY_REPR:  # which tells a -0.0 from 0.0, and finds NaN
             self._refuse_if(f"type({expression}) is not {kind.__name__} or repr({expression}) != {repr(x)!r}")
         else:
             raise _NoGuardError

@@ -1,4 +1,8 @@
-"""`input_signature`: the types of all arguments declared once, so that one graph serves every call."""
+"""`input_signature`: the types of all arguments declared once, so that one graph serves every call.
+
+A spec of unknown rank, `ll.TensorSpec(None)`, has a graph for each rank: shape rules know how many axes there are, and only
+sizes may be unknown to them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ def call(
     kwargs: dict[str, Any],
     abstract: bool = False,
 ) -> Call:
-    """A call of a function with an input_signature: arguments are checked and cast, the key is always the same.
+    """A call of a function with an input_signature: arguments are checked and cast, the key is that of the specs.
 
     Args:
         declared: the specs, as `check` returns them.
@@ -67,8 +71,18 @@ def call(
     for leaf in fitted:
         if not abstract:
             refuse_spec(leaf)
-    keyed = signature.call((*declared[: len(leading)], *rest), keywords, abstract=True)
+    keyed = signature.call((*_of_known_rank(declared[: len(leading)], fitted), *rest), keywords, abstract=True)
     return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.lookup)
+
+
+def _of_known_rank(declared: tuple[Any, ...], fitted: list[Any]) -> tuple[Any, ...]:
+    """The specs, those of unknown rank with that of the arguments that fit them."""
+    leaves, structure = nest.flatten(declared)
+    if all(spec.has_rank for spec in leaves):
+        return declared
+    ranked = [s if s.has_rank else s.with_shape((None,) * len(x.shape)) for s, x in zip(leaves, fitted, strict=True)]
+    known: tuple[Any, ...] = nest.unflatten(structure, ranked)
+    return known
 
 
 def _check_complete(signature: Signature, declared: int, given: Sequence[Any]) -> None:
@@ -153,6 +167,11 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
             wanted = f"argument `{path}` must be {spec!r} by the input_signature"
             raise SignatureError(f"{name}: {wanted}, got {type(x).__name__}: {error}") from None
     actual = fitted if isinstance(fitted, TensorSpec) else fitted.spec
+    if not actual.has_rank:
+        raise SignatureError(
+            f"{name}: argument `{path}` is of any rank by the input_signature, which has a trace for each: ask for "
+            f"one of them, with a tensor or with a spec that has a None for each axis{source_line.here()}"
+        )
     if not spec.accepts(actual):
         raise SignatureError(
             f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {actual!r}{source_line.here()}"

@@ -228,7 +228,7 @@ def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
         where = () if x._device is CPU0 else (x._device,)
         return ("tensor", x.dtype, x.shape, *where)
     if isinstance(x, TensorSpec):
-        return ("tensor", x.dtype, x.shape)
+        return ("tensor", x.dtype, x.ranked("TensorSpec").shape)
     if isinstance(x, (np.str_, np.bytes_)):
         return ("value", type(x), x)
     if isinstance(x, (np.ndarray, np.generic)):

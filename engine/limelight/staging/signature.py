@@ -19,7 +19,7 @@ from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.core.tensor import Tensor, wrap
-from limelight.errors import ArgumentError, DTypeError, SignatureError, mark_user_error
+from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError, mark_user_error
 from limelight.staging.key import Call, LookupKey
 from limelight.staging.key_parts import BY_VALUE, BarePart, bare_part
 from limelight.user_code import call_errors
@@ -99,7 +99,7 @@ class Signature:
             if not abstract:
                 refuse_spec(x)
             return bare_part(x, seen)
-        except (SignatureError, DTypeError) as error:
+        except (SignatureError, DTypeError, ShapeError) as error:
             path = self.paths(structure, structure.n_leaves)[index]
             raise type(error)(f"{self.name}: argument `{path}`: {error.bare}") from None
 

@@ -49,7 +49,7 @@ def flat_names(paths: Sequence[str]) -> list[str]:
 def is_structured(signature: Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: int) -> bool:
     """Whether these are the arguments of the Python function, rather than just the tensors of a trace.
 
-    Plain values and containers are arguments: a number stands for the parameter at its place, never for the next tensor.
+    Plain values and containers are arguments: a number stands for the parameter at its place, never for a tensor.
 
     Args:
         signature: that of the Python function; None where it is not known.

@@ -34,6 +34,8 @@ def specs_from(shell: InteractiveShell, texts: Iterable[str]) -> tuple[tuple[str
                 raise UsageError(
                     f"%%stage --spec: {name} is a {kind}, not a spec; write {name}=ll.TensorSpec([None, 64])"
                 )
+            if not spec.has_rank:
+                raise UsageError(f"%%stage --spec: {name} has no rank; write {name}=ll.TensorSpec([None, 64])")
             specs[name] = spec
     return tuple(specs.items())
 

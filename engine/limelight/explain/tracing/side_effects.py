@@ -57,8 +57,8 @@ class SideEffect(NamedTuple):
     """Something that happens when a trace is made, and not when one is found.
 
     `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file",
-    "iterator", "debugger", or "lost change" for what it does to a list or dictionary that is an argument; `what` is the code that does it, `line` where; `instead` what to write so that it is
-    staged.
+    "iterator", "debugger", or "lost change" for what it does to a list or dictionary that is an argument; `what` is the
+    code that does it, `line` where; `instead` what to write so that it is staged.
     """
 
     kind: str
@@ -118,11 +118,12 @@ def not_known(what: str, functions: Iterable[Source]) -> list[str]:
 def side_effects(F: Function) -> SideEffects:
     """What `F` does in Python besides computing: it happens once for each trace, and not when a call finds a trace.
 
-    Prints, changes of outer lists, dictionaries and sets, and of arguments, writes to attributes, globals and outer variables, random
-    numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to write instead. Found by
-    reading the source of `F` and of the user's functions that it calls, so branches that were not taken count, and what
-    library code does is not seen; where a source cannot be read, it says that this is not known. What goes through
-    `ll.py_func` is staged and not listed. Raises ArgumentError for anything but a staged function.
+    Prints, changes of outer lists, dictionaries and sets, and of those that are arguments, writes to attributes,
+    globals and outer variables, random numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to
+    write instead. Found by reading the source of `F` and of the user's functions that it calls, so branches that were
+    not taken count, and what library code does is not seen; where a source cannot be read, it says that this is not
+    known. Changes of arguments are those that were seen while tracing. What goes through `ll.py_func` is staged and not
+    listed. Raises ArgumentError for anything but a staged function.
 
     >>> import limelight as ll
     >>> seen = []
