@@ -1,7 +1,7 @@
 """`input_signature`: the types of all arguments declared once, so that one graph serves every call.
 
-A spec of unknown rank, `ll.TensorSpec(None)`, has a graph for each rank: shape rules know how many axes there are, and only
-sizes may be unknown to them.
+A spec of unknown rank, `ll.TensorSpec(None)`, has a graph for each rank: shape rules always know how many axes there
+are, and only sizes may be unknown to them.
 """
 
 from __future__ import annotations

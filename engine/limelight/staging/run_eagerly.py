@@ -14,6 +14,7 @@ from limelight.core.tensor import as_tensor
 from limelight.core.variable import on_create
 from limelight.settings import Scoped
 from limelight.staging import structured_outputs
+from limelight.staging.argument_changes import changes_of, warn
 from limelight.staging.key import Call
 from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature
@@ -89,5 +90,7 @@ def run(function: Any, signature: Signature, call: Call, creation: Creation) -> 
     args, kwargs = signature.unbind(leaves, call.key.structure)
     with on_create.override(creation.note):
         result = function(*args, **kwargs)
+    changes = changes_of(function, signature, call.key.structure, leaves, (args, kwargs), result)
+    warn(signature.name, changes)
     tensors, shape = structured_outputs.split(result, signature.name)
     return shape.rebuild(unaliased(tensors, leaves))

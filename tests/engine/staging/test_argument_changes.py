@@ -167,7 +167,8 @@ def test_declared_signatures_methods_and_partial_functions():
             d["n"] = 1
             return d["a"]
 
+    eager = ll.function(lambda d: d.pop("a"), run_eagerly=True)
     declared = ll.function(lambda d: d.pop("a"), input_signature=[{"a": ll.TensorSpec((2,))}])
-    for call in (declared, Model().step):
+    for call in (declared, eager, Model().step):
         with pytest.warns(LostChangeWarning, match=r'`d\["[an]"\]`'):
             call({"a": T})

@@ -119,10 +119,10 @@ def side_effects(F: Function) -> SideEffects:
     """What `F` does in Python besides computing: it happens once for each trace, and not when a call finds a trace.
 
     Prints, changes of outer lists, dictionaries and sets, and of those that are arguments, writes to attributes,
-    globals and outer variables, random numbers of NumPy and `random`, clocks, files, debuggers: each with its line and what to
-    write instead. Found by reading the source of `F` and of the user's functions that it calls, so branches that were
-    not taken count, and what library code does is not seen; where a source cannot be read, it says that this is not
-    known. Changes of arguments are those that were seen while tracing. What goes through `ll.py_func` is staged and not
+    globals and outer variables, random numbers of NumPy and `random`, clocks, files, debuggers: each with its line and
+    what to write instead. Found by reading the source of `F` and of the user's functions that it calls, so branches
+    that were not taken count, and what library code does is not seen; where a source cannot be read, it says that this
+    is not known. Changes of arguments are those seen while tracing. What goes through `ll.py_func` is staged and not
     listed. Raises ArgumentError for anything but a staged function.
 
     >>> import limelight as ll
