@@ -81,6 +81,7 @@ from limelight.control_flow.recompute import recompute_grad as recompute_grad
 from limelight.control_flow.scan import map_fn as map_fn
 from limelight.control_flow.scan import scan as scan
 from limelight.control_flow.switch import switch as switch
+from limelight.control_flow.tensor_array import TensorArray as TensorArray
 from limelight.control_flow.while_loop import while_loop as while_loop
 from limelight.staging.deferred import deferred as deferred
 from limelight.staging.function import function as function
