@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 # Submodules that are public as a whole.
 from limelight import config as config
+from limelight import debug as debug
 from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
@@ -99,7 +100,7 @@ __version__ = "0.1.0"
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
-_PARTS = ("config", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
+_PARTS = ("config", "debug", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
 _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
 
 # What importing limelight sets up. Staging imports neither explanations nor autograph, which lie above it: they are
