@@ -26,7 +26,10 @@ def test_it_prints_in_order_at_each_call(capsys, staged):
     f = ll.function(plain) if staged else plain
     for value in (1.0, 5.0):
         lines = printed(capsys, f, ll.constant(value))
-        assert lines == [f"first {value} static {2 * value:.1f}", f"then {{'x': array({value + 1.0:.0f}., dtype=float32)}}"]
+        assert lines == [
+            f"first {value} static {2 * value:.1f}",
+            f"then {{'x': array({value + 1.0:.0f}., dtype=float32)}}",
+        ]
 
 
 def test_it_prints_where_nothing_is_returned_and_between_assignments(capsys):

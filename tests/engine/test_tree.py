@@ -23,11 +23,17 @@ def test_what_is_taken_apart_is_put_together():
     assert structure == ll.tree.structure(TREE)
     assert len({structure, ll.tree.structure(TREE)}) == 1
     assert ll.tree.unflatten(structure, leaves) == TREE
-    assert ll.tree.paths(TREE, "t") == ['t["a"].first', 't["a"].second["x"]', 't["b"][0]', 't["b"][1][0]', 't["b"][1][1]']
+    assert ll.tree.paths(TREE, "t") == [
+        't["a"].first',
+        't["a"].second["x"]',
+        't["b"][0]',
+        't["b"][1][0]',
+        't["b"][1][1]',
+    ]
 
 
 def test_map_and_reduce():
-    doubled = ll.tree.map(lambda x, y: ll.add(x, y), [ll.ones(2), (1.0,)], [ll.ones(2), (2.0,)])
+    doubled = ll.tree.map(ll.add, [ll.ones(2), (1.0,)], [ll.ones(2), (2.0,)])
     assert doubled[0].tolist() == [2.0, 2.0]
     assert doubled[1][0].item() == 3.0
     assert ll.tree.reduce(lambda total, x: total + x, [1, (2, 3)], 10) == 16

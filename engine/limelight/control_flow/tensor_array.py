@@ -125,7 +125,9 @@ class TensorArray:
         """All elements joined along their first axis. Raises ShapeError for elements that are scalars."""
         rows = self._written("concat").rows
         if rows.ndim < 2:
-            raise ShapeError("TensorArray.concat: the elements are scalars, which have no axis to be joined along; use stack()")
+            raise ShapeError(
+                "TensorArray.concat: the elements are scalars, which have no axis to be joined along; use stack()"
+            )
         return rows.reshape((-1, *rows.shape[2:])) if None not in rows.shape[2:] else _joined(rows)
 
     def unstack(self, value: TensorLike) -> TensorArray:

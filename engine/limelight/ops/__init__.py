@@ -57,8 +57,8 @@ from limelight.ops.elementwise.where import *  # noqa: F403
 from limelight.ops.index.along_axis import *  # noqa: F403
 from limelight.ops.index.at_property import *  # noqa: F403
 from limelight.ops.index.index_update import *  # noqa: F403
-from limelight.ops.index.interpolation import *  # noqa: F403
 from limelight.ops.index.indexing import *  # noqa: F403
+from limelight.ops.index.interpolation import *  # noqa: F403
 from limelight.ops.index.one_hot import *  # noqa: F403
 from limelight.ops.index.scatter import *  # noqa: F403
 from limelight.ops.index.segment_products import *  # noqa: F403

@@ -85,6 +85,7 @@ VARIANCE = [
     for shape, axis, keepdims in _SPREAD
 ]
 
+
 def _shares(x, axis):
     e = np.exp(x)
     return e / np.sum(e, axis=axis, keepdims=True)

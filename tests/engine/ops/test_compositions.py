@@ -14,31 +14,46 @@ A, B, V, W = rng.normal(size=(4, 5)), rng.normal(size=(3, 5)), rng.normal(size=6
 SORTED = np.array([-1.0, 0.0, 0.5, 2.0])
 WEIGHTS = rng.uniform(0.1, 1.0, 5)
 
+PLACES = np.array([[-2.0, -0.3], [0.1, 1.9], [2.5, 0.75]])
+
+
+def case(function, reference, *arrays, ours=None, theirs=None):
+    """A function and its reference, with the parameters of each, which are the same by default."""
+    ours = ours or {}
+    theirs = ours if theirs is None else theirs
+    return lambda *xs: function(*xs, **ours), lambda *xs: reference(*xs, **theirs), arrays
+
+
 CASES = {
-    "percentile": (lambda x: ll.percentile(x, [0.0, 12.5, 100.0], axis=1), lambda x: np.percentile(x, [0, 12.5, 100], axis=1), (A,)),
-    "percentile of all": (lambda x: ll.percentile(x, 40, keepdims=True), lambda x: np.percentile(x, 40, keepdims=True), (A,)),
-    "average": (ll.average, np.mean, (A,)),
-    "average by a vector": (lambda x, w: ll.average(x, 1, w), lambda x, w: np.average(x, 1, w), (A, WEIGHTS)),
-    "average by all": (lambda x, w: ll.average(x, weights=w * w), lambda x, w: np.average(x, weights=w * w), (A, A + 3.0)),
-    "cov": (ll.cov, np.cov, (A,)),
-    "cov of columns": (lambda x: ll.cov(x, rowvar=False, correction=0), lambda x: np.cov(x, rowvar=False, ddof=0), (A,)),
-    "cov of a vector": (ll.cov, np.cov, (V,)),
-    "trapezoid": (ll.trapezoid, np.trapezoid, (A,)),
-    "trapezoid of steps": (lambda y: ll.trapezoid(y, dx=0.5, axis=0), lambda y: np.trapezoid(y, dx=0.5, axis=0), (A,)),
-    "trapezoid at places": (ll.trapezoid, np.trapezoid, (A, WEIGHTS)),
-    "trapezoid along axis 0": (lambda y, x: ll.trapezoid(y, x, axis=0), lambda y, x: np.trapezoid(y, x, axis=0), (A, W)),
-    "interp": (ll.interp, np.interp, (np.array([[-2.0, -0.3], [0.1, 1.9], [2.5, 0.75]]), SORTED, W)),
-    "interp at samples": (lambda f: ll.interp(SORTED, SORTED, f), lambda f: np.interp(SORTED, SORTED, f), (W,)),
-    "interp of one": (lambda x: ll.interp(x, x[:1], x[1:2]), lambda x: np.interp(x, x[:1], x[1:2]), (V,)),
+    "percentile": case(
+        lambda x: ll.percentile(x, [0.0, 12.5, 100.0], 1), lambda x: np.percentile(x, [0, 12.5, 100], 1), A
+    ),
+    "percentile of all": case(lambda x: ll.percentile(x, 40.0), lambda x: np.percentile(x, 40.0), A),
+    "average": case(ll.average, np.mean, A),
+    "average by a vector": case(lambda x, w: ll.average(x, 1, w), lambda x, w: np.average(x, 1, w), A, WEIGHTS),
+    "average by all": case(lambda x, w: ll.average(x, None, w), lambda x, w: np.average(x, None, w), A, A + 5.0),
+    "cov": case(ll.cov, np.cov, A),
+    "cov of columns": case(
+        ll.cov, np.cov, A, ours={"rowvar": False, "correction": 0}, theirs={"rowvar": False, "ddof": 0}
+    ),
+    "cov of a vector": case(ll.cov, np.cov, V),
+    "trapezoid": case(ll.trapezoid, np.trapezoid, A),
+    "trapezoid of steps": case(ll.trapezoid, np.trapezoid, A, ours={"dx": 0.5, "axis": 0}),
+    "trapezoid at places": case(ll.trapezoid, np.trapezoid, A, WEIGHTS),
+    "trapezoid along axis 0": case(ll.trapezoid, np.trapezoid, A, W, ours={"axis": 0}),
+    "interp": case(ll.interp, np.interp, PLACES, SORTED, W),
+    "interp at samples": case(lambda f: ll.interp(SORTED, SORTED, f), lambda f: np.interp(SORTED, SORTED, f), W),
+    "interp of one": case(lambda x: ll.interp(x, x[:1], x[1:2]), lambda x: np.interp(x, x[:1], x[1:2]), V),
     **{
-        f"convolve {mode} {len(x)} {len(y)}": (lambda x, y, m=mode: ll.convolve(x, y, mode=m), lambda x, y, m=mode: np.convolve(x, y, m), (x, y))
-        for mode in ("full", "same", "valid") for x, y in ((V, W), (W, V), (V, V[:1]), (V, V[:3]), (V, V))
+        f"convolve {mode} {len(x)} {len(y)}": case(ll.convolve, np.convolve, x, y, ours={"mode": mode})
+        for mode in ("full", "same", "valid")
+        for x, y in ((V, W), (W, V), (V, V[:1]), (V, V[:3]), (V, V))
     },
     **{
-        f"cdist {p}": (lambda x, y, p=p: ll.cdist(x, y, p=p), lambda x, y, p=p: distance.cdist(x, y, "minkowski", p=p), (A, B))
+        f"cdist {p}": case(ll.cdist, distance.cdist, A, B, ours={"p": p}, theirs={"metric": "minkowski", "p": p})
         for p in (1, 2, 3.5, np.inf)
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -122,7 +122,9 @@ def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
     """
     x, y = _inexact("cdist", x), _inexact("cdist", y)
     if x.ndim < 2 or y.ndim < 2 or (x.shape[-1] != y.shape[-1] and None not in (x.shape[-1], y.shape[-1])):
-        raise ShapeError(f"cdist: needs matrices (..., n, d) and (..., m, d) with rows of one size, got {x.spec} and {y.spec}")
+        raise ShapeError(
+            f"cdist: needs matrices (..., n, d) and (..., m, d) with rows of one size, got {x.spec} and {y.spec}"
+        )
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 0:
         raise ArgumentError(f"cdist: p must be a number above 0, got {p!r}")
     return vector_norm(x.expand_dims(-2) - y.expand_dims(-3), axis=-1, ord=p)

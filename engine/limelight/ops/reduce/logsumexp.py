@@ -72,7 +72,9 @@ _logsumexp = entry_point(defop(
 
 
 def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements. Equal infinite elements share the gradient.
+    """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements.
+
+    Equal infinite elements share the gradient.
 
     >>> import limelight as ll
     >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()

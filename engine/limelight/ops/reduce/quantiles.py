@@ -40,9 +40,7 @@ def quantile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = No
     return _quantile("quantile", x, q, axis, keepdims)
 
 
-def percentile(
-    x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False
-) -> Tensor:
+def percentile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The percentiles of the elements along `axis`: `quantile`, for `q` from 0 to 100.
 
     Args:
