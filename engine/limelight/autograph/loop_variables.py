@@ -250,7 +250,8 @@ class Carried:
 
     def _shape_arrays(self) -> None:
         for i, shape in self._element_shapes.items():
-            self._before[i] = self._before[i].shaped_like(shape)
+            before: Any = self._before[i]
+            self._before[i] = before.shaped_like(shape)
         if self._element_shapes:
             self._element_shapes.clear()
             self._spread()

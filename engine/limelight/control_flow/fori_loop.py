@@ -44,6 +44,6 @@ def fori_loop(lower: TensorLike, upper: TensorLike, body: Callable[[Any, Any], A
     for name, bound in (("lower", first), ("upper", last)):
         if bound.ndim or dtypes.kind(bound.dtype) != "integer":
             raise ArgumentError(f"fori_loop: {name} must be an int or an integer scalar, got {bound.spec}")
-    dtype = dtypes.promote(first.dtype, last.dtype)
+    dtype = dtypes.promote(first.dtype, last.dtype) or dtypes.int64
     first, last = first.astype(dtype), last.astype(dtype)
     return while_loop(lambda i, carry: i < last, lambda i, carry: (i + 1, body(i, carry)), (first, init))[1]

@@ -144,7 +144,10 @@ class TensorArray:
         return self._shaped("unstack", value.shape[1:])._with(value)
 
     def scatter(self, indices: TensorLike, value: TensorLike) -> TensorArray:
-        """The array with the elements of `value`, along its first axis, at `indices`, an integer vector."""
+        """The array with the elements of `value`, along its first axis, at `indices`, an integer vector.
+
+        Raises ShapeError unless there are as many of both, OutOfBoundsError for an index that is not there.
+        """
         value = self._typed("scatter", value)
         indices = as_tensor(indices)
         if not value.ndim or indices.ndim != 1 or not _may_equal(value.shape[0], indices.shape[0]):
@@ -291,7 +294,7 @@ def _zeros(dtype: DType, size: Any, shape: Shape) -> Tensor:
             "give them in the TensorSpec"
         )
     size = as_tensor(size).reshape((1,)).astype(dtypes.int64)
-    return broadcast_to(constant(0, dtype), concat((size, constant(list(shape), dtypes.int64))))  # type: ignore[arg-type]  # a vector of sizes
+    return broadcast_to(constant(0, dtype), concat((size, constant(list(shape), dtypes.int64))))
 
 
 def _joined(rows: Tensor) -> Tensor:

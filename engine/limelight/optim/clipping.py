@@ -113,7 +113,7 @@ def global_norm(gradients: Gradients) -> Tensor:
     return where(none, 0.0, where(none, 1.0, total).sqrt())  # whose gradient at 0 is 0, as that of every norm
 
 
-def _check(name: str, gradients: Any, limit: Limit = 1.0) -> None:
+def _check(name: str, gradients: Any, limit: Any = 1.0) -> None:
     """Raises ArgumentError unless there is a list of gradients and a positive limit."""
     if not isinstance(gradients, (list, tuple)):
         hint = "list(gradients.values())" if isinstance(gradients, dict) else "[gradient]"

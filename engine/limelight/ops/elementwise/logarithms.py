@@ -116,7 +116,8 @@ def log10(x: TensorLike, /) -> Tensor:
 def _difference(x: Any, y: Any) -> Tensor:
     """X - y, but 0 for equal infinities, which share the gradient as equal numbers do."""
     d = x - y
-    return ((x == y) & (d != d)).where(0.0, d)  # noqa: PLR0124  # NaN, and nothing else
+    difference: Tensor = ((x == y) & (d != d)).where(0.0, d)  # noqa: PLR0124  # NaN, and nothing else
+    return difference
 
 
 _logaddexp = entry_point(defop(

@@ -125,7 +125,8 @@ def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
         raise ShapeError(
             f"cdist: needs matrices (..., n, d) and (..., m, d) with rows of one size, got {x.spec} and {y.spec}"
         )
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 0:
+    order: Any = p
+    if not isinstance(order, (int, float)) or not order > 0:
         raise ArgumentError(f"cdist: p must be a number above 0, got {p!r}")
     return vector_norm(x.expand_dims(-2) - y.expand_dims(-3), axis=-1, ord=p)
 
