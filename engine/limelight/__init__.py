@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 # Submodules that are public as a whole.
 from limelight import config as config
+from limelight import debug as debug
 from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
@@ -25,6 +26,7 @@ from limelight import linalg as linalg
 from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
+from limelight import tree as tree
 
 # isort: split
 # Tensors, variables, dtypes, devices and ops.
@@ -76,11 +78,13 @@ from limelight.batching import vectorize as vectorize
 # Staging and control flow.
 from limelight.control_flow.cond import cond as cond
 from limelight.control_flow.custom_gradient import custom_gradient as custom_gradient
+from limelight.control_flow.fori_loop import fori_loop as fori_loop
 from limelight.control_flow.py_func import py_func as py_func
 from limelight.control_flow.recompute import recompute_grad as recompute_grad
 from limelight.control_flow.scan import map_fn as map_fn
 from limelight.control_flow.scan import scan as scan
 from limelight.control_flow.switch import switch as switch
+from limelight.control_flow.tensor_array import TensorArray as TensorArray
 from limelight.control_flow.while_loop import while_loop as while_loop
 from limelight.staging.deferred import deferred as deferred
 from limelight.staging.function import function as function
@@ -98,7 +102,7 @@ __version__ = "0.1.0"
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
-_PARTS = ("config", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random")
+_PARTS = ("config", "debug", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random", "tree")
 _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
 
 # What importing limelight sets up. Staging imports neither explanations nor autograph, which lie above it: they are

@@ -132,6 +132,10 @@ class OutOfBoundsError(RunError, IndexError):
     """An index, known only when it was used, beyond the size of its axis. See docs/errors/OutOfBoundsError.md."""
 
 
+class CheckError(RunError, AssertionError):
+    """What `ll.debug.check` or `check_numerics` asked for does not hold. See docs/errors/CheckError.md."""
+
+
 class LinAlgError(RunError, np.linalg.LinAlgError):
     """A matrix does not have what was asked for: an inverse, a Cholesky factor. See docs/errors/LinAlgError.md.
 

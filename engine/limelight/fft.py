@@ -25,7 +25,7 @@ __all__ = [
     "fftfreq", "rfftfreq", "fftshift", "ifftshift",
 ]  # fmt: skip
 
-Axes = Sequence[int] | None
+Axes = int | Sequence[int] | None
 Sizes = Sequence[int] | None
 
 # complex to complex
@@ -197,9 +197,10 @@ def _where(name: str, x: Tensor, s: Sizes, axes: Axes) -> tuple[tuple[int, ...],
     wanted = None if s is None else shapes.wholes(name, "a size", s)
     if axes is None:
         axes = range(x.ndim) if wanted is None else range(-len(wanted), 0)
+    axes = shapes.wholes(name, "an axis", axes)
     over = tuple([shapes.one_axis(name, x.ndim, axis) for axis in axes])
     if len(set(over)) != len(over):
-        raise ArgumentError(f"{name}: axes {tuple(axes)} name the same axis twice")
+        raise ArgumentError(f"{name}: axes {axes} name the same axis twice")
     if wanted is None:
         return over, None
     sizes = wanted

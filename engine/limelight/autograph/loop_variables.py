@@ -20,6 +20,7 @@ from limelight.autograph.branch_merge import Ran, blank, described, fits, is_val
 from limelight.autograph.context import restore_on_error, staged_block, widen
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidden, may_have_value, shown
+from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ControlFlowError, DTypeError
@@ -83,6 +84,7 @@ class Carried:
         self._assigned: set[str] = set()
         self._dtypes_resolved = False
         self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
+        self._element_shapes: dict[int, shapes.Shape] = {}  # of arrays into which the body writes first
         self._run: Callable[[], object] = lambda: None
         self._blanks = [
             i
@@ -136,7 +138,7 @@ class Carried:
             try:
                 return build(self.leaves)
             except _WiderError:
-                continue
+                self._shape_arrays()
 
     # Values as leaves, and back
 
@@ -228,6 +230,7 @@ class Carried:
             value.read()
         parts, other = nest.flatten(value)
         if other != structure:
+            self._take_shape(name, value)
             before = nest.unflatten(structure, [slot.value for slot in slots])
             raise self._changes(
                 name,
@@ -236,6 +239,22 @@ class Carried:
                 "keep one structure: collect results in a tensor of known size, or with ll.scan or ll.map_fn",
             )
         return [x for slot, part in zip(slots, parts, strict=True) for x in self._kept(slot, part)]
+
+    def _take_shape(self, name: str, value: Any) -> None:
+        """A `TensorArray` whose elements had no shape yet takes on that of those which the body writes."""
+        i = list(self._names).index(name)
+        before = self._before[i]
+        if isinstance(before, TensorArray) and isinstance(value, TensorArray) and not before.is_shaped:
+            self._element_shapes[i] = value.rows.shape[1:]
+            raise _WiderError
+
+    def _shape_arrays(self) -> None:
+        for i, shape in self._element_shapes.items():
+            before: Any = self._before[i]
+            self._before[i] = before.shaped_like(shape)
+        if self._element_shapes:
+            self._element_shapes.clear()
+            self._spread()
 
     def _kept(self, slot: _Slot, part: Any) -> list[Tensor]:
         if slot.at is None:

@@ -62,6 +62,8 @@ class Batcher(dispatch.BlockInterpreter):
 
     def _result(self, site: Site) -> Any:
         rule = rule_for(site.op)
+        if site.op.axis_at is not None:  # an axis that an example lacks may be one of all examples
+            site.op.infer(*site.specs(), *site.attrs)
         if rule is not None and list not in map(type, site.inputs):
             try:
                 result = rule(site)

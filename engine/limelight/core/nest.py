@@ -234,7 +234,13 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass or attrs class, None for other types; opaque types set `__limelight_leaf__`."""
+    """The fields of a dataclass or attrs class, None for other types; opaque types set `__limelight_leaf__`.
+
+    Structures of the engine's own name theirs in `__limelight_fields__`, and are made by `__limelight_from_fields__`.
+    """
+    own: tuple[str, ...] | None = getattr(kind, "__limelight_fields__", None)
+    if own is not None:
+        return own
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     attrs: Sequence[Any] | None = getattr(kind, "__attrs_attrs__", None)
@@ -270,4 +276,5 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
     if kind is dict:
         items = dict(zip(structure.keys, children, strict=True))
         return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
-    return kind(**dict(zip(structure.keys, children, strict=True)))
+    make: Any = getattr(kind, "__limelight_from_fields__", kind)
+    return make(**dict(zip(structure.keys, children, strict=True)))

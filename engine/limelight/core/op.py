@@ -191,6 +191,7 @@ class Op:
         self.operands = tuple(_operand(word) for word in inputs.lstrip("*").split())
         self.uniform = not self.variadic and all(operand.accepts is None for operand in self.operands)
         self.attrs = tuple(attrs.split())
+        self.axis_at = next((i for i, attr in enumerate(self.attrs) if attr in ("axis", "axes")), None)
         self.infer = infer
         self.kernel = kernel
         self.accepts_word = accepts

@@ -58,6 +58,7 @@ from limelight.ops.index.along_axis import *  # noqa: F403
 from limelight.ops.index.at_property import *  # noqa: F403
 from limelight.ops.index.index_update import *  # noqa: F403
 from limelight.ops.index.indexing import *  # noqa: F403
+from limelight.ops.index.interpolation import *  # noqa: F403
 from limelight.ops.index.one_hot import *  # noqa: F403
 from limelight.ops.index.scatter import *  # noqa: F403
 from limelight.ops.index.segment_products import *  # noqa: F403
@@ -69,10 +70,14 @@ from limelight.ops.index.unique import *  # noqa: F403
 from limelight.ops.linalg.diagonals import *  # noqa: F403
 from limelight.ops.linalg.einsum import *  # noqa: F403
 from limelight.ops.linalg.matmul import *  # noqa: F403
+from limelight.ops.linalg.norms import cdist as cdist
 from limelight.ops.linalg.triangles import *  # noqa: F403
 from limelight.ops.linalg.vector_products import *  # noqa: F403
+from limelight.ops.nn.convolution import convolve as convolve
+from limelight.ops.reduce.averages import *  # noqa: F403
 from limelight.ops.reduce.cumulative import *  # noqa: F403
 from limelight.ops.reduce.histogram import *  # noqa: F403
+from limelight.ops.reduce.integrals import *  # noqa: F403
 from limelight.ops.reduce.logsumexp import *  # noqa: F403
 from limelight.ops.reduce.quantiles import *  # noqa: F403
 from limelight.ops.reduce.reductions import *  # noqa: F403

@@ -9,19 +9,21 @@ from limelight.core import dtypes
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
-from limelight.ops.elementwise.extremes import clip, maximum
+from limelight.ops.elementwise.extremes import clip
+from limelight.ops.elementwise.where import where
 from limelight.optim.argument_checks import positive
 from limelight.optim.gradient_checks import Gradient
 
 Gradients: TypeAlias = Sequence[Gradient | None]
+Limit: TypeAlias = float | Tensor
 
 
-def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
+def clip_by_value(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
     """Gradient clipping by value: each element cut to [-limit, limit].
 
     Args:
         gradients: a list of tensors or sparse gradients; None stays None, NaN stays NaN.
-        limit: a number above 0.
+        limit: a number above 0, or a floating scalar tensor, whose value is not checked.
 
     Returns:
         The list of clipped gradients, in their shapes and dtypes.
@@ -37,12 +39,12 @@ def clip_by_value(gradients: Gradients, limit: float) -> list[Gradient | None]:
     return [None if g is None else _each(g, lambda x: clip(x, -limit, limit)) for g in gradients]
 
 
-def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
+def clip_by_norm(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
     """Gradient clipping by norm: each gradient scaled down, where need be, to a Euclidean norm of `limit`.
 
     Args:
         gradients: a list of tensors or sparse gradients; None stays None, NaN stays NaN.
-        limit: a number above 0.
+        limit: a number above 0, or a floating scalar tensor, whose value is not checked.
 
     Returns:
         The list of clipped gradients, in their shapes and dtypes.
@@ -55,17 +57,18 @@ def clip_by_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
     [[1.5, 2.0], 0.5]
     """
     _check("clip_by_norm", gradients, limit)
-    return [None if g is None else _scaled(g, global_norm([g]), limit) for g in gradients]
+    return [None if g is None else _scaled(g, _factor(global_norm([g]), limit)) for g in gradients]
 
 
-def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | None]:
+def clip_by_global_norm(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
     """Gradient clipping by global norm (Pascanu et al. 2013): all gradients scaled down by one factor.
 
-    The factor is such that `global_norm` is `limit`; gradients whose norm is not larger stay as they are.
+    The factor is such that `global_norm` is `limit`; gradients whose norm is not larger stay as they are. Where the
+    norm is infinite and the limit is not, infinite elements become NaN and others 0.
 
     Args:
         gradients: a list of tensors or sparse gradients; None stays None.
-        limit: a number above 0.
+        limit: a number above 0, or a floating scalar tensor, whose value is not checked.
 
     Returns:
         The list of clipped gradients, in their shapes and dtypes.
@@ -79,8 +82,8 @@ def clip_by_global_norm(gradients: Gradients, limit: float) -> list[Gradient | N
     [[1.5], None, 2.0]
     """
     _check("clip_by_global_norm", gradients, limit)
-    norm = global_norm(gradients)
-    return [None if g is None else _scaled(g, norm, limit) for g in gradients]
+    factor = _factor(global_norm(gradients), limit)
+    return [None if g is None else _scaled(g, factor) for g in gradients]
 
 
 def global_norm(gradients: Gradients) -> Tensor:
@@ -106,15 +109,19 @@ def global_norm(gradients: Gradients) -> Tensor:
     total = squares[0]
     for square in squares[1:]:
         total = total + square
-    return total.sqrt()
+    none = total == 0
+    return where(none, 0.0, where(none, 1.0, total).sqrt())  # whose gradient at 0 is 0, as that of every norm
 
 
-def _check(name: str, gradients: Any, limit: float = 1.0) -> None:
+def _check(name: str, gradients: Any, limit: Any = 1.0) -> None:
     """Raises ArgumentError unless there is a list of gradients and a positive limit."""
     if not isinstance(gradients, (list, tuple)):
         hint = "list(gradients.values())" if isinstance(gradients, dict) else "[gradient]"
         raise ArgumentError(f"{name} needs a list of gradients, got {type(gradients).__name__}; write {hint}")
-    positive(name, "limit", limit)
+    if not hasattr(limit, "spec"):
+        positive(name, "limit", limit)
+    elif limit.ndim or not dtypes.is_floating(limit.dtype):
+        raise ArgumentError(f"{name}: limit must be a number or a floating scalar, got {limit.spec}")
 
 
 def _squares(gradient: Gradient) -> Tensor:
@@ -122,8 +129,13 @@ def _squares(gradient: Gradient) -> Tensor:
     return (x.astype(dtypes.float32) if x.dtype.itemsize == 2 else x).square().sum()
 
 
-def _scaled(gradient: Gradient, norm: Tensor, limit: float) -> Gradient:
-    factor = limit / maximum(norm, limit)
+def _factor(norm: Tensor, limit: Limit) -> Tensor:
+    """What makes of `norm` the limit, where it is larger: no quotient of infinities, and NaN of NaN."""
+    within = norm <= limit
+    return where(within, 1.0, limit) / where(within, 1.0, norm)
+
+
+def _scaled(gradient: Gradient, factor: Tensor) -> Gradient:
     return _each(gradient, lambda x: x * factor.astype(x.dtype))
 
 

@@ -37,6 +37,7 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "Linear": "nn.Dense", "Parameter": "Variable", "array_split": "split", "hstack": "concat", "vstack": "concat",
     "topk": "top_k", "shape": "shape_of", "svd": "linalg.svd", "inv": "linalg.inv", "inverse": "linalg.inv",
     "cross_entropy": "nn.softmax_cross_entropy", "mse_loss": "nn.mean_squared_error", "index_select": "take",
+    "Print": "debug.print", "Assert": "debug.check", "trapz": "trapezoid",
     "ndarray": "Tensor", "double": "float64", "long": "int64", "half": "float16",
 }  # fmt: skip
 """Functions of PyTorch, NumPy, TensorFlow and JAX, by what comes after `ll.`."""
@@ -46,11 +47,10 @@ ADVICE: Final[Mapping[str, str]] = {
     "np.savez(path, **{name: v.numpy() for name, v in module.named_variables()})",
     "load": "variables are assigned: saved = np.load(path), then "
     "`for name, v in module.named_variables(): v.assign(saved[name])`",
-    "print": "print(x) shows tensors; with the graph of a staged function runs ll.py_func(print, [x], [])",
+    "print": 'print(x) shows tensors; with the graph of a staged function runs ll.debug.print("{}", x)',
     "tensor": "write ll.constant(value), or ll.asarray(value)",
     "dtypes": "dtypes are ll.float32 and so on; the module is limelight.core.dtypes",
     "shapes": "x.shape is a tuple of sizes; the module is limelight.core.shapes",
-    "TensorArray": "ll.scan stacks what its function returns as y; in other loops write xs = xs.at[i].set(value)",
 }
 """What has no counterpart by one name, and how to do without."""
 

@@ -196,4 +196,6 @@ NETWORKS = [
     *binary("sigmoid_cross_entropy", ll.nn.sigmoid_cross_entropy, _bits_loss, ("distinct", "positive")),
 ]
 
-CASES = [*PRODUCTS, *DIAGONALS, *CREATION, *NETWORKS]
+NUMERICS = [Case("check_numerics", ll.debug.check_numerics, lambda x: x, (Input((2, 3)),))]
+
+CASES = [*NUMERICS, *PRODUCTS, *DIAGONALS, *CREATION, *NETWORKS]

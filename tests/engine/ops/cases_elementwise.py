@@ -44,6 +44,7 @@ FUNCTIONS = [
     *unary("rsqrt", ll.rsqrt, lambda x: 1 / np.sqrt(x), "positive"),
     *unary("reciprocal", ll.reciprocal, lambda x: 1 / x, "nonzero"),
     *unary("exp", ll.exp, np.exp),
+    *unary("exp2", ll.exp2, np.exp2),
     *unary("expm1", ll.expm1, np.expm1),
     *unary("log", ll.log, np.log, "positive"),
     *unary("log1p", ll.log1p, np.log1p, "positive"),

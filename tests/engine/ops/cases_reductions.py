@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opcase import Case, Input
+from opcase import Case, Input, raw
 
 import limelight as ll
 from limelight.core import dtypes
@@ -85,7 +85,19 @@ VARIANCE = [
     for shape, axis, keepdims in _SPREAD
 ]
 
+
+def _shares(x, axis):
+    e = np.exp(x)
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+SHARES = [
+    Case("logsumexp_shares", raw("logsumexp_shares", axis), lambda x, axis=axis: _shares(x, axis), (Input(shape),))
+    for shape, axis in (((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2)), ((2, 3), (0, 1)), ((0, 3), (1,)), ((), ()))
+]
+
 CASES = [
+    *SHARES,
     *_reduce("sum", ll.sum, np.sum, out="total"),
     *_reduce("prod", ll.prod, np.prod, "positive", out="total"),
     *_reduce("prod", ll.prod, np.prod, "zeros", out="total"),

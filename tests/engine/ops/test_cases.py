@@ -266,6 +266,8 @@ ELSEWHERE = {
     "py_func": "the tests of py_func",
     "py_func_forward": "the tests of py_func",
     "py_func_backward": "the tests of py_func",
+    "debug_print": "the tests of debug",
+    "debug_check": "the tests of debug",
     "checked_index": "the tests of switch, vectorised",
     "random_gamma": "test_random_gradients.py; its values have a case",
     "random_log_gamma": "test_random_gradients.py; its values have a case",

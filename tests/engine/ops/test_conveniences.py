@@ -68,3 +68,24 @@ def test_rms_norm_has_a_scale_and_no_offset() -> None:
     assert ll.nn.RMSNorm(use_scale=False).trainable_variables == []
     with pytest.raises(ArgumentError, match="RMSNorm: epsilon must be a number of at least 0"):
         ll.nn.RMSNorm(epsilon=-1.0)
+
+
+@pytest.mark.parametrize("step", [0.5, -0.25, 0.1, 2.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_arange_takes_floating_tensors(step, dtype):
+    """As many elements as of Python numbers; staged their number is known only at run time."""
+    tiny = 2e-3 if dtype == "float16" else 1e-6
+    first, last = ll.constant(-2.0, dtype), ll.constant(1.0, dtype)
+    wanted = np.arange(-2.0, 1.0, float(np.dtype(dtype).type(step))).astype(dtype)
+    np.testing.assert_allclose(ll.arange(first, last, ll.constant(step, dtype)).numpy(), wanted, rtol=1e-6, atol=tiny)
+    np.testing.assert_allclose(ll.arange(-2.0, 1.0, ll.constant(step, dtype)).numpy(), wanted, rtol=1e-6, atol=tiny)
+    staged = ll.function(lambda step: ll.arange(-2.0, last, step))
+    np.testing.assert_allclose(staged(ll.constant(step, dtype)).numpy(), wanted, rtol=1e-6, atol=tiny)
+
+
+@pytest.mark.parametrize("step", [0.0, np.nan])
+def test_arange_refuses_steps_that_lead_nowhere(step):
+    with pytest.raises(ll.errors.ArgumentError, match="arange: "):
+        ll.arange(0.0, 1.0, ll.constant(step))
+    with pytest.raises(ll.errors.ArgumentError, match="step must not be 0"):
+        ll.arange(0, 1, ll.constant(0))

@@ -100,3 +100,37 @@ def test_clip_passes_gradients_of_nan():
         0.0,
         1.0,
     ]
+
+
+@pytest.mark.parametrize("function", [lambda p: -ll.xlogy(p, p), ll.entr], ids=["xlogy", "entr"])
+def test_a_class_without_probability_adds_nothing_to_the_gradient_of_an_entropy(function):
+    assert slope(function, [0.0, 1.0]) == [0.0, -1.0]
+    by_scores = ll.grad(lambda z: ll.sum(function(ll.nn.softmax(z))))(ll.constant([0.0, -np.inf, 0.0]))
+    assert by_scores.numpy() == pytest.approx([0.0, 0.0, 0.0], abs=1e-6)
+
+
+def test_products_with_logarithms_of_zero():
+    assert slope(ll.xlogy, [0.0, 0.0, 1.0], [0.0, 2.0, 0.0]) == [[0.0, np.log(2.0), -np.inf], [0.0, 0.0, np.inf]]
+    assert slope(ll.xlog1py, [0.0, 0.0], [-1.0, 1.0]) == [[0.0, np.log(2.0)], [0.0, 0.0]]
+
+
+def test_lengths_are_flat_at_zero():
+    assert slope(ll.hypot, [0.0], [0.0]) == [[0.0], [0.0]]
+    assert slope(ll.linalg.norm, [0.0, 0.0]) == [0.0, 0.0]
+    assert slope(lambda x: ll.linalg.vector_norm(x, ord=3), [0.0, 0.0]) == [0.0, 0.0]
+
+
+def test_zeros_are_at_no_angle_to_anything():
+    assert ll.nn.cosine_similarity(ll.zeros(2), ll.ones(2)).item() == 0.0
+    assert slope(lambda x: ll.nn.cosine_similarity(x, ll.zeros(2, dtype=ll.float64)), [0.0, 0.0]) == [0.0, 0.0]
+
+
+def test_equal_infinities_share_the_gradient_of_a_sum_of_exponentials():
+    for value in (np.inf, -np.inf):
+        assert slope(ll.logaddexp, value, value) == [0.5, 0.5]
+        assert slope(ll.logsumexp, [value, value]) == [0.5, 0.5]
+    assert slope(ll.logsumexp, [[np.inf, 1.0], [2.0, -np.inf]]) == [[1.0, 0.0], [0.0, 0.0]]
+    assert slope(lambda x: ll.logsumexp(x, axis=-1), [[np.inf, 1.0], [2.0, -np.inf]]) == [[1.0, 0.0], [1.0, 0.0]]
+    assert np.isnan(slope(ll.logsumexp, [np.nan, 1.0])).all()
+    second = ll.grad(ll.grad(lambda x: ll.logaddexp(x, ll.constant(1.0))))(ll.constant(1.0))
+    assert second.item() == 0.25

@@ -99,3 +99,31 @@ def test_limits_must_be_positive_and_some_gradient_there():
             clip([ll.ones(2)], 0.0)
     with pytest.raises(ll.errors.ArgumentError, match="why_none"):
         ll.optim.global_norm([None])
+
+
+CLIPS = [ll.optim.clip_by_value, ll.optim.clip_by_norm, ll.optim.clip_by_global_norm]
+
+
+@pytest.mark.parametrize("clip", CLIPS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("limit", [0.5, 2.0, 100.0, math.inf])
+def test_a_limit_may_be_a_tensor_and_infinite_staged_and_not(clip, limit):
+    g = [ll.constant([3.0, 4.0]), ll.zeros(2)]
+    wanted = [x.tolist() for x in clip(g, limit)]
+    if math.isinf(limit):
+        assert wanted == [[3.0, 4.0], [0.0, 0.0]]
+    staged = ll.function(lambda limit: clip(g, limit))
+    for found in (clip(g, ll.constant(limit)), staged(ll.constant(limit)), clip(g, ll.Variable(limit))):
+        assert [x.tolist() for x in found] == wanted
+
+
+def test_the_clipping_of_zeros_has_a_gradient():
+    def clipped_length(x):
+        return ll.sum(ll.optim.clip_by_global_norm([x], 2.5)[0])
+
+    assert ll.grad(clipped_length)(ll.zeros(2)).tolist() == [1.0, 1.0]
+    assert ll.grad(clipped_length)(ll.constant([3.0, 4.0])).numpy() == pytest.approx([0.08, -0.06], abs=1e-6)
+
+
+def test_a_limit_is_one_number():
+    with pytest.raises(ll.errors.ArgumentError, match=r"limit must be a number or a floating scalar, got f32\[2\]"):
+        ll.optim.clip_by_norm([ll.ones(2)], ll.ones(2))

@@ -134,7 +134,7 @@ def test_calls_as_in_other_libraries(call: Callable[[], Any], words: str) -> Non
         (lambda: loose.linalg.inverse, r"write ll\.linalg\.inv"),
         (lambda: loose.random.randn, r"write ll\.random\.normal"),
         (lambda: loose.save, "named_variables"),
-        (lambda: loose.TensorArray, r"ll\.scan"),
+        (lambda: loose.Assert, r"write ll\.debug\.check"),
         (lambda: loose.tensor, r"write ll\.constant\(value\)"),
         (lambda: x.numel, r"write x\.size"),
     ],

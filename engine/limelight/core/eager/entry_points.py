@@ -132,12 +132,13 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
+    no_axis, at = op.axis_at is None, op.axis_at or 0
 
     def run(x: Any, *attrs: Any) -> Any:
         if type(x) is Tensor and x._device is CPU0:
             a = x._data
             d = a.dtype
-            if d is usual or d in accepts:
+            if (d is usual or d in accepts) and (a.ndim or no_axis or attrs[at] is None):  # scalars have no axis
                 observer = None
                 if active:
                     observer = local.observer

@@ -30,6 +30,8 @@ class Eager(dispatch.Interpreter):
     """Runs each op at once, on the device that the scope asks for, else where its operands are."""
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        if op.axis_at is not None and inputs and attrs[op.axis_at] is not None and not _shape(inputs[0]):
+            op.infer(*map(_spec, inputs), *attrs)  # kernels would take axes 0 and -1 of a scalar, as NumPy does
         if op.direct and not scopes:
             data = _run_on_cpu0(op, inputs, attrs)
             if data is not None:
@@ -175,6 +177,10 @@ def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
 
 def _spec(x: Any) -> Any:
     return as_tensor(x).spec if type(x) in SCALARS else x.spec
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return () if type(x) in SCALARS else x.shape
 
 
 def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: Device, seconds: float) -> None:

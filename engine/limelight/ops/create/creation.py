@@ -260,7 +260,15 @@ _arange = entry_point(defop(
 
 def _arange_dynamic_kernel(xp: Any, *bounds: Any) -> Any:
     dtype = next(x.dtype for x in bounds if hasattr(x, "dtype"))
-    return xp.arange(*map(int, bounds), dtype=dtype)
+    floating = dtypes.is_floating(dtype)
+    first, last, apart = map(float if floating else int, bounds)
+    if apart == 0:
+        raise ArgumentError("arange: step must not be 0")
+    if not floating:
+        return xp.arange(first, last, apart, dtype=dtype)
+    if not math.isfinite((last - first) / apart):
+        raise ArgumentError(f"arange: there is no number of steps of {apart} from {first} to {last}")
+    return _arange_kernel(xp, first, apart, max(0, math.ceil((last - first) / apart)), dtype)
 
 
 _arange_dynamic = entry_point(defop(
@@ -268,8 +276,8 @@ _arange_dynamic = entry_point(defop(
     inputs="start stop step",
     infer=lambda start, stop, step: known((None,), start.dtype),
     kernel=_arange_dynamic_kernel,
-    accepts="integer",
-    why_no_gradient="it is a function of integers",
+    accepts="real",
+    why_no_gradient="its size jumps with its operands",
     batching="loop",
 ))  # fmt: skip
 
@@ -286,8 +294,8 @@ def arange(
     """Numbers from `start` up to but without `stop`, `step` apart.
 
     Args:
-        start: the first number, or, when only one is given, `stop`, and the first is 0. A number or an integer scalar,
-            whose value may be known only at run time, as the others too.
+        start: the first number, or, when only one is given, `stop`, and the first is 0. A number or a scalar tensor,
+            whose value may be known only at run time, as those of the others.
         stop: the end, which is not reached.
         step: the distance; 1. It may be negative.
         dtype: by default int32 for Python ints, float32 for floats.

@@ -1,4 +1,4 @@
-"""The exponential function: `exp`, `expm1`, `sigmoid`.
+"""The exponential function: `exp`, `exp2`, `expm1`, `sigmoid`.
 
 Where NumPy differs from the standard for complex infinities (`expm1`), an op of its own takes complex operands
 (`entry(op, of_complex=...)`), so that for real ones the kernel stays NumPy's ufunc.
@@ -6,6 +6,7 @@ Where NumPy differs from the standard for complex infinities (`expm1`), an op of
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from limelight.core.eager import entry_point
@@ -13,7 +14,7 @@ from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import same
 
-__all__ = ["exp", "expm1", "sigmoid"]
+__all__ = ["exp", "exp2", "expm1", "sigmoid"]
 
 # exp
 
@@ -37,6 +38,29 @@ def exp(x: TensorLike, /) -> Tensor:
     [1.0, 0.0]
     """
     return _exp(x)
+
+
+# exp2
+
+_exp2 = entry_point(defop(
+    "exp2",
+    inputs="x",
+    infer=same,
+    kernel="exp2",
+    accepts="floating",
+    vjp={"x": lambda g, out: g * out * math.log(2)},
+    maths={"x": "x̄ = ȳ y ln 2"},
+))  # fmt: skip
+
+
+def exp2(x: TensorLike, /) -> Tensor:
+    """2 to the power of each element; floating.
+
+    >>> import limelight as ll
+    >>> ll.exp2(ll.constant([3.0, -1.0])).tolist()
+    [8.0, 0.5]
+    """
+    return _exp2(x)
 
 
 # expm1

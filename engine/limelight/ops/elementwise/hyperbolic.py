@@ -6,6 +6,7 @@ Where NumPy differs from the standard for complex infinities (`tanh`), an op of 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from limelight.core.eager import entry_point
@@ -110,13 +111,25 @@ def tanh(x: TensorLike, /) -> Tensor:
 
 # asinh
 
+
+def _asinh_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """ȳ / √(x² + 1)*, where x² may be out of range: both are scaled down first."""
+    if x.dtype.kind == "c":
+        return g / (x * x + 1.0).sqrt().conj()
+    size = abs(x)
+    scale = 1.0 / (size > 1.0).where(size, 1.0)
+    scaled = x * scale
+    slope: Tensor = scale / (scaled * scaled + scale * scale).sqrt()
+    return g * (size == math.inf).where(0.0, slope)
+
+
 _asinh = entry_point(defop(
     "asinh",
     inputs="x",
     infer=same,
     kernel="arcsinh",
     accepts="inexact",
-    vjp={"x": lambda g, x: g / (x * x + 1.0).sqrt().conj()},
+    vjp={"x": _asinh_gradient},
     maths={"x": "x̄ = ȳ / √(x² + 1)*"},
 ))  # fmt: skip
 

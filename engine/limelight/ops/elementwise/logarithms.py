@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from limelight.core.eager import entry_point
 from limelight.core.op import Domain, defop
@@ -111,6 +112,14 @@ def log10(x: TensorLike, /) -> Tensor:
 
 # logaddexp
 
+
+def _difference(x: Any, y: Any) -> Tensor:
+    """X - y, but 0 for equal infinities, which share the gradient as equal numbers do."""
+    d = x - y
+    difference: Tensor = ((x == y) & (d != d)).where(0.0, d)  # noqa: PLR0124  # NaN, and nothing else
+    return difference
+
+
 _logaddexp = entry_point(defop(
     "logaddexp",
     inputs="x y",
@@ -118,8 +127,8 @@ _logaddexp = entry_point(defop(
     kernel="logaddexp",
     accepts="floating",
     vjp={
-        "x": lambda g, x, y, x_shape: (g * (x - y).sigmoid()).sum_to(x_shape),
-        "y": lambda g, x, y, y_shape: (g * (y - x).sigmoid()).sum_to(y_shape),
+        "x": lambda g, x, y, x_shape: (g * _difference(x, y).sigmoid()).sum_to(x_shape),
+        "y": lambda g, x, y, y_shape: (g * _difference(y, x).sigmoid()).sum_to(y_shape),
     },
     maths={"x": "x̄ = z̄ σ(x - y)", "y": "ȳ = z̄ σ(y - x)"},
 ))  # fmt: skip

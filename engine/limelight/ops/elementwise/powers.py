@@ -57,7 +57,7 @@ def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # the Array API's name
     """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
 
     Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
-    exponents give NaN.
+    exponents give NaN. An exponent of 0.5 is a square root, as in NumPy: it gives NaN for -inf.
 
     >>> import limelight as ll
     >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()

@@ -37,7 +37,7 @@ from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, check_places_of_key, checked_places
 
-__all__ = ["nonzero"]
+__all__ = ["argwhere", "nonzero"]
 
 
 def _set_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
@@ -211,6 +211,21 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
         raise ShapeError("nonzero: a scalar has no axes to count along; reshape it to (1,) first")
     positions = _nonzero(x)
     return tuple([_slice(positions, (i,)) for i in range(x.ndim)])
+
+
+def argwhere(x: TensorLike, /) -> Tensor:
+    """Where the elements of `x` are true, or not zero: int64, (how many, axes), a row for each; see `nonzero`.
+
+    While tracing their number is unknown. Raises ShapeError for scalars.
+
+    >>> import limelight as ll
+    >>> ll.argwhere(ll.constant([[0, 5], [7, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = as_tensor(x)
+    if not x.ndim:
+        raise ShapeError("argwhere: a scalar has no axes to count along; reshape it to (1,) first")
+    return _nonzero(x).transpose((1, 0))
 
 
 # x[...]

@@ -16,7 +16,7 @@ from limelight.ops._kernel_parts import sum_over
 from limelight.ops._shape_rules import COMPLEX, SHORT, Axis, axis_attr, reduction
 from limelight.ops.linalg._matrices import check_matrix, real_dtype
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+__all__ = ["cdist", "matrix_norm", "norm", "vector_norm"]
 
 Order: TypeAlias = int | float | Literal["fro", "nuc"] | None
 _MATRIX_ORDERS: Final = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
@@ -99,6 +99,36 @@ def vector_norm(
     if abs(ord) == math.inf:
         return _extreme(abs(x), ord > 0, over, keepdims)
     return _vector_norm(x, over, bool(keepdims), float(ord))
+
+
+def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
+    """The distances of each row of `x` from each row of `y`.
+
+    Args:
+        x: floating, (..., n, d).
+        y: floating, (..., m, d), of the same dtype.
+        p: the order of the norm, a number above 0 or inf; 2.
+
+    Returns:
+        (..., n, m). The gradient of a distance of 0 is 0.
+
+    Raises:
+        ShapeError: they are no matrices of rows of one size.
+        ArgumentError: there is no such norm.
+
+    >>> import limelight as ll
+    >>> ll.cdist(ll.constant([[0.0, 0.0]]), ll.constant([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
+    """
+    x, y = _inexact("cdist", x), _inexact("cdist", y)
+    if x.ndim < 2 or y.ndim < 2 or (x.shape[-1] != y.shape[-1] and None not in (x.shape[-1], y.shape[-1])):
+        raise ShapeError(
+            f"cdist: needs matrices (..., n, d) and (..., m, d) with rows of one size, got {x.spec} and {y.spec}"
+        )
+    order: Any = p
+    if not isinstance(order, (int, float)) or not order > 0:
+        raise ArgumentError(f"cdist: p must be a number above 0, got {p!r}")
+    return vector_norm(x.expand_dims(-2) - y.expand_dims(-3), axis=-1, ord=p)
 
 
 def _inexact(name: str, x: TensorLike) -> Tensor:

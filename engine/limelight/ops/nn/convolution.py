@@ -38,7 +38,7 @@ from limelight.ops.nn._windows import (
     windows_over,
 )
 
-__all__ = ["conv", "conv_transpose"]
+__all__ = ["conv", "conv_transpose", "convolve"]
 
 Attrs = tuple[Any, ...]  # stride, padding, dilation, groups
 ATTRS = "stride padding dilation groups"
@@ -274,6 +274,38 @@ def conv(
     """
     x = as_tensor(x)
     return _conv((x, w), *_settings("conv", x, stride, padding, dilation, groups))
+
+
+def convolve(x: TensorLike, y: TensorLike, /, *, mode: str = "full") -> Tensor:
+    """The convolution of two vectors, Σ x[k - i] y[i]; floating. See `ll.nn.conv` for networks.
+
+    Args:
+        x: a vector of n elements.
+        y: a vector of m elements, m known while tracing.
+        mode: "full" (the default): all n + m - 1 places at which they overlap; "same": the middle max(n, m) of these;
+            "valid": those at which they overlap entirely, max(n, m) - min(n, m) + 1.
+
+    Returns:
+        A vector.
+
+    Raises:
+        ShapeError: they are no vectors, or one is empty or of unknown size.
+        ArgumentError: there is no such mode.
+
+    >>> import limelight as ll
+    >>> ll.convolve(ll.constant([1.0, 2.0, 3.0]), ll.constant([1.0, 1.0])).tolist()
+    [1.0, 3.0, 5.0, 3.0]
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    if (x.ndim, y.ndim) != (1, 1) or 0 in (*x.shape, *y.shape) or None in (*x.shape, *y.shape):
+        raise ShapeError(f"convolve: needs two vectors of known sizes, 1 at least, got {x.spec} and {y.spec}")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f'convolve: mode must be "full", "same" or "valid", got {mode!r}')
+    x, y = (x, y) if (x.shape[0] or 0) >= (y.shape[0] or 0) else (y, x)
+    m = y.shape[0] or 0
+    margins: tuple[int, int] = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}[mode]
+    result: Tensor = conv(x.reshape((1, -1, 1)), y[::-1].reshape((-1, 1, 1)), padding=[margins])
+    return result.reshape((-1,))
 
 
 def conv_transpose(

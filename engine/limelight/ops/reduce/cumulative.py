@@ -172,10 +172,10 @@ def cumulative_sum(
 
 def _scan(name: str, run: EntryPoint, x: TensorLike, axis: int | None, reverse: bool, neutral: Any) -> Tensor:
     """A scan; exclusive where `neutral`, which then stands first, is given."""
-    if type(x) is Tensor and not reverse and neutral is None:  # an axis that does not exist is found by the kernel
+    if type(x) is Tensor and not reverse and neutral is None:
         if axis is None and x._data.ndim == 1:
             return run(x, 0)
-        if type(axis) is int and axis >= 0:
+        if type(axis) is int and 0 <= axis < x.ndim:
             return run(x, axis)
     x = as_tensor(x)
     if axis is None and x.ndim != 1:

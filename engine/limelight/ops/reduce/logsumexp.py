@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from limelight.core.eager import entry_point
+from limelight.core import shapes
+from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
+from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import restore
 from limelight.ops._kernel_parts import sum_over, wide
@@ -14,7 +16,38 @@ from limelight.ops._shape_rules import Axis, axis_attr, own_dtype, reduction
 
 __all__ = ["logsumexp"]
 
+# shares: softmax over several axes, the gradient of logsumexp
+
+
+def _shares_kernel(xp: Any, x: Any, axis: Axis) -> Any:
+    """Infinite largest elements share what there is to share: exp of their difference, which is NaN, counts as 1."""
+    wide_x = wide(x)
+    top = xp.max(wide_x, axis=axis, keepdims=True, initial=-xp.inf)
+    finite = xp.isfinite(top)
+    e = xp.exp(wide_x - xp.where(finite, top, 0))
+    if not finite.all():
+        e = xp.where(finite | xp.isnan(top), e, xp.equal(wide_x, top).astype(e.dtype))
+    return (e / sum_over(xp, e, axis, True)).astype(x.dtype)
+
+
+_shares: EntryPoint = entry_point(defop(
+    "logsumexp_shares",
+    inputs="x",
+    attrs="axis",
+    infer=lambda x, axis: known(x.shape, x.dtype),
+    kernel=_shares_kernel,
+    accepts="floating",
+    vjp={"x": lambda g, out, axis: out * (g - (g * out).sum(axis, True))},
+    maths={"x": "x̄ = y (ȳ - Σ ȳ y)"},
+    batching="along_axis",
+    fresh=True,
+))  # fmt: skip
+
 # logsumexp
+
+
+def _logsumexp_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    return restore(g, axis, keepdims) * _shares(x, shapes.axes("logsumexp", x.ndim, axis))
 
 
 def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
@@ -32,7 +65,7 @@ _logsumexp = entry_point(defop(
     infer=reduction("logsumexp", own_dtype),
     kernel=_logsumexp_kernel,
     accepts="floating",
-    vjp={"x": lambda g, x, out, axis, keepdims: restore(g, axis, keepdims) * (x - restore(out, axis, keepdims)).exp()},
+    vjp={"x": _logsumexp_gradient},
     maths={"x": "x̄ = ȳ exp(x - y)"},
     fresh=True,
 ))  # fmt: skip
@@ -40,6 +73,8 @@ _logsumexp = entry_point(defop(
 
 def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over `axis`, without overflow; floating. -inf of no elements.
+
+    Equal infinite elements share the gradient.
 
     >>> import limelight as ll
     >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()

@@ -1,4 +1,4 @@
-"""Order statistics, made of a sort: `quantile`, `median`."""
+"""Order statistics, made of a sort: `quantile`, `percentile`, `median`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from limelight.core import dtypes, shapes
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 
-__all__ = ["median", "quantile"]
+__all__ = ["median", "percentile", "quantile"]
 
 
 def quantile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -40,6 +40,30 @@ def quantile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = No
     return _quantile("quantile", x, q, axis, keepdims)
 
 
+def percentile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The percentiles of the elements along `axis`: `quantile`, for `q` from 0 to 100.
+
+    Args:
+        x: floating.
+        q: a number from 0 to 100, or several.
+        axis: the axis, or None (the default) for all elements.
+        keepdims: whether the axis stays in place with size 1. False.
+
+    Returns:
+        The percentiles, as `quantile` gives them.
+
+    Raises:
+        ArgumentError: a `q` is out of range.
+        ShapeError: there are no elements.
+        DTypeError: `x` is not floating.
+
+    >>> import limelight as ll
+    >>> ll.percentile(ll.constant([4.0, 1.0, 3.0, 2.0]), 50.0).item()
+    2.5
+    """
+    return _quantile("percentile", x, q, axis, keepdims, 100)
+
+
 def median(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The middle element along `axis`, or the mean of the middle two: `quantile` for one half; floating.
 
@@ -50,8 +74,8 @@ def median(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     return _quantile("median", x, 0.5, axis, keepdims)
 
 
-def _quantile(name: str, x: TensorLike, q: Any, axis: int | None, keepdims: bool) -> Tensor:
-    x, parts = as_tensor(x), _parts(name, q)
+def _quantile(name: str, x: TensorLike, q: Any, axis: int | None, keepdims: bool, whole: int = 1) -> Tensor:
+    x, parts = as_tensor(x), _parts(name, q, whole)
     if not dtypes.is_floating(x.dtype):
         raise DTypeError(f"{name} needs floating operands, got {x.dtype.name}; write ll.astype(x, ll.float32) first")
     rank = x.ndim
@@ -68,14 +92,14 @@ def _quantile(name: str, x: TensorLike, q: Any, axis: int | None, keepdims: bool
     return quantiles.expand_dims(tuple(range(first, first + rank)) if axis is None else first + along)
 
 
-def _parts(name: str, q: Any) -> np.ndarray[Any, Any]:
+def _parts(name: str, q: Any, whole: int) -> np.ndarray[Any, Any]:
     try:
         parts = np.asarray(q, np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: q must be a number from 0 to 1, or several, got {q!r}") from None
-    if np.ndim(q) > 1 or not ((parts >= 0) & (parts <= 1)).all():
-        raise ArgumentError(f"{name}: q must be a number from 0 to 1, or a vector of such, got {q!r}")
-    return parts
+        raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or several, got {q!r}") from None
+    if np.ndim(q) > 1 or not ((parts >= 0) & (parts <= whole)).all():
+        raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or a vector of such, got {q!r}")
+    return parts / whole
 
 
 def _between(ordered: Tensor, parts: np.ndarray[Any, Any]) -> Tensor:

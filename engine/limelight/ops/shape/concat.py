@@ -219,7 +219,7 @@ def _split_infer(x: TensorSpec, sizes: tuple[int, ...], axis: int) -> tuple[Tens
 
 def _split_kernel(xp: Any, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
     if x.shape[axis] != sum(sizes):
-        raise ShapeError(f"split: parts of sizes {sizes} do not add up to the {x.shape[axis]} of axis {axis}")
+        _split_infer(known(x.shape, x.dtype), sizes, axis)  # raises
     before = (slice(None),) * axis
     return tuple([x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes), strict=True)])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from limelight.core.dtypes import float32
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
@@ -23,11 +25,31 @@ def _bessel_kernel(xp: Any, x: Any, order: int, scaled: bool) -> Any:
     if order <= 1:
         values = getattr(lib, name)(wide)
     elif hasattr(lib, "iv"):
-        values = (lib.ive if scaled else lib.iv)(order, wide)
+        values = _of_high_order(lib, wide, order, scaled)
     else:  # by the recurrence between orders
         before, last = (_bessel_kernel(xp, wide, order - k, scaled) for k in (2, 1))
         values = xp.where(wide == 0, 0.0, before - 2.0 * (order - 1) * last / xp.where(wide == 0, 1.0, wide))
     return values.astype(x.dtype)
+
+
+_TINY, _LARGE = 1e-170, 1e6
+
+
+def _of_high_order(lib: Any, x: Any, order: int, scaled: bool) -> Any:
+    """SciPy's for an order above 1, but where it gives NaN: for tiny arguments (0), and for large ones.
+
+    There the scaled function follows from the recurrence between orders, without cancelling; the other is infinite.
+    """
+    size = np.abs(x)
+    usual = ~((size < _TINY) | (size > _LARGE))
+    values = np.where(usual, (lib.ive if scaled else lib.iv)(order, np.where(usual, x, 1)), 0).astype(x.dtype)
+    if not (size > _LARGE).any():
+        return values
+    large = np.where(usual, 1, np.sign(x)) ** order * np.inf
+    if scaled:
+        before, last = (_bessel_kernel(np, np.where(usual, 1, x), order - k, True) for k in (2, 1))
+        large = before - 2.0 * (order - 1) * (last / np.where(usual, 1, x))
+    return np.where(size > _LARGE, large, values).astype(x.dtype)
 
 
 def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:

@@ -63,15 +63,17 @@ _xlogy: EntryPoint = entry_point(defop(
     **kernels(elementwise, "xlogy"),
     accepts="floating",
     vjp={
-        "x": lambda g, y, x_shape: _xlogy(g, y).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: ((x == 0) & (y <= 0)).where(0.0, _xlogy(g, y)).sum_to(x_shape),
         "y": lambda g, x, y, y_shape: _over(g * x, y).sum_to(y_shape),
     },
-    maths={"x": "x̄ = z̄ log y", "y": "ȳ = z̄ x / y"},
+    maths={"x": "x̄ = z̄ log y, and 0 where x = 0 ≥ y", "y": "ȳ = z̄ x / y"},
 ))  # fmt: skip
 
 
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
     """X log(y) for each element, and 0 wherever x is 0 (unless y is NaN); floating, broadcasting.
+
+    Where x and y are 0, so are the gradients: a class without probability adds nothing to an entropy.
 
     >>> import limelight as ll
     >>> ll.xlogy(ll.constant([0.0, 1.0]), 0.0).tolist()
@@ -87,15 +89,17 @@ _xlog1py: EntryPoint = entry_point(defop(
     **kernels(elementwise, "xlog1py"),
     accepts="floating",
     vjp={
-        "x": lambda g, y, x_shape: _xlog1py(g, y).sum_to(x_shape),
+        "x": lambda g, x, y, x_shape: ((x == 0) & (y <= -1)).where(0.0, _xlog1py(g, y)).sum_to(x_shape),
         "y": lambda g, x, y, y_shape: _over(g * x, y + 1.0).sum_to(y_shape),
     },
-    maths={"x": "x̄ = z̄ log(1 + y)", "y": "ȳ = z̄ x / (1 + y)"},
+    maths={"x": "x̄ = z̄ log(1 + y), and 0 where x = 0 and y ≤ -1", "y": "ȳ = z̄ x / (1 + y)"},
 ))  # fmt: skip
 
 
 def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
     """X log(1 + y) for each element, accurate near y = 0, and 0 wherever x is 0 (unless y is NaN); floating.
+
+    Where x is 0 and y is -1, so are the gradients, as for `xlogy`.
 
     >>> import limelight as ll
     >>> ll.xlog1py(ll.constant([0.0, 1.0]), -1.0).tolist()
@@ -112,13 +116,15 @@ _entr = entry_point(defop(
     infer=same,
     **kernels(unary, "entr"),
     accepts="floating",
-    vjp={"p": lambda g, p: -g * (p.log() + 1.0)},
-    maths={"p": "p̄ = -ȳ (log p + 1)"},
+    vjp={"p": lambda g, p: (p == 0).where(0.0, -g * ((p == 0).where(1.0, p).log() + 1.0))},
+    maths={"p": "p̄ = -ȳ (log p + 1), and 0 where p is 0"},
 ))  # fmt: skip
 
 
 def entr(p: TensorLike, /) -> Tensor:
     """-p log(p) for each element, what it adds to an entropy; floating. 0 at 0, -inf below.
+
+    At 0, where the slope is infinite, the gradient is 0, as that of `xlogy(p, p)`.
 
     >>> import limelight as ll
     >>> ll.entr(ll.constant([0.0, 1.0, -1.0])).tolist()

@@ -1,0 +1,49 @@
+"""`fori_loop`: a loop over a range of numbers, made of `scan` or `while_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from limelight.control_flow.scan import scan
+from limelight.control_flow.while_loop import while_loop
+from limelight.core import dtypes
+from limelight.core.tensor import TensorLike, as_tensor
+from limelight.errors import ArgumentError
+from limelight.ops.create.creation import arange
+from limelight.staging.trace_branch import require_callable
+
+
+def fori_loop(lower: TensorLike, upper: TensorLike, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """The last carry of `for i in range(lower, upper): carry = body(i, carry)`.
+
+    Where both bounds are Python ints it is a `scan`, else a `while_loop`; differentiable either way.
+
+    Args:
+        lower: the first number, an int or an integer scalar.
+        upper: the end, which is not reached.
+        body: a function of the number, a scalar tensor, and the carry that returns the next carry, with the same
+            structure, dtypes and shapes.
+        init: the first carry, a tensor or a nest of tensors.
+
+    Returns:
+        The last carry; `init` where `upper` is not above `lower`.
+
+    Raises:
+        ArgumentError: a bound is no integer scalar, or `body` cannot be called.
+        ControlFlowError: `body` does not keep the carry.
+
+    >>> import limelight as ll
+    >>> ll.fori_loop(0, 4, lambda i, s: s + i, ll.constant(0)).item()
+    6
+    """
+    require_callable("fori_loop", body=body)
+    if type(lower) is int and type(upper) is int:
+        return scan(lambda carry, i: (body(i, carry), None), init, arange(lower, max(lower, upper)))[0]
+    first, last = as_tensor(lower), as_tensor(upper)
+    for name, bound in (("lower", first), ("upper", last)):
+        if bound.ndim or dtypes.kind(bound.dtype) != "integer":
+            raise ArgumentError(f"fori_loop: {name} must be an int or an integer scalar, got {bound.spec}")
+    dtype = dtypes.promote(first.dtype, last.dtype) or dtypes.int64
+    first, last = first.astype(dtype), last.astype(dtype)
+    return while_loop(lambda i, carry: i < last, lambda i, carry: (i + 1, body(i, carry)), (first, init))[1]

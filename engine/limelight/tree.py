@@ -1,0 +1,87 @@
+"""Nests of values as trees: `flatten`, `unflatten`, `map`, `leaves`, `structure`, `paths`, `reduce`.
+
+Lists, tuples, named tuples, dictionaries (by sorted key) and dataclasses are the nodes; all else is a leaf, None too.
+The names are those of `jax.tree`.
+
+>>> import limelight as ll
+>>> ll.tree.map(lambda x, y: x + y, {"b": 1, "a": [2, 3]}, {"b": 10, "a": [20, 30]})
+{'b': 11, 'a': [22, 33]}
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from limelight.core import nest
+from limelight.core.nest import Structure
+
+__all__ = ["flatten", "leaves", "map", "paths", "reduce", "structure", "unflatten"]
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of `tree` in order, and its structure, which is hashable.
+
+    >>> flatten({"b": 1, "a": (2, 3)})[0]
+    [2, 3, 1]
+    """
+    return nest.flatten(tree)
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The tree of `structure` with these leaves. Raises ArgumentError for another number of leaves.
+
+    >>> unflatten(structure({"b": 1, "a": (2, 3)}), [20, 30, 10])
+    {'b': 10, 'a': (20, 30)}
+    """
+    return nest.unflatten(structure, leaves)
+
+
+def map(function: Callable[..., Any], tree: Any, /, *others: Any) -> Any:
+    """`tree` with `function(leaf, *leaves of the others)` at each leaf. Raises ArgumentError where structures differ.
+
+    >>> map(abs, [-1, {"x": -2}])
+    [1, {'x': 2}]
+    """
+    return nest.map_structure(function, tree, *others)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of `tree`, in order.
+
+    >>> leaves([1, (2, None)])
+    [1, 2, None]
+    """
+    return nest.leaves_of(tree)
+
+
+def structure(tree: Any) -> Structure:
+    """The structure of `tree` without its leaves; equal for trees of the same form.
+
+    >>> print(structure([1, {"x": 2}]))
+    [*, {x: *}]
+    """
+    return nest.flatten(tree)[1]
+
+
+def paths(tree: Any, root: str = "") -> list[str]:
+    """Code that leads from `root` to each leaf, in the order of `leaves`.
+
+    >>> paths({"x": [1, 2]}, "batch")
+    ['batch["x"][0]', 'batch["x"][1]']
+    """
+    return nest.paths(structure(tree), root)
+
+
+def reduce(function: Callable[[Any, Any], Any], tree: Any, *initial: Any) -> Any:
+    """The leaves joined one after the other by `function(so far, leaf)`, from `initial` on if that is given.
+
+    >>> reduce(lambda total, x: total + x, [1, (2, 3)])
+    6
+    """
+    return functools.reduce(function, leaves(tree), *initial)
+
+
+def __dir__() -> list[str]:
+    return __all__

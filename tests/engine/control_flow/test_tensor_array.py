@@ -1,0 +1,141 @@
+"""`ll.TensorArray`: filled eagerly, in functions, in loops of all kinds; what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
+
+X = ll.constant([1.0, 2.0])
+WANTED = [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
+
+
+def row(i, x):
+    return x * ll.astype(i, ll.float32)
+
+
+def unrolled(x, n):
+    ta = ll.TensorArray(ll.float32, 3)
+    for i in range(3):
+        ta = ta.write(i, x * float(i))
+    return ta
+
+
+def in_while_loop(x, n):
+    start = (ll.constant(0), ll.TensorArray(ll.float32, n, (2,)))
+    return ll.while_loop(lambda i, ta: i < n, lambda i, ta: (i + 1, ta.write(i, row(i, x))), start)[1]
+
+
+def in_scan(x, n):
+    start = ll.TensorArray(ll.float32, n, (2,))
+    return ll.scan(lambda ta, i: (ta.write(i, row(i, x)), None), start, ll.arange(3))[0]
+
+
+@ll.function(autograph=True)
+def in_for(x, n):
+    ta = ll.TensorArray(ll.float32, n)
+    for i in range(n):
+        ta = ta.write(i, row(i, x))
+    return ta
+
+
+@ll.function(autograph=True)
+def in_while(x, n):
+    ta = ll.TensorArray(ll.float32, size=n)
+    i = ll.constant(0)
+    while i < n:
+        ta = ta.write(i, row(i, x))
+        i = i + 1
+    return ta
+
+
+FILLED = [unrolled, in_while_loop, in_scan, in_for, in_while]
+
+
+@pytest.mark.parametrize("staged", [False, True], ids=["as it is", "staged"])
+@pytest.mark.parametrize("fill", FILLED, ids=lambda f: getattr(f, "__name__", None) or f.name)
+def test_every_loop_fills_it_and_leads_gradients_through(fill, staged):
+    run = ll.function(fill) if staged else fill
+    n = ll.constant(3)
+    assert run(X, n).stack().tolist() == WANTED
+    assert ll.grad(lambda x: ll.sum(run(x, n).stack() ** 2))(X).tolist() == [10.0, 20.0]
+    batch = ll.vectorize(lambda x: run(x, n).stack())(ll.stack([X, X * 2.0]))
+    assert batch[1].tolist() == (2 * np.array(WANTED)).tolist()
+
+
+def test_it_is_an_argument_and_a_result_of_staged_functions():
+    F = ll.function(lambda ta, x: (ta.write(1, x), {"read": ta.read(0)}))
+    ta, read = F(ll.TensorArray(ll.float32, 2, (2,)).write(0, X), X * 3.0)
+    assert ta.stack().tolist() == [[1.0, 2.0], [3.0, 6.0]]
+    assert read["read"].tolist() == [1.0, 2.0]
+    F(ta, X)
+    assert F.trace_count == 1
+
+
+def test_what_one_method_takes_apart_another_puts_together():
+    x = ll.reshape(ll.arange(6.0), (3, 2))
+    ta = ll.TensorArray(ll.float32, 3).unstack(x)
+    assert ta.stack().tolist() == x.tolist()
+    assert ta.gather([2, 0]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
+    assert ta.concat().tolist() == x.reshape((-1,)).tolist()
+    assert ll.TensorArray(ll.float32, 3).split(ta.concat(), [2, 2, 2]).stack().tolist() == x.tolist()
+    assert ll.TensorArray(ll.float32, 3).scatter([2, 0, 1], x).gather([2, 0, 1]).tolist() == x.tolist()
+    assert (ta.size().item(), ta.dtype, ta.element_shape) == (3, ll.float32, (2,))
+
+
+def test_writing_leaves_the_array_as_it_was_and_the_last_write_stays():
+    before = ll.TensorArray(ll.int32, 2, ())
+    after = before.write(0, 1).write(0, 2)
+    assert (before.stack().tolist(), after.stack().tolist()) == ([0, 0], [2, 0])
+    with pytest.raises(AttributeError, match=r"immutable; write ta = ta\.write"):
+        before.rows = after.rows
+
+
+def test_an_array_of_dynamic_size_grows():
+    ta = ll.TensorArray(ll.float32, dynamic_size=True)
+    for i in range(3):
+        ta = ta.write(i, float(i))
+    assert ta.stack().tolist() == [0.0, 1.0, 2.0]
+    assert ta.scatter([4], [7.0]).stack().tolist() == [0.0, 1.0, 2.0, 0.0, 7.0]
+    assert ta.unstack([5.0]).stack().tolist() == [5.0]
+    unrolled_in_a_trace = ll.function(lambda x: ta.write(3, x).stack())
+    assert unrolled_in_a_trace(ll.constant(9.0)).tolist() == [0.0, 1.0, 2.0, 9.0]
+    with pytest.raises(
+        ArgumentError, match=r"cannot grow to an index that is known only at run time; .*TensorArray\(dtype, n\)"
+    ):
+        ll.function(lambda i: ta.write(i, 1.0))(ll.constant(3))
+
+
+TWO = ll.TensorArray(ll.float32, 2, (2,))
+REFUSED = {
+    "an index beyond the end": (lambda: TWO.write(2, X), OutOfBoundsError, "there is no index 2 in <TensorArray of 2"),
+    "an index from the end": (lambda: TWO.read(-1), OutOfBoundsError, "no index -1"),
+    "a tensor beyond the end": (lambda: TWO.read(ll.constant(5)), OutOfBoundsError, "no index 5"),
+    "staged, beyond the end": (lambda: ll.function(TWO.read)(ll.constant(5)), OutOfBoundsError, "out of bounds"),
+    "staged, from the end": (lambda: ll.function(TWO.read)(ll.constant(-1)), OutOfBoundsError, "out of bounds"),
+    "a number as an index": (lambda: TWO.read(0.5), ArgumentError, "an integer scalar"),
+    "another shape": (lambda: TWO.write(0, 1.0), ShapeError, r"have shape \(2,\), got one of \(\)"),
+    "another dtype": (lambda: TWO.write(0, ll.constant([1, 2])), DTypeError, "write ll.astype"),
+    "reading nothing": (lambda: ll.TensorArray(ll.float32, 2).stack(), ArgumentError, "give element_shape"),
+    "too many": (lambda: TWO.unstack(ll.zeros((3, 2))), ShapeError, "has 3 elements, the array 2"),
+    "unequal pieces": (lambda: TWO.split(ll.zeros(3), [1, 2]), ShapeError, "must be equal"),
+    "joined scalars": (lambda: ll.TensorArray(ll.float32, 2, ()).concat(), ShapeError, "use stack"),
+    "a negative size": (lambda: ll.TensorArray(ll.float32, -1), ArgumentError, "must not be negative"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_fit_is_refused(case):
+    run, error, words = REFUSED[case]
+    with pytest.raises(error, match=words):
+        run()
+
+
+def test_gradients_go_to_the_write_that_stayed():
+    def f(x, y):
+        return ll.sum(ll.TensorArray(ll.float32, 2).write(0, x).write(0, y).write(1, x).stack())
+
+    dx, dy = ll.grad(f, argnums=(0, 1))(ll.constant(1.0), ll.constant(2.0))
+    assert (dx.item(), dy.item()) == (1.0, 1.0)
