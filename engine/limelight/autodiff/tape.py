@@ -42,7 +42,7 @@ from limelight.core import dispatch, dtypes, nest
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
-from limelight.core.variable import Resource
+from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import source_line
 
@@ -288,6 +288,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._note_variable(variable)
         return variable._uid in self._watched
 
+    def _watch_variables(self, targets: Sequence[Any]) -> None:
+        """Watches the variables among the targets where reading them would: to be asked for is to be read."""
+        for x in targets:
+            if type(x) is not Tensor and isinstance(x, Resource):
+                self._accesses(read, x)
+
     def _record_many(self, below: Any, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int) -> Any:
         """Records an op with several outputs, or the variant of an op that also returns what its gradient needs."""
         swap = op.taped(inputs, attrs, mask) if op.taped is not None else None
@@ -380,6 +386,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         backward.check("target", targets)
         backward.check("source", wanted)
         self._start_answer()
+        self._watch_variables(targets)
         names = [uid_of(x) for x in wanted]
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
@@ -407,6 +414,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()
+        self._watch_variables(targets)
         names = [uid_of(x) for x in sources]
         entries = self._entries if self.persistent else self._release_entries()
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, filled
+from limelight.batching import Batched
 from limelight.control_flow.loop_constants import Place
 from limelight.control_flow.loop_dependence import input_dependence, inputs_with_gradients
 from limelight.control_flow.loop_residuals import LoopResiduals
@@ -55,7 +56,7 @@ class SavedLoop(NamedTuple):
     zeros_of_carry: tuple[ZerosSpec, ...]
     steps: Any  # the number of steps, of a scan that has no rows to tell it
     live: Any  # of a `while_loop`: a row for each step, whether it ran; false for examples of a batch that were done
-    known_steps: int | None  # the number of steps, where it is known
+    known_steps: int | None  # the number of steps, where it is known; of the example that makes most
 
     def zeros_of(self, i: int) -> ZerosSpec:
         """The spec of zeros of scanned tensor or capture number `i`, which is connected."""
@@ -117,7 +118,8 @@ def pull_loop(g: Sequence[Any], saved: SavedLoop, needed: Sequence[bool]) -> tup
         if None in gradients[i].shape[1:]:  # then a stack of no rows may not know their sizes
             gradients[i] = crop(gradients[i], saved.zeros_of(i).sizes)
     last = [i for i in range(n) if g[i] is not None]
-    reached = inputs_with_gradients(_cached_dependence(loop.body), n, last, shown, saved.known_steps)
+    differ = isinstance(saved.live, Batched)  # the examples differ in the number of steps: those known are the most
+    reached = inputs_with_gradients(_cached_dependence(loop.body), n, last, shown, saved.known_steps, differ)
     return tuple([gradients.get(i) if w and i in reached else None for i, w in enumerate(needed)])
 
 
