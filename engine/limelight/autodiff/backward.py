@@ -110,9 +110,7 @@ def _walk(
             _pull_one(entry, grads, masks[index], wanted)
 
 
-def _walk_at_lines(
-    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool
-) -> None:
+def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
     """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
     caller = source_line.user_stack()
     stacks: dict[tuple[int, int, str], tuple[Any, str, tuple[Any, ...]]] = {}  # each with the code, which has the id

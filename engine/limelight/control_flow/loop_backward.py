@@ -255,7 +255,9 @@ class _BackwardStep:
         values |= {
             place: tracer.add_input(residuals.spec_at(place), f"kept{k}") for k, place in enumerate(self._captures)
         }
-        shifted = {place for derived, (other, step) in residuals.derived.items() if step > 0 for place in (derived, other)}
+        shifted = {
+            place for derived, (other, step) in residuals.derived.items() if step > 0 for place in (derived, other)
+        }
         for place in shifted.intersection(values) if live is not None else ():
             if values[place].dtype in INEXACT:
                 values[place] = dispatch.apply(kept_if, (live, values[place]))

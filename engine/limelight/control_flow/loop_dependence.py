@@ -41,7 +41,12 @@ def _continuous(value: Value) -> bool:
 
 
 def inputs_with_gradients(
-    of: Sequence[Iterable[int]], n: int, last: Iterable[int], shown: Iterable[int], steps: Any, some_end_early: bool = False
+    of: Sequence[Iterable[int]],
+    n: int,
+    last: Iterable[int],
+    shown: Iterable[int],
+    steps: Any,
+    some_end_early: bool = False,
 ) -> set[int]:
     """The inputs of a loop that have gradients.
 

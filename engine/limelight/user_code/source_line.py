@@ -214,7 +214,11 @@ class pretend:  # noqa: N801  # used like the functions of contextlib, which cos
         return _pretence
 
     def __exit__(self, *exc: object) -> None:
-        _pretence.stack = self._outer
+        try:
+            _pretence.stack = self._outer
+        except KeyboardInterrupt:  # before it was done
+            _pretence.stack = self._outer
+            raise
 
 
 def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:
