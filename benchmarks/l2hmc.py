@@ -6,7 +6,8 @@ A strongly correlated Gaussian in the plane, ten leapfrog steps in both directio
 momentum (2-10-10 and heads for scale, translation, transformation), the loss of Levy, Hoffman and Sohl-Dickstein
 (2018, "Generalizing Hamiltonian Monte Carlo with Neural Networks"), and a plain gradient step. Every library runs the
 same program (`sampler.py`), on the same numbers, and must find the same loss. Milliseconds a step; a step returns when
-its results are there. `--compilers` adds those that compile for tens of seconds.
+its results are there. "variables" is limelight with variables as operands, which the others read once a step.
+`--compilers` adds those that compile for tens of seconds.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _words(
     return data | {"step": step, "first": first, "loss": loss}
 
 
-def _limelight(stage: bool) -> Mapping[str, Any]:
+def _limelight(stage: bool, read_once: bool = True) -> Mapping[str, Any]:
     import limelight as ll
 
     xp = sampler.Operations(
@@ -85,7 +86,8 @@ def _limelight(stage: bool) -> Mapping[str, Any]:
 
         def step(*batch: Any) -> Any:
             with ll.GradientTape() as tape:
-                loss = sampler.loss(xp, [v.read_value() for v in variables], batch)
+                values = [v.read_value() for v in variables] if read_once else variables
+                loss = sampler.loss(xp, values, batch)
             for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
                 variable.assign_sub(RATE * gradient)
             return loss
@@ -215,6 +217,7 @@ def _tensorflow(stage: bool, **options: Any) -> Mapping[str, Any]:
 
 LIBRARIES = [
     Library("limelight", "limelight", lambda: _limelight(False), lacks=("first call",)),
+    Library("variables", "limelight", lambda: _limelight(False, False), beside="limelight", lacks=("first call",)),
     Library("limelight, staged", "limelight", lambda: _limelight(True), beside="limelight"),
     Library("torch", "torch", _torch, lacks=("first call",)),
     Library("autograd", "autograd", _autograd, lacks=("first call",)),

@@ -134,6 +134,50 @@ def test_a_gradient_takes_few_calls_for_each_op(a, b):
     assert len(python_calls(forward_and_back)) <= 120
 
 
+def test_a_variable_as_an_operand_is_read_once_by_a_tape(a):
+    v = ll.Variable(a)
+
+    def uses(value: Any, times: int) -> list[str]:
+        with ll.GradientTape() as tape:
+            value * a  # read, and its recipe made
+            calls = python_calls(lambda: [value * a for _ in range(times)])
+        assert sum(entry.op == "read_variable" for entry in tape.entries) == (value is v)
+        return calls
+
+    tensor = ll.constant(np.ones(10, dtype=np.float32))
+    more = (len(uses(v, 30)) - len(uses(v, 10))) / 20
+    assert more <= (len(uses(tensor, 30)) - len(uses(tensor, 10))) / 20 + 6
+    assert len(python_calls(lambda: v * a)) <= 6
+    with ll.GradientTape() as tape:
+        y = v * a + ll.tanh(v) @ v
+        v.assign_add(a)
+        z = ll.sum(v * v)
+    (g,) = tape.gradient([y, z], [v])
+    assert sum(g.shape) == 10
+
+
+def test_a_gradient_in_a_trace_takes_calls_in_proportion(a):
+    def calls(n: int, derived: Callable[..., Any]) -> int:
+        def chain(x: Any) -> Any:
+            for _ in range(n):
+                x = ll.sin(x)
+            return ll.sum(x)
+
+        inner = ll.function(chain)
+        inner.get_concrete_function(a)
+        return len(python_calls(lambda: ll.function(derived(chain, inner)).get_concrete_function(a)))
+
+    def of(derived: Callable[..., Any]) -> float:
+        calls(20, derived)  # recipes are made, lines looked up
+        few, more, most = (calls(n, derived) for n in (100, 200, 400))
+        assert abs((most - more) - 2 * (more - few)) <= 0.02 * most, "linear"
+        return (most - more) / 200
+
+    forward = of(lambda chain, staged: chain)
+    assert of(lambda chain, staged: ll.grad(chain)) <= 5 * forward  # a sine's gradient is three nodes
+    assert of(lambda chain, staged: ll.grad(staged)) <= 9 * forward  # traced, and cut into two graphs
+
+
 def test_nothing_slow_is_left_switched_on_behind_the_user(a, b):
     """A tape, a device scope, a listener and a trace that are over leave the hot path as it was."""
     with ll.GradientTape(), ll.device("cpu:0"), ll.events.listen(lambda event: None, ll.events.OpRan):

@@ -56,6 +56,8 @@ from limelight.core.tensor import API_VERSIONS
 from limelight.core.tensor import Tensor as Tensor
 from limelight.core.tensor import constant as constant
 from limelight.core.variable import Variable as Variable
+from limelight.functional_call import functional_call as functional_call
+from limelight.functional_call import stack_modules as stack_modules
 from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__

@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.autodiff.tape_entries import source_of
 from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
+from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
 from limelight.core.op import Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
@@ -85,7 +86,10 @@ def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: se
     `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
     Unless they are to be kept, entries go as they are done with, and so does what they saved.
     """
-    masks = list(map(_watched_inputs, entries)) if roots <= wanted else _masks_towards(entries, wanted)
+    if roots <= wanted:
+        masks = [mask if (mask := entry[0].mask) >= 0 else _watched_inputs(entry) for entry in entries]
+    else:
+        masks = _masks_towards(entries, wanted)
     if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
         with name_scopes.gradient_scope():
             _walk(entries, masks, grads, wanted, keep, True)
@@ -96,28 +100,50 @@ def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: se
 def _walk(
     entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
 ) -> None:
-    caller = source_line.user_stack() if looked_at else ()
+    if looked_at:
+        with collector_paused():
+            _walk_at_lines(entries, masks, grads, wanted, keep)
+        return
     for index in range(len(masks) - 1, -1, -1):
         entry = entries[index] if keep else entries.pop()
-        if not masks[index]:
-            continue
-        if looked_at:  # gradient ops belong to the line of their forward op, and to the one that asks
-            line = source_of(entry)
-            scope = line.scope if isinstance(line, source_line.ScopedSource) else ""
-            place = () if line is None else (source_line.of_gradient(line, entry[0].op.name),)
-            with source_line.pretend((*place, *caller)), name_scopes.gradient_scope(scope):
-                _pull_one(entry, grads, masks[index], wanted)
-        else:
+        if masks[index]:
             _pull_one(entry, grads, masks[index], wanted)
 
 
+def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
+    """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
+    caller = source_line.user_stack()
+    stacks: dict[tuple[int, int, str], tuple[Any, str, tuple[Any, ...]]] = {}  # each with the code, which has the id
+    with source_line.pretend(caller) as line:
+        for index in range(len(masks) - 1, -1, -1):
+            entry = entries[index] if keep else entries.pop()
+            if not masks[index]:
+                continue
+            code, name = entry[4], entry[0].op.name
+            key = (id(code), entry[5], name)
+            known = stacks.get(key)
+            if known is None:
+                known = stacks[key] = _gradient_place(entry, caller)
+            _, scope, line.stack = known
+            if scope:
+                with name_scopes.gradient_scope(scope):
+                    _pull_one(entry, grads, masks[index], wanted)
+            else:
+                _pull_one(entry, grads, masks[index], wanted)
+
+
+def _gradient_place(entry: TapeEntry, caller: tuple[Any, ...]) -> tuple[Any, str, tuple[Any, ...]]:
+    """What tells where an op ran, the name scope in which it did, and the lines of its gradient."""
+    line = source_of(entry)
+    if line is None:
+        return entry[4], "", caller
+    scope = line.scope if isinstance(line, source_line.ScopedSource) else ""
+    return entry[4], scope, (source_line.of_gradient(line, entry[0].op.name), *caller)
+
+
 def _watched_inputs(entry: TapeEntry) -> int:
-    """The mask of the inputs that were watched."""
-    recipe = entry[0]
-    if recipe.mask >= 0:
-        mask: int = recipe.mask
-        return mask
-    return sum([1 << i for i, uid in enumerate(entry[recipe.first_input :]) if uid])
+    """The mask of the inputs that were watched, of an entry whose recipe is for any of them."""
+    return sum([1 << i for i, uid in enumerate(entry[entry[0].first_input :]) if uid])
 
 
 def _masks_towards(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
@@ -149,7 +175,7 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
         _pull_many(entry, grads, needed, wanted)
         return
     g = grads.get(uid) if uid in wanted else grads.pop(uid, None)
-    if type(g) is not Tensor:
+    if not isinstance(g, Tensor):
         if g is None:
             return
         g = _densified(g, recipe.op)

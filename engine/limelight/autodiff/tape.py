@@ -42,7 +42,7 @@ from limelight.core import dispatch, dtypes, nest
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
-from limelight.core.variable import Resource
+from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import source_line
 
@@ -87,6 +87,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[TapeEntry] = []
+        self._reads: dict[int, Tensor] = {}  # the values of variables that were operands, by uid
         self._cuts: deque[GradientCut] = deque(maxlen=MAX_CUTS)
         self._cut_descendants: CutDescendants = {}  # what comes of the results of cuts
         self._edges_left: list[Edge] | None = None  # what is left of the entries where a gradient may be None
@@ -153,6 +154,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._watched.clear()
         self._roots.clear()
         self._variables.clear()
+        self._reads.clear()
         self._cuts.clear()
         self._cut_descendants.clear()
         self._edges_left = None
@@ -190,6 +192,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._note_root(ensure_uid(x))
             if isinstance(x, Resource):
                 self._note_variable(x)
+                self._reads.pop(x._uid, None)  # what was read before does not lead to it
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
@@ -203,10 +206,16 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         assert below is not None, "an interpreter is asked only while it is on the stack"
         if not self._recording:
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
-        uids = tuple([x._uid if type(x) is Tensor else self._uid_of_input(op, x) for x in inputs])
-        mask = mask_of(uids, self._watched)
+        uids, mask, bit = [], 0, 1
+        for x in inputs:
+            uid = x._uid if isinstance(x, Tensor) else self._uid_of_input(op, x)
+            uids.append(uid)
+            if uid in self._watched:
+                mask |= bit
+            bit <<= 1
         if not mask:
-            return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
+            out = below.process(op, inputs, attrs)
+            return note_descendants(self._cut_descendants, op, inputs, out) if self._cut_descendants else out
         if op.vjp is None:
             return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         if op.taped is not None or op.multiple:
@@ -267,6 +276,15 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         elif self._cut_descendants:
             note_descendants(self._cut_descendants, op, inputs, out)
 
+    def value_of(self, variable: Resource) -> Tensor:
+        """The value of a variable that is an operand: until it is assigned to, one read serves all."""
+        value = self._reads.get(variable._uid) if self._recording else None
+        if value is None or value._data is not variable._data.array:
+            value = dispatch.apply(read, (variable,))
+            if self._recording:
+                self._reads[variable._uid] = value
+        return value
+
     def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
         if op.variadic:
@@ -287,6 +305,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._note_root(variable._uid)
             self._note_variable(variable)
         return variable._uid in self._watched
+
+    def _watch_variables(self, targets: Sequence[Any]) -> None:
+        """Watches the variables among the targets where reading them would: to be asked for is to be read."""
+        for x in targets:
+            if type(x) is not Tensor and isinstance(x, Resource):
+                self._accesses(read, x)
 
     def _record_many(self, below: Any, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], mask: int) -> Any:
         """Records an op with several outputs, or the variant of an op that also returns what its gradient needs."""
@@ -380,6 +404,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         backward.check("target", targets)
         backward.check("source", wanted)
         self._start_answer()
+        self._watch_variables(targets)
         names = [uid_of(x) for x in wanted]
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
@@ -407,6 +432,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()
+        self._watch_variables(targets)
         names = [uid_of(x) for x in sources]
         entries = self._entries if self.persistent else self._release_entries()
 
@@ -448,6 +474,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if events.wanted(events.TapeReleased):
             events.emit(events.TapeReleased(self.id, len(self._entries), self.saved_bytes))
         entries, self._entries = self._entries, []
+        self._reads.clear()
         return entries
 
     # For people

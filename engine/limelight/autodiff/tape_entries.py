@@ -75,7 +75,7 @@ def source_of(raw: TapeEntry) -> Source | None:
 def placed(frame: FrameType | None) -> tuple[Any, int]:
     """`source_line.place`; in a name scope of a trace, a line with that scope, which its gradient is named after."""
     code, instruction = source.place(frame)
-    scope = name_scopes.current_name_scope()
+    scope = name_scopes.current_name_scope() if name_scopes.named_scopes else ""
     if not scope or code is None or isinstance(code, source.ScopedSource):
         return code, instruction
     line = source.ScopedSource(*Position(code, instruction).resolve())

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from limelight.autodiff import INEXACT, filled
+from limelight.batching import Batched
 from limelight.control_flow.loop_constants import Place
 from limelight.control_flow.loop_dependence import input_dependence, inputs_with_gradients
 from limelight.control_flow.loop_residuals import LoopResiduals
-from limelight.control_flow.ragged_rows import crop, either, kept_if
+from limelight.control_flow.ragged_rows import crop, either, kept_if, marked_value
 from limelight.control_flow.stacked_rows import positions
 from limelight.control_flow.zeros_spec import (
     ZerosSpec,
@@ -55,7 +56,7 @@ class SavedLoop(NamedTuple):
     zeros_of_carry: tuple[ZerosSpec, ...]
     steps: Any  # the number of steps, of a scan that has no rows to tell it
     live: Any  # of a `while_loop`: a row for each step, whether it ran; false for examples of a batch that were done
-    known_steps: int | None  # the number of steps, where it is known
+    known_steps: int | None  # the number of steps, where it is known; of the example that makes most
 
     def zeros_of(self, i: int) -> ZerosSpec:
         """The spec of zeros of scanned tensor or capture number `i`, which is connected."""
@@ -117,7 +118,8 @@ def pull_loop(g: Sequence[Any], saved: SavedLoop, needed: Sequence[bool]) -> tup
         if None in gradients[i].shape[1:]:  # then a stack of no rows may not know their sizes
             gradients[i] = crop(gradients[i], saved.zeros_of(i).sizes)
     last = [i for i in range(n) if g[i] is not None]
-    reached = inputs_with_gradients(_cached_dependence(loop.body), n, last, shown, saved.known_steps)
+    differ = isinstance(saved.live, Batched)  # the examples differ in the number of steps: those known are the most
+    reached = inputs_with_gradients(_cached_dependence(loop.body), n, last, shown, saved.known_steps, differ)
     return tuple([gradients.get(i) if w and i in reached else None for i, w in enumerate(needed)])
 
 
@@ -191,7 +193,7 @@ class _BackwardStep:
 
     def __init__(self, loop: RecordedLoop, wanted: tuple[bool, ...], shown: tuple[int, ...]) -> None:
         n, m, pair, graph = loop.n, loop.m, loop.residuals.pair, loop.body.graph
-        self._graph, self._residuals, self._shown = graph, loop.residuals, shown
+        self._graph, self._residuals, self._shown, self._n = graph, loop.residuals, shown, n
         self._carried = tuple([i for i in range(n) if graph.outputs[i].spec.dtype in INEXACT])  # type: ignore[union-attr]
         given = tuple([j in self._carried or j in shown for j in range(pair.n_outputs)])
         needed = tuple([w and c for w, c in zip(wanted, pair.connected, strict=True)])
@@ -202,7 +204,7 @@ class _BackwardStep:
         self._captures = tuple(loop.residuals.captures(n + m))
 
     def trace(self, masked: bool) -> BackwardScan:
-        """Traces it. A step of a `masked` loop that did not run hands its gradients on as they are, and adds zeros."""
+        """Traces it. A step of a `masked` loop that did not run hands its gradients on, and adds zeros."""
         graph = self._graph
         with dispatch.fresh_stack(), device_scopes.device(None), Tracer(f"backward_{graph.name}") as tracer:
             tracer.scope = "gradient/"
@@ -214,7 +216,8 @@ class _BackwardStep:
             before, gradients = self._gradients(values, after, of_rows)
             sums, rows = [gradients[i] for i in self._captured], [gradients[i] for i in self._scanned]
             if live is not None:
-                before = [dispatch.apply(either, (live, x, y)) for x, y in zip(before, after, strict=True)]
+                handed_on = self._handed_on(after, of_rows)
+                before = [dispatch.apply(either, (live, x, y)) for x, y in zip(before, handed_on, strict=True)]
                 sums, rows = [[dispatch.apply(kept_if, (live, x)) for x in part] for part in (sums, rows)]
             sums = [total + x for total, x in zip(totals, sums, strict=True)]
             result = GraphFunction(tracer.finish([*before, *sums, *rows]))
@@ -225,8 +228,26 @@ class _BackwardStep:
         before, after = gradient_spec(self._graph.inputs[i].spec), gradient_spec(self._graph.outputs[i].spec)
         return known(shapes.generalise(before.shape, after.shape) or after.shape, after.dtype)
 
+    def _handed_on(self, after: Sequence[Any], of_rows: Sequence[Any]) -> list[Any]:
+        """The gradients of the carried values before a step that did not run.
+
+        Its row of a carried value is the last value, which the last step that ran reads as its result (`derived`).
+        """
+        graph, gradients = self._graph, dict(zip(self._carried, after, strict=True))
+        place_of = {value: i for i, value in enumerate(graph.inputs[: self._n])}
+        for j, g in zip(self._shown, of_rows, strict=True):
+            marked = marked_value(graph.outputs[j])
+            i = place_of.get(marked or graph.outputs[j])
+            if i in gradients:
+                gradients[i] = gradients[i] + (crop(g, gradients[i].sizes()) if marked else g)
+        return list(gradients.values())
+
     def _values(self, tracer: Tracer, live: Any) -> dict[Place, Any]:
-        """The residuals of the step, cropped where they were filled up."""
+        """The residuals of the step, cropped where they were filled up.
+
+        Those of a step that did not run are nobody's values, and may have no finite derivative: where a stack is also
+        read one step further on, nothing else must come into its gradient.
+        """
         residuals = self._residuals
         values = {place: tracer.add_input(residuals.spec_at(place), f"saved{k}") for k, place in enumerate(self._rows)}
         if not self._shown and not self._rows and live is None:
@@ -234,6 +255,12 @@ class _BackwardStep:
         values |= {
             place: tracer.add_input(residuals.spec_at(place), f"kept{k}") for k, place in enumerate(self._captures)
         }
+        shifted = {
+            place for derived, (other, step) in residuals.derived.items() if step > 0 for place in (derived, other)
+        }
+        for place in shifted.intersection(values) if live is not None else ():
+            if values[place].dtype in INEXACT:
+                values[place] = dispatch.apply(kept_if, (live, values[place]))
         for place, sizes in residuals.sizes.items():
             if place in values:
                 values[place] = crop(values[place], values[sizes])

@@ -41,7 +41,12 @@ def _continuous(value: Value) -> bool:
 
 
 def inputs_with_gradients(
-    of: Sequence[Iterable[int]], n: int, last: Iterable[int], shown: Iterable[int], steps: Any
+    of: Sequence[Iterable[int]],
+    n: int,
+    last: Iterable[int],
+    shown: Iterable[int],
+    steps: Any,
+    some_end_early: bool = False,
 ) -> set[int]:
     """The inputs of a loop that have gradients.
 
@@ -51,6 +56,7 @@ def inputs_with_gradients(
         last: the carried values that have gradients after the loop.
         shown: the outputs whose stacks have gradients.
         steps: the number of steps, None where it is not known.
+        some_end_early: whether examples of a batch may make fewer steps than that, or none.
     """
     carried, shown = frozenset(last), frozenset(shown)
     others: set[int] = set()
@@ -65,4 +71,4 @@ def inputs_with_gradients(
         carried = frozenset([i for i in places if i < n])
         others |= {i for i in places if i >= n}
         ever |= carried
-    return others | (set(carried) if known else ever)
+    return others | (set(carried) if known and not some_end_early else ever)

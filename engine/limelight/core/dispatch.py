@@ -62,6 +62,10 @@ class Interpreter:
         """The same for any inputs and parameters."""
         raise NotImplementedError
 
+    def value_of(self, variable: Any) -> Any:
+        """The value of a variable that an entry point has among its operands, read as this interpreter wants it."""
+        raise NotImplementedError
+
     def value_left(self, x: Any) -> None:
         """Told that the value of a tensor goes to Python or NumPy, where nobody sees what becomes of it."""
         if self.below is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
@@ -100,11 +100,14 @@ class TensorSpec:
 
 def known(shape: Shape, dtype: DType) -> TensorSpec:
     """A spec from parts that are already canonical: what shape rules use, without the checks."""
-    spec = TensorSpec.__new__(TensorSpec)
+    spec: TensorSpec = _blank(TensorSpec)
     spec.shape = shape
     spec.dtype = dtype
     spec.name = None
     return spec
+
+
+_blank: Final[Any] = object.__new__
 
 
 class Sizes(TensorSpec):

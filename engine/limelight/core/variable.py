@@ -16,7 +16,7 @@ from limelight import events
 from limelight.core import backends, device_scopes, devices, dispatch, dtypes, name_scopes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import move, numpy_interop, prepare
+from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -468,3 +468,4 @@ def _read_attribute(self: Variable, name: str) -> Any:
 
 
 Variable.__getattr__ = _read_attribute  # type: ignore[method-assign]
+read_as_operand(Variable)

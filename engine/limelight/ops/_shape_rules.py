@@ -44,7 +44,7 @@ def elementwise(rule: Callable[..., TensorSpec]) -> Callable[..., TensorSpec]:
 @elementwise
 def same(x: TensorSpec, *attrs: Any) -> TensorSpec:
     """The output is as the input."""
-    return known(x.shape, x.dtype)
+    return x if type(x) is TensorSpec and x.name is None else known(x.shape, x.dtype)  # tracing makes many
 
 
 @elementwise
@@ -65,7 +65,7 @@ def broadcast(name: str) -> Callable[[TensorSpec, TensorSpec], TensorSpec]:
     @elementwise
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         if x.shape == y.shape and None not in x.shape:
-            return known(x.shape, x.dtype)
+            return same(x)
         return known(shapes.broadcast(name, x.shape, y.shape, of=(x, y)), x.dtype)
 
     return infer

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from limelight import events
-from limelight.graph.build import collector_paused
+from limelight.core.collector import collector_paused
 from limelight.graph.ir import Graph
 from limelight.graph.verify import verify
 from limelight.optimise import pipeline

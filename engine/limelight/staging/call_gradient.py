@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from limelight.autodiff import INEXACT, GradientTape
 from limelight.batching import Site
 from limelight.core import device_scopes, dispatch
+from limelight.core.collector import collector_paused
 from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
@@ -56,6 +57,7 @@ class Pair:
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
         joint = self._trace(watched, (True,) * self.n_outputs)
         self.connected = tuple(g is not None for g in joint.gradients)
+        self._first: Joint | None = joint  # until its backward half is asked for, as nearly always it is
         self._split_halves(joint)
 
     def _split_halves(self, joint: Joint) -> None:
@@ -68,8 +70,18 @@ class Pair:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
         version = self._backward.get((needed, given))
         if version is None:
-            version = self._backward[needed, given] = self._build_backward(self._trace(needed, given))
+            version = self._backward[needed, given] = self._build_backward(self._joint(needed, given))
         return version
+
+    def _joint(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
+        """The joint trace for these gradients; the first one, where it has no others."""
+        continuous = [getattr(y.spec, "dtype", None) in INEXACT for y in self._graph.outputs]
+        seeded = all(g for g, c in zip(given, continuous, strict=True) if c)
+        first = self._first if seeded and all(n for n, c in zip(needed, self.connected, strict=True) if c) else None
+        if first is None:
+            return self._trace(needed, given)
+        self._first = None
+        return first
 
     def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The residuals, out of the inputs and outputs of a forward call."""
@@ -90,7 +102,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
+        with collector_paused(), dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]

@@ -36,6 +36,7 @@ from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicV
 from limelight.user_code import hints, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
+_blank: Final[Any] = object.__new__
 
 
 class Tracer(dispatch.Interpreter):
@@ -151,19 +152,18 @@ class Tracer(dispatch.Interpreter):
     # Ops
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-        values = tuple(
-            [
-                x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs)
-                for x in inputs
-            ]
-        )
+        values, given = [], []
+        for x in inputs:
+            value = x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs)
+            values.append(value)
+            given.append(value.spec)
         stack = self._walker.stack()
-        inferred = op.infer(*[value.spec for value in values], *attrs)
+        inferred = op.infer(*given, *attrs)
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
-        if op.name in known_sizes.RULES:
-            specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
+        if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
+            specs = (known_sizes.with_content(op, given, attrs, specs[0]),)
         device = device_scopes.requested_device() if dispatch.scopes else None
-        node = Node(op, values, attrs, specs, device=device, stack=stack, scope=self.scope)
+        node = Node(op, tuple(values), attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
             node.after = self._order.place(node)
         self.nodes.append(node)
@@ -226,7 +226,7 @@ class Tracer(dispatch.Interpreter):
     def _handle(self, value: Value) -> Any:
         if not isinstance(value.spec, TensorSpec):
             return SymbolicObject(value, self)
-        symbolic = object.__new__(SymbolicTensor)
+        symbolic = _blank(SymbolicTensor)
         symbolic._value = value
         symbolic._tracer = self
         symbolic._device = CPU0

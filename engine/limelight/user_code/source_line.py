@@ -16,8 +16,9 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import weakref
+from bisect import bisect_right
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
@@ -136,11 +137,30 @@ class Position(NamedTuple):
     def resolve(self) -> Source:
         if isinstance(self.code, Source):
             return self.code
-        lines = [line for _, _, line in self.code.co_lines() if line is not None]
-        for start, end, line in self.code.co_lines():
-            if start <= self.instruction < end and line is not None:
-                return Source(self.code.co_filename, line, self.code.co_name)
-        return Source(self.code.co_filename, lines[0] if lines else 1, self.code.co_name)
+        starts, lines = _line_table(self.code)
+        line = lines[bisect_right(starts, self.instruction) - 1] if starts and self.instruction >= starts[0] else None
+        if line is None:
+            line = next((each for each in lines if each is not None), 1)
+        return Source(self.code.co_filename, line, self.code.co_name)
+
+
+_tables: Final[dict[int, tuple[weakref.ref[CodeType], list[int], list[int | None]]]] = {}
+_MAX_TABLES: Final = 256
+
+
+def _line_table(code: CodeType) -> tuple[list[int], list[int | None]]:
+    """The instructions at which lines of `code` begin, and these lines.
+
+    They are kept: looked for in `co_lines` they cost as much as the code is long, for each op of an unrolled program.
+    """
+    known = _tables.get(id(code))
+    if known is None or known[0]() is not code:
+        if len(_tables) >= _MAX_TABLES:
+            _tables.clear()
+        ranges = list(code.co_lines())
+        known = (weakref.ref(code), [start for start, _, _ in ranges], [line for _, _, line in ranges])
+        _tables[id(code)] = known
+    return known[1], known[2]
 
 
 def position(frame: FrameType | None, known: CodeType | None = None) -> tuple[CodeType, int] | tuple[None, int]:
@@ -177,15 +197,28 @@ def of_gradient(line: Source, op: str) -> Source:
     return source
 
 
-@contextmanager
-def pretend(stack: tuple[Source, ...]) -> Iterator[None]:
-    """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line."""
-    outer = _pretence.stack
-    try:
-        _pretence.stack = stack
-        yield
-    finally:
-        _pretence.stack = outer
+class pretend:  # noqa: N801  # used like the functions of contextlib, which cost three times as many calls
+    """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line.
+
+    The block gets the thread's pretence, whose `stack` may be set to go on with another line.
+    """
+
+    __slots__ = ("_outer", "_stack")
+
+    def __init__(self, stack: tuple[Source, ...]) -> None:
+        self._stack = stack
+
+    def __enter__(self) -> _Pretence:
+        self._outer = _pretence.stack
+        _pretence.stack = self._stack
+        return _pretence
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            _pretence.stack = self._outer
+        except KeyboardInterrupt:  # before it was done
+            _pretence.stack = self._outer
+            raise
 
 
 def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:

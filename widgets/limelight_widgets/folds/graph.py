@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from limelight import events
-from limelight.graph.build import collector_paused
+from limelight.core.collector import collector_paused
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
 from limelight_widgets.folds.version_links import link

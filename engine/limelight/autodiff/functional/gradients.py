@@ -114,9 +114,8 @@ def value_and_grad(
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([*chosen.sources, *(variable_list or ())])
-            result = maybe_converted(fn)(*chosen.args, **kwargs)
-        value, aux = split_aux("grad", result, has_aux)
-        value = _one_real_number(value)
+            value, aux = split_aux("grad", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+            value = _one_real_number(value)  # recorded: it may be one of the variables, which is read here
         if not tape.watches(value):
             warn_of_departure("grad", departure(tape._cuts), "gradient")
         gradients = tape.gradient(value, [*chosen.sources, *(variable_list or ())], None, unconnected_gradients)

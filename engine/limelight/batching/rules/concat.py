@@ -10,6 +10,8 @@ from limelight.batching.rule_table import Site, kind
 @kind("join")
 def join(site: Site) -> Any:
     (axis,) = site.attrs
+    if not 0 <= axis <= site.rank(0):
+        return NotImplemented  # the op alone says what is wrong
     return site.run([site.lead(i) for i in range(len(site.inputs))], axis + 1)
 
 

@@ -72,6 +72,8 @@ def _as_index(site: Site, op: str) -> Site | None:
 def take(site: Site) -> Any:
     x, indices = site.inputs
     (axis,) = site.attrs
+    if not 0 <= axis < site.rank(0):
+        return NotImplemented  # the op alone says what is wrong
     if not site.mask[1]:
         return site.run((x, indices), axis + 1)
     if not site.mask[0]:

@@ -13,6 +13,8 @@ from limelight.core import shapes
 def along_axis(site: Site) -> Any:
     """Ops of one operand with an axis, or axes, among their parameters, which stand one place further on."""
     at = next(i for i, name in enumerate(site.op.attrs) if name in ("axis", "axes"))
+    if not _has(site, site.attrs[at]):
+        return NotImplemented
     return site.run(site.inputs, *site.attrs[:at], _further(site, site.attrs[at]), *site.attrs[at + 1 :])
 
 
@@ -21,6 +23,8 @@ def operands_along_axis(site: Site) -> Any:
     """Operands with the same axes, or fewer where they broadcast."""
     axis, *rest = site.attrs
     rank = site.rank(0)
+    if not _has(site, axis):
+        return NotImplemented
     operands = [
         x if not m and site.rank(i) < rank else site.wider(i, rank) if m else site.lead(i)
         for i, (x, m) in enumerate(zip(site.inputs, site.mask, strict=True))
@@ -31,10 +35,16 @@ def operands_along_axis(site: Site) -> Any:
 @kind("along_axis_to_shape")
 def along_axis_to_shape(site: Site) -> Any:
     axis, *rest, shape = site.attrs
-    if not isinstance(site.size, int):
+    if not isinstance(site.size, int) or not _has(site, axis):
         return NotImplemented
     operands = [site.lead(i) for i in range(len(site.inputs))]
     return site.run(operands, _further(site, axis), *rest, (site.size, *shape))
+
+
+def _has(site: Site, axis: int | tuple[int, ...]) -> bool:
+    """Whether one example has an axis, or several. If not, the op alone says what that means, for each example."""
+    rank = site.rank(0)
+    return all(-rank <= a < rank for a in (axis if isinstance(axis, tuple) else (axis,)))
 
 
 def _further(site: Site, axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
@@ -44,7 +54,7 @@ def _further(site: Site, axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
 
 
 def _from_front(axis: int | tuple[int, ...], rank: int) -> list[int]:
-    return [a % rank if rank else a for a in (axis if isinstance(axis, tuple) else (axis,))]
+    return [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
 
 
 @kind("expand_dims")
@@ -113,7 +123,7 @@ def last_axes_to_shape_dynamic(site: Site) -> Any:
 def along_axis_to_shape_dynamic(site: Site) -> Any:
     *operands, shape = site.inputs
     axis, *rest, rank = site.attrs
-    if site.mask[-1]:
+    if site.mask[-1] or not _has(site, axis):
         return NotImplemented
     operands = [site.lead(i) for i in range(len(operands))]
     return site.run((*operands, batch_shape(site.size, shape)), _further(site, axis), *rest, rank + 1)

@@ -121,6 +121,8 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
                 if observer is not None:
                     observer.observe(recipes, x, (), x._uid, 0, t)
                 return t
+        if type(x) in readable and (read := _reader()) is not None:
+            return run(read(x))
         chosen = op
         if of_complex is not None:
             x = as_tensor(x)
@@ -157,6 +159,8 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
                 if observer is not None:
                     observer.observe(recipes, x, attrs, x._uid, 0, t)
                 return t
+        if type(x) in readable and (read := _reader()) is not None:
+            return run(read(x), *attrs)
         return apply(op, prepare(op, (x,)), attrs)
 
     return run
@@ -196,6 +200,8 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
             beside = _beside_scalar(op, kernel, weak, x, y)
             if beside is not None:
                 return beside
+            if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
+                return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
         return apply(op, prepare(op, (x, y)))
 
     return run
@@ -254,7 +260,8 @@ def _variadic(op: Op) -> Callable[..., Any]:
         arrays = []
         for x in inputs:
             if type(x) is not Tensor or x._device is not CPU0:
-                return apply(op, prepare(op, inputs), attrs)
+                values = _with_values(inputs)
+                return apply(op, prepare(op, inputs), attrs) if values is None else run(values, *attrs)
             a = x._data
             if a.dtype is not shared:
                 if shared is not None:
@@ -292,7 +299,8 @@ def _general(op: Op) -> Callable[..., Any]:
     def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
         arrays = _arrays(inputs, needs)
         if arrays is None:
-            return apply(op, prepare(op, inputs), attrs)
+            values = _with_values(inputs)
+            return apply(op, prepare(op, inputs), attrs) if values is None else run(values, *attrs)
         observer = None
         if active:
             observer = local.observer if observable else None
@@ -312,6 +320,37 @@ def _general(op: Op) -> Callable[..., Any]:
         return out
 
     return run
+
+
+readable: Final[set[type]] = set()
+"""Classes of operands that are used as their value is (see `read_as_operand`)."""
+_operators: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def _reader() -> Callable[[Any], Tensor] | None:
+    """What reads variables, so that the op takes the short way after all.
+
+    None where an interpreter that is no observer has to see the variables themselves.
+    """
+    if not active:
+        return _read_value
+    observer = local.observer
+    return None if scopes or observer is None else observer.value_of
+
+
+def _read_value(variable: Any) -> Tensor:
+    """The value, where nobody watches: a variable keeps an array that is replaced, never written into."""
+    value: Tensor = wrap(variable._data.array) if variable._device is CPU0 else variable.read_value()
+    return value
+
+
+def _with_values(inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The operands with values for variables; None where there are none, or where there is no reader."""
+    for x in inputs:
+        if type(x) in readable:
+            read = _reader()
+            return None if read is None else tuple([read(x) if type(x) in readable else x for x in inputs])
+    return None
 
 
 def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
@@ -342,10 +381,19 @@ def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
 
 
 def operators(run: Callable[[Any, Any], Any], name: str) -> None:
-    """Attaches a binary entry to Tensor as the operator `name` ("add" makes __add__ and __radd__)."""
+    """Attaches a binary entry to tensors and variables as the operator `name` ("add" makes __add__ and __radd__)."""
 
     def reflected(self: Any, other: Any) -> Any:
         return run(other, self)
 
-    setattr(Tensor, f"__{name}__", run)
-    setattr(Tensor, f"__r{name}__", reflected)
+    _operators[f"__{name}__"], _operators[f"__r{name}__"] = run, reflected
+    for operand in (Tensor, *readable):
+        setattr(operand, f"__{name}__", run)
+        setattr(operand, f"__r{name}__", reflected)
+
+
+def read_as_operand(cls: type) -> None:
+    """Makes the instances of `cls`, which have `read_value`, operands that stand for their value: variables."""
+    readable.add(cls)
+    for name, method in _operators.items():
+        setattr(cls, name, method)

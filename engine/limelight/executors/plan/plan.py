@@ -25,7 +25,7 @@ from limelight.executors.plan.codegen import Part, emit
 from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.executors.plan.peak_memory import peak
 from limelight.executors.plan.specialised_kernels import specialised
-from limelight.graph.build import collector_paused
+from limelight.core.collector import collector_paused
 from limelight.graph.ir import Graph, Node
 from limelight.user_code.source_line import GENERATED_PREFIX, locals_of
 

@@ -110,7 +110,8 @@ class _Question:
         if self.source.dtype not in INEXACT:
             cast = f"{self.source_name} = ll.astype({self.source_name}, ll.float32)"
             return self._say("integer or boolean dtype", f"`{self.source_name}` is {self.source.dtype.name}", fix=cast)
-        if self.target is self.source:
+        self.tape._watch_variables([self.target])
+        if self.target is self.source and self.source._uid in self.tape._watched:
             return self._say("connected", f"`{self.target_name}` is `{self.source_name}`, so the gradient is 1")
         steps = op_history.of(self.tape)
         if self.source._uid not in self.tape._watched and not steps:
