@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from limelight.autograph.reserved_names import is_added
 from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
@@ -70,11 +71,11 @@ def ldu(read: Any, name: str) -> Any:
 
 def is_hidden(name: str) -> bool:
     """Whether a variable was added by the rewriting: flags of `break`, `continue` and `return`, and the result."""
-    return name.startswith(("do_return", "retval_", "break_", "continue_"))
+    return is_added(name)
 
 
 def shown(name: str) -> str:
     """What to call a variable in a message."""
-    if name.startswith("retval_"):
+    if is_added(name) and name.startswith("retval_"):
         return "the value returned"
     return name if " " in name else f"`{name}`"
