@@ -1,4 +1,4 @@
-"""Names that converted code adds, none of which a user can have written: they hold a space, which Python's compiler allows.
+"""Names that converted code adds, none of which a user can have written: they hold a space, which compilers allow.
 
 The library writes its operators as `ag__`, and flags such as `break_` beside the user's names. So a user's `ag__` steps
 aside while a function is rewritten, and everything that was added gets a name that no source can spell.
@@ -46,8 +46,10 @@ _FIELDS: Final = {ast.Name: "id", ast.arg: "arg", ast.FunctionDef: "name", ast.C
 
 def _rename(node: ast.AST, names: Mapping[str, str]) -> None:
     for part in {id(x): x for x in ast.walk(node)}.values():  # a tree may hold a node twice
-        field = _FIELDS.get(type(part))  # type: ignore[call-overload]  # most kinds are not among them
-        value: Any = getattr(part, field) if field else None
+        field = _FIELDS.get(type(part))
+        if field is None:
+            continue
+        value: Any = getattr(part, field)
         if isinstance(value, list):
             value[:] = [names.get(x, x) for x in value]
         elif isinstance(value, str) and value in names:

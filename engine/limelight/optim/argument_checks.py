@@ -78,6 +78,6 @@ def flag(owner: str, name: str, value: bool) -> bool:
 
 
 def _number(owner: str, name: str, value: Any) -> Any:
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0):
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", None):
         raise ArgumentError(f"{owner}: {name} must be a number, got {value!r} ({type(value).__name__})")
     return value
