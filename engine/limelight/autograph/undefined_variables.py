@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from limelight.autograph.reserved_names import is_added
@@ -40,6 +41,27 @@ class Doubtful(Undefined):
 
     def read(self) -> Any:
         raise ControlFlowError(f"`{self.name}` may have no value here{source_line.here()}: {self.why}")
+
+
+class AssignedIfRun(Doubtful):
+    """Stands for a variable that a loop alone assigns: reading it has the graph check that there was an iteration.
+
+    Args:
+        name: the variable.
+        why: what to write where there was none.
+        value: of the last iteration.
+        check: has the graph raise its argument where there was none.
+    """
+
+    __slots__ = ("_check", "_value")
+
+    def __init__(self, name: str, why: str, value: Any, check: Callable[[Exception], None]) -> None:
+        super().__init__(name, why)
+        self._value, self._check = value, check
+
+    def read(self) -> Any:
+        self._check(UnboundLocalError(f"`{self.name}` has no value here{source_line.here()}: {self.why}"))
+        return self._value
 
 
 class UndefinedReturnValue(Undefined):
