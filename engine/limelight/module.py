@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from limelight.core import shapes
@@ -13,6 +13,44 @@ from limelight.user_code import hints
 
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
+
+
+class _Listing:
+    """A list made of a module when it is asked for; modules may keep an attribute of that name instead."""
+
+    def __init__(self, make: Callable[[Any], list[Module]]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, module: Any, owner: type) -> Any:
+        return self if module is None else self._make(module)
+
+
+def _layers(module: Module) -> list[Module]:
+    """The modules directly below this one, each once, in the order of their attributes.
+
+    >>> import limelight as ll
+    >>> ll.nn.LSTM(2).layers
+    [LSTMCell(2)]
+    """
+    return list({id(child): child for _, child in module.edges() if isinstance(child, Module)}.values())
+
+
+def _submodules(module: Module) -> list[Module]:
+    """All modules below this one, each once, in the order of their attributes; not this one.
+
+    >>> import limelight as ll
+    >>> model = ll.nn.Sequential(ll.nn.LSTM(2))
+    >>> [type(m).__name__ for m in model.submodules]
+    ['LSTM', 'LSTMCell']
+    """
+    seen, pending = {id(module): module}, _layers(module)[::-1]
+    while pending:
+        child = pending.pop()
+        if id(child) not in seen:
+            seen[id(child)] = child
+            pending += _layers(child)[::-1]
+    return list(seen.values())[1:]
 
 
 class Module:
@@ -49,7 +87,12 @@ class Module:
     def __repr__(self) -> str:
         return _drawn(self, ())
 
-    if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    if TYPE_CHECKING:
+        layers: Any  # a list, or what a subclass keeps by that name
+        submodules: Any
+    else:  # type checkers are to know of names that are missing
+        layers = _Listing(_layers)
+        submodules = _Listing(_submodules)
 
         def __getattr__(self, name: str) -> Any:
             return hints.missing_of_module(self, name)

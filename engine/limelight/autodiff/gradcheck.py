@@ -84,7 +84,8 @@ def gradcheck(
 
     Points where `fn` is not smooth (within `2 * step`) give false alarms, and so do functions that read one triangle of
     a Hermitian matrix (`ll.linalg.cholesky`, `eigh`): give `lambda a: f((a + a.mT) / 2)`, or `a.mT.conj()` for a
-    complex one. To check staged code, give `ll.function(fn)`.
+    complex one. Layers compute in their own dtype: make them with `dtype="float64"`. To check staged code, give
+    `ll.function(fn)`.
 
     Args:
         fn: a function of `args` that returns a tensor or a nest of tensors.

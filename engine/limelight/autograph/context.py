@@ -149,7 +149,7 @@ class FunctionScope:
                 "comes to its end without one. Write a `return` of the same structure at the end"
             )
         if isinstance(value, Doubtful):
-            value.read()
+            value = value.read()
         return None if isinstance(value, Undefined) else value
 
 

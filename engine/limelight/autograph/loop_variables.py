@@ -19,7 +19,9 @@ from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import Ran, blank, described, fits, is_value, trace_block
 from limelight.autograph.context import restore_on_error, staged_block, widen
 from limelight.autograph.reachable_state import reachable
-from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidden, may_have_value, shown
+from limelight.autograph.reserved_names import added
+from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, may_have_value, shown
+from limelight.control_flow.py_func import py_func
 from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
@@ -31,6 +33,7 @@ _WEAK = (int, float, complex)
 
 
 _NAME = re.compile(r"\w+")
+_HAS_RUN = added("whether the loop has run")
 
 
 class _DoubtfulDtypeError(Exception):
@@ -86,11 +89,16 @@ class Carried:
         self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
         self._element_shapes: dict[int, shapes.Shape] = {}  # of arrays into which the body writes first
         self._run: Callable[[], object] = lambda: None
+        local = body.__code__.co_freevars  # those of a cell are global: whoever reads them cannot be told
         self._blanks = [
             i
             for i, (name, x) in enumerate(zip(names, self._before, strict=True))
-            if isinstance(x, Undefined) and (is_hidden(name) or runs_always) and name not in shared
+            if isinstance(x, Undefined) and (is_hidden(name) or runs_always or name in local) and name not in shared
         ]
+        self._unsure = set() if runs_always else {names[i] for i in self._blanks if not is_hidden(names[i])}
+        if self._unsure:  # a flag says whether they count
+            self._names, self._before = [*names, _HAS_RUN], [*self._before, False]
+            self._get, self._set = lambda: (*get_state(), True), lambda values: set_state(values[: len(names)])
         self._spread()
 
     def stage(self, run: Callable[[], object], build: Callable[[list[Tensor]], Sequence[Any]]) -> None:
@@ -106,7 +114,8 @@ class Carried:
             if results is None:
                 self._resolve_dtypes()
                 results = self._built(build)
-        self._set(tuple(map(self._last, self._names, self._rebuilt(results))))
+        values = self._rebuilt(results)
+        self._set(tuple([self._last(name, x, values[-1]) for name, x in zip(self._names, values, strict=True)]))
 
     def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
         """What `build` makes; None where Python numbers may have been given a wrong dtype."""
@@ -180,15 +189,17 @@ class Carried:
                 values.append(nest.unflatten(structure, parts))
         return values
 
-    def _last(self, name: str, value: Any) -> Any:
+    def _last(self, name: str, value: Any, has_run: Any) -> Any:
+        """The value after the loop; where only the loop assigns it, what the graph checks when it is read."""
+        where = user_lines.line_of_assignment(name, self._body) if isinstance(value, Undefined | Tensor) else ""
+        remedy = "Assign it before the loop, with the dtype and shape that it has there"
+        if name in self._unsure and not isinstance(value, Undefined):
+            why = f"{self._what} ran zero times, and only the loop assigns it{where}. {remedy}"
+            return AssignedIfRun(name, why, value, functools.partial(_check, has_run))
         if not isinstance(value, Undefined) or name not in self._assigned:
             return value
-        where = user_lines.line_of_assignment(name, self._body)
-        return Doubtful(
-            name,
-            f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. Assign it "
-            "before the loop, with the dtype and shape that it has there",
-        )
+        why = f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. {remedy}"
+        return Doubtful(name, why)
 
     # One iteration
 
@@ -317,7 +328,7 @@ class Carried:
         self._spread()
 
     def _trial(self) -> tuple[Any, ...]:
-        self._set(tuple(self._before))
+        self._set(tuple(map(self._first, self._names, self._before)))
         self._run()
         return self._get()
 
@@ -337,6 +348,16 @@ class Carried:
         new = [_promoted(a, b) for a, b in zip(leaves, others, strict=True)]
         self._before[i] = nest.unflatten(structure, new)
         return any(a is not b for a, b in zip(leaves, new, strict=True))
+
+
+def _check(holds: Tensor, error: Exception) -> None:
+    """Has the graph raise `error` unless `holds`."""
+
+    def check(holds: Tensor) -> None:
+        if not holds.item():
+            raise error
+
+    py_func(check, [holds], None)
 
 
 def _remedy_for(part: Any) -> str:

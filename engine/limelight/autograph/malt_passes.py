@@ -23,6 +23,7 @@ from malt.pyct import anno, cfg, errors, naming, qual_names, templates, transfor
 from malt.pyct.static_analysis import activity, annos, liveness, reaching_definitions, reaching_fndefs
 
 from limelight.autograph.function_source import Definition, UnconvertibleError
+from limelight.autograph.reserved_names import added, come_back
 from limelight.autograph.source_positions import (
     FUNCTIONS,
     Position,
@@ -59,7 +60,7 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
     for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
         _blank(node.args, default)
     info = transformer.EntityInfo(name, "", file, (), namespace)
-    context = transformer.Context(info, naming.Namer(namespace), _PROGRAM)
+    context = transformer.Context(info, _Namer(namespace), _PROGRAM)
     try:
         rewritten = _passes(node, context)
     except (errors.PyCTError, NotImplementedError, ValueError, AssertionError, KeyError, AttributeError) as error:
@@ -71,10 +72,18 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
         definition: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
     else:
         definition, rewritten.name = rewritten, name
+    come_back(definition)
     place(definition, position(node))
     begin(definition, first or node.lineno, written, first is not None)
     statement: ast.stmt = definition
     return statement
+
+
+class _Namer(naming.Namer):  # type: ignore[misc]  # the library publishes no types
+    """Names that the user cannot have written."""
+
+    def new_symbol(self, name_root: str, reserved_locals: Any) -> str:
+        return added(super().new_symbol(name_root, reserved_locals))
 
 
 def _blank(args: ast.arguments, default: ast.expr) -> None:

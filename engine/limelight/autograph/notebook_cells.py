@@ -93,6 +93,7 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     from limelight.autograph import transpiler  # noqa: PLC0415
     from limelight.autograph.malt_passes import rewrite  # noqa: PLC0415
     from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
+    from limelight.autograph.reserved_names import added  # noqa: PLC0415
     from limelight.autograph.undefined_variables import Undefined  # noqa: PLC0415
 
     last = statements[-1]
@@ -101,14 +102,14 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     names = sorted({name for statement in statements for name in _bound(statement)})
     body = [ast.copy_location(ast.Global(names), statements[0]), *statements] if names else statements
     nothing = ast.arguments([], [], None, [], [], None, [])
-    whole = ast.copy_location(ast.FunctionDef("cell", nothing, body, [], None), statements[0])
+    whole = ast.copy_location(ast.FunctionDef(added("cell"), nothing, body, [], None), statements[0])
     whole.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
-    written = transpiler.functions_in(whole) - {("cell", 0)}  # its own frame is that of a module
+    written = transpiler.functions_in(whole) - {(added("cell"), 0)}  # its own frame is that of a module
     used = {part.id: None for part in ast.walk(whole) if isinstance(part, ast.Name)}
     ready = prepare(whole, filename, None, is_cell=True)
-    statement = rewrite(ready, "cell", used, filename, first=1)  # as a module's code
+    statement = rewrite(ready, added("cell"), used, filename, first=1)  # as a module's code
     like = compile("", filename, "exec", dont_inherit=True)
-    factory = transpiler.assemble(statement, "cell", like, written)
+    factory = transpiler.assemble(statement, added("cell"), like, written)
 
     def run(namespace: dict[str, Any]) -> Any:
         result = FunctionType(factory.code, namespace)(*transpiler.operators())()

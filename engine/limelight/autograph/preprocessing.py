@@ -12,6 +12,7 @@ import ast
 from typing import Any, Final
 
 from limelight.autograph.function_source import Definition, UnconvertibleError
+from limelight.autograph.reserved_names import step_aside
 
 _REFUSED: Final[dict[type[ast.AST], str]] = {
     ast.Yield: "it is a generator (`yield`), whose values a graph cannot hand out one by one; return a list or tuple",
@@ -38,6 +39,7 @@ def prepare(node: Definition, file: str, owner: str | None, is_cell: bool = Fals
         is_cell: whether it is a notebook's cell, whose names are global and its state nonetheless.
     """
     _refuse(node, file)
+    step_aside(node)
     first = node.args.posonlyargs + node.args.args
     prepared: Definition = _Preparing(owner, first[0].arg if first else None, is_cell).visit(node)
     return ast.fix_missing_locations(prepared)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.autograph import function_source
 from limelight.autograph.function_source import UnconvertibleError
+from limelight.autograph.reserved_names import OPERATORS, added
 
 _FLAGS: Final = 0x1FF0000 | 0x100000  # what `from __future__` leaves in a code object
 MARK: Final = "__limelight_autograph__"
@@ -36,7 +37,7 @@ _provided: Final[list[Any]] = []  # the module of that name, which stands above 
 
 
 def provide(module: Any) -> None:
-    """Gives converted code its `ag__`."""
+    """Gives converted code its operators."""
     _provided[:] = [module]
 
 
@@ -64,7 +65,7 @@ def operators() -> list[Any]:
 
 def is_converted(code: CodeType) -> bool:
     """Whether `code` is that of a converted function, or of a function within one."""
-    return "ag__" in code.co_freevars
+    return OPERATORS in code.co_freevars
 
 
 def refuse(code: CodeType, error: UnconvertibleError) -> None:
@@ -115,14 +116,15 @@ def _make(function: FunctionType) -> Factory:
     owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
     node = prepare(node, code.co_filename, owner)
     known = {**vars(builtins), **function.__globals__, **dict.fromkeys(code.co_freevars)}
-    name = "ag__lambda" if isinstance(node, ast.Lambda) else f"ag__{node.name}"  # its own name means what it says
+    name = added("lambda" if isinstance(node, ast.Lambda) else node.name)  # its own name means what it says
     written = functions_in(node)
     statement = rewrite(node, name, known, code.co_filename)
     return assemble(statement, name, code, written)
 
 
 _Written = set[tuple[str, int]]
-_AROUND: Final = "cells.<locals>.factory.<locals>."
+_CELLS, _FACTORY = added("cells"), added("factory")
+_AROUND: Final = f"{_CELLS}.<locals>.{_FACTORY}.<locals>."
 
 
 def functions_in(node: ast.AST) -> _Written:
@@ -141,18 +143,18 @@ def assemble(statement: ast.stmt, name: str, code: CodeType, written: _Written) 
         code: the code that it was converted from, with its cells and flags.
         written: the functions that the user wrote in it; all others were added.
     """
-    operators = ast.arguments([], [ast.arg("ag__")], None, [], [], None, [])
+    operators = ast.arguments([], [ast.arg(OPERATORS)], None, [], [], None, [])
     nothing = ast.arguments([], [], None, [], [], None, [])
     body: list[ast.stmt] = [statement, ast.Return(ast.Name(name, ast.Load()))]
-    inner = ast.FunctionDef("factory", operators, body, [], None)
+    inner = ast.FunctionDef(_FACTORY, operators, body, [], None)
     cells: list[ast.stmt] = [ast.Assign([ast.Name(x, ast.Store())], ast.Constant(None)) for x in code.co_freevars]
-    outer = ast.FunctionDef("cells", nothing, [*cells, inner], [], None)
+    outer = ast.FunctionDef(_CELLS, nothing, [*cells, inner], [], None)
     for definition in (inner, outer):
         definition.type_params = []  # type: ignore[attr-defined,unused-ignore]  # Python 3.12 wants them
     tree = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & _FLAGS
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    factory = _code_named("factory", _code_named("cells", compiled))
+    factory = _code_named(_FACTORY, _code_named(_CELLS, compiled))
     return Factory(_renamed(factory, written, code.co_name, code.co_qualname), name)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from limelight.autograph.reserved_names import is_added
 from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
@@ -41,6 +43,27 @@ class Doubtful(Undefined):
         raise ControlFlowError(f"`{self.name}` may have no value here{source_line.here()}: {self.why}")
 
 
+class AssignedIfRun(Doubtful):
+    """Stands for a variable that a loop alone assigns: reading it has the graph check that there was an iteration.
+
+    Args:
+        name: the variable.
+        why: what to write where there was none.
+        value: of the last iteration.
+        check: has the graph raise its argument where there was none.
+    """
+
+    __slots__ = ("_check", "_value")
+
+    def __init__(self, name: str, why: str, value: Any, check: Callable[[Exception], None]) -> None:
+        super().__init__(name, why)
+        self._value, self._check = value, check
+
+    def read(self) -> Any:
+        self._check(UnboundLocalError(f"`{self.name}` has no value here{source_line.here()}: {self.why}"))
+        return self._value
+
+
 class UndefinedReturnValue(Undefined):
     """What a function returns that has not come to a `return`."""
 
@@ -70,11 +93,11 @@ def ldu(read: Any, name: str) -> Any:
 
 def is_hidden(name: str) -> bool:
     """Whether a variable was added by the rewriting: flags of `break`, `continue` and `return`, and the result."""
-    return name.startswith(("do_return", "retval_", "break_", "continue_"))
+    return is_added(name)
 
 
 def shown(name: str) -> str:
     """What to call a variable in a message."""
-    if name.startswith("retval_"):
+    if is_added(name) and name.startswith("retval_"):
         return "the value returned"
     return name if " " in name else f"`{name}`"

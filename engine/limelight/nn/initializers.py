@@ -173,6 +173,14 @@ def get(given: str | Initializer) -> Initializer:
     raise ArgumentError(f"there is no initializer {given!r}{hint}")
 
 
+_OF_FANS: Final = (glorot_normal, glorot_uniform, he_normal, he_uniform, lecun_normal, lecun_uniform)
+
+
+def counts_fans(initializer: Initializer) -> bool:
+    """Whether the numbers of inputs and outputs decide its variance, and all elements are alike."""
+    return initializer in _OF_FANS
+
+
 def _fans(shape: Sizes) -> tuple[int, int]:
     """How many inputs feed an output, and how many outputs an input feeds; at least 1, so that empty kernels work."""
     if len(shape) < 2:

@@ -70,7 +70,14 @@ def not_negative(owner: str, name: str, value: float) -> float:
     return value
 
 
+def flag(owner: str, name: str, value: bool) -> bool:
+    """`value`, which must be True or False."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{owner}: {name} must be True or False, got {value!r} ({type(value).__name__})")
+    return value
+
+
 def _number(owner: str, name: str, value: Any) -> Any:
-    if isinstance(value, str) or not hasattr(value, "__float__"):
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", None):
         raise ArgumentError(f"{owner}: {name} must be a number, got {value!r} ({type(value).__name__})")
     return value

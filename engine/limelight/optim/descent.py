@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
-from limelight.optim.argument_checks import fraction
+from limelight.optim.argument_checks import flag, fraction
 from limelight.optim.optimizer import Optimizer, Schedule, Slots, Target
 
 
@@ -58,7 +58,7 @@ class Momentum(Optimizer):
     ) -> None:
         super().__init__(learning_rate)
         self.momentum = fraction("Momentum", "momentum", momentum)
-        self.nesterov = nesterov
+        self.nesterov = flag("Momentum", "nesterov", nesterov)
 
     def change(self, gradient: Tensor, variable: Target, slots: Slots, rate: Tensor, t: Tensor) -> Tensor:
         momentum = slots["momentum"].assign(self.momentum * slots["momentum"].read_value() + gradient)

@@ -184,7 +184,7 @@ class Discrete(Stream):
             int32, or slices of `x`: (*shape, *x.shape[1:]).
 
         Raises:
-            ArgumentError: there is nothing to choose from, or not enough.
+            ArgumentError: there is nothing to choose from, or not enough; or a probability is negative or NaN.
             ShapeError: `p` has another size.
 
         >>> import limelight as ll
@@ -203,6 +203,8 @@ class Discrete(Stream):
         weights = None if p is None else as_tensor(p)
         if weights is not None and weights.shape != (count,):
             raise ShapeError(f"random.choice: p must have a probability for each of {count}, got {weights.spec}")
+        if type(weights) is Tensor:  # one that is traced is looked at when it is drawn from, where that is possible
+            _check_probabilities(weights, 1 if replace else prod(shape) if isinstance(shape, tuple) else 1)
         if replace:
             return self.integers(0, count, shape) if weights is None else self.categorical(weights.log(), shape)
         if not isinstance(shape, tuple) or (wanted := prod(shape)) > count:
@@ -226,3 +228,12 @@ class Discrete(Stream):
         if not 0.0 <= rate < 1.0:
             raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
         return standard_draws.dropout_mask(self, as_tensor(x), float(rate))
+
+
+def _check_probabilities(weights: Tensor, wanted: int) -> None:
+    """Raises ArgumentError unless the probabilities of `choice` are some, and enough of them above 0."""
+    host = weights.numpy().astype(np.float64)
+    if not (np.isfinite(host).all() and (host >= 0).all()):
+        raise ArgumentError(f"random.choice: probabilities must be numbers of at least 0, got {host.tolist()}")
+    if (host > 0).sum() < wanted:
+        raise ArgumentError(f"random.choice: {(host > 0).sum()} of the probabilities are above 0, {wanted} are needed")

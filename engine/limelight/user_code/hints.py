@@ -42,11 +42,15 @@ FUNCTIONS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Functions of PyTorch, NumPy, TensorFlow and JAX, by what comes after `ll.`."""
 
+_ASSIGN: Final = (
+    "Call a new module once, since its weights are made by the first call (an optimiser's by the first `apply`); then "
+    "`now = dict(module.named_variables())`, `assert now.keys() == saved.keys()`, and "
+    "`for name, v in now.items(): v.assign(saved[name])`"
+)
 ADVICE: Final[Mapping[str, str]] = {
     "save": "variables are NumPy arrays to others: "
     "np.savez(path, **{name: v.numpy() for name, v in module.named_variables()})",
-    "load": "variables are assigned: saved = np.load(path), then "
-    "`for name, v in module.named_variables(): v.assign(saved[name])`",
+    "load": f"variables are assigned: saved = np.load(path). {_ASSIGN}",
     "print": 'print(x) shows tensors; with the graph of a staged function runs ll.debug.print("{}", x)',
     "tensor": "write ll.constant(value), or ll.asarray(value)",
     "dtypes": "dtypes are ll.float32 and so on; the module is limelight.core.dtypes",
@@ -90,8 +94,8 @@ METHODS: Final[Mapping[str, str]] = {
 MODULES: Final[Mapping[str, str]] = {
     "parameters": "write module.trainable_variables, which is a list",
     "named_parameters": "write module.named_variables()",
-    "state_dict": "write dict(module.named_variables())",
-    "load_state_dict": "write `for name, v in module.named_variables(): v.assign(saved[name])`",
+    "state_dict": "write {name: v.numpy() for name, v in module.named_variables()}, arrays that stay as they are",
+    "load_state_dict": _ASSIGN,
     "zero_grad": "gradients are results here, and nothing needs to be reset",
     "forward": "write module(x); subclasses define call(self, x)",
     "weights": "write module.variables",

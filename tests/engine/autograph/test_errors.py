@@ -1,6 +1,6 @@
 """What cannot be converted says why, at its line, and what to write instead."""
 
-# ruff: noqa: SIM108, RET503, PERF402  # the statements are what is tested
+# ruff: noqa: SIM108, RET503, PERF402, F821, F841  # the statements are what is tested
 
 import functools
 import linecache
@@ -89,11 +89,19 @@ def string_changes(x):
     return x
 
 
-def assigned_in_loop(x):
+def assigned_in_some_rounds(x):
     while x < 10:
         x = x * 2
-        last = x
+        if x > 5:
+            last = x
     return last
+
+
+def read_before_it_is_assigned(x):
+    for row in ll.stack([x, x]):
+        x = x + last
+        last = row
+    return x
 
 
 def returns_sometimes(xs):
@@ -209,7 +217,8 @@ CASES = {
     ),
     list_grows: ("*out", r"`out` is \[\] on entry of this `for` loop and \[\*\] after .*ll.scan or ll.map_fn"),
     string_changes: ('"b"', r"`s` is 'a' on entry of this `while` loop and 'ab' after .*only tensors and numbers"),
-    assigned_in_loop: ("return", r"`last` may have no value.*may run zero times.*Assign it before the loop"),
+    assigned_in_some_rounds: ("return", r"`last` may have no value.*may run zero times.*Assign it before the loop"),
+    read_before_it_is_assigned: ("+ last", r"`last` may have no value.*reads it before the loop assigns it"),
     returns_sometimes: ("for x", r"returns_sometimes returns a value only where a tensor says so.*Write a `return`"),
     returns_two_kinds: (
         "x, x",

@@ -91,7 +91,7 @@ def test_activations_may_be_named(name):
 
 FIRST = {
     "Dense": (lambda: ll.nn.Dense(2), (4, 3), (4, 8)),
-    "Conv": (lambda: ll.nn.Conv(2, 3), (1, 4, 3), (1, 4, 4, 8)),
+    "Conv": (lambda: ll.nn.Conv(2, 3, padding="valid"), (1, 2, 2, 3), (1, 4, 4, 8)),
     "LSTM": (lambda: ll.nn.LSTM(2), (1, 4, 3), (1, 4, 8)),
     "GRUCell": (lambda: ll.nn.GRUCell(2), (4, 3), (4, 8)),
     "BatchNorm": (ll.nn.BatchNorm, (4, 3), (4, 8)),
@@ -131,9 +131,9 @@ TRAINED = {
     "GRUCell": (lambda: ll.nn.GRUCell(4), (2, 5)),
     "Dense": (lambda: ll.nn.Dense(4), (2, 5)),
     "Flatten": (ll.nn.Flatten, (2, 5)),
-    "MaxPool": (lambda: ll.nn.MaxPool(1), (2, 3, 5)),
+    "MaxPool": (lambda: ll.nn.MaxPool((1,)), (2, 3, 5)),
     "LayerNorm": (ll.nn.LayerNorm, (2, 5)),
-    "Conv": (lambda: ll.nn.Conv(4, 1), (2, 3, 5)),
+    "Conv": (lambda: ll.nn.Conv(4, (1,)), (2, 3, 5)),
     "MultiHeadAttention": (lambda: ll.nn.MultiHeadAttention(1), (2, 3, 5)),
 }
 

@@ -12,10 +12,10 @@ import limelight as ll
 # Each takes (batch, time, features) and returns the same form.
 POOL = {
     "Dense": lambda n: ll.nn.Dense(n, activation=ll.tanh),
-    "Conv": lambda n: ll.nn.Conv(n, 3, stride=2),
-    "ConvTranspose": lambda n: ll.nn.ConvTranspose(n + 1, 2, padding="valid"),
-    "MaxPool": lambda n: ll.nn.MaxPool(2, stride=1, padding="same"),
-    "AvgPool": lambda n: ll.nn.AvgPool(2, padding="same"),
+    "Conv": lambda n: ll.nn.Conv(n, (3,), stride=2),
+    "ConvTranspose": lambda n: ll.nn.ConvTranspose(n + 1, (2,), padding="valid"),
+    "MaxPool": lambda n: ll.nn.MaxPool((2,), stride=1, padding="same"),
+    "AvgPool": lambda n: ll.nn.AvgPool((2,), padding="same"),
     "BatchNorm": lambda n: ll.nn.BatchNorm(),
     "LayerNorm": lambda n: ll.nn.LayerNorm(),
     "GroupNorm": lambda n: ll.nn.GroupNorm(1),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import limelight as ll
 
@@ -25,6 +27,58 @@ def test_targets_may_be_integers_and_booleans(loss, dtype):
         assert (found == wanted).numpy().all()
     short = loss(X.astype("bfloat16"), targets)
     assert short.dtype == ll.bfloat16
+
+
+PAIRS = {
+    "mean_squared_error": "targets",
+    "mean_absolute_error": "targets",
+    "huber": "targets",
+    "log_cosh": "targets",
+    "hinge": "targets",
+    "sigmoid_cross_entropy": "labels",
+    "kl_divergence": "targets",
+    "cosine_similarity": "y",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@given(st.lists(st.integers(1, 3), max_size=3), st.lists(st.integers(1, 3), max_size=3), st.booleans())
+@settings(max_examples=25, deadline=None)
+@pytest.mark.usefixtures("retraces_are_meant")
+def test_losses_of_pairs_take_pairs_and_nothing_that_broadcasts(name, first, second, staged):
+    loss = ll.function(getattr(ll.nn, name)) if staged else getattr(ll.nn, name)
+    axes = name in ("kl_divergence", "cosine_similarity")
+    x, y = ll.ones((*first, 2)) * 0.5, ll.ones((*second, 2)) * 0.5
+    if first == second:
+        assert loss(x, y).shape in ((), tuple(first) if axes else x.shape)
+        return
+    with pytest.raises(ll.errors.ShapeError, match=f"^{name}: .* must have the same shape, got ") as caught:
+        loss(x, y)
+    assert str(x.spec) in str(caught.value)
+    assert str(y.spec) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_error_of_a_pair_says_what_to_write(name):
+    loss, second = getattr(ll.nn, name), PAIRS[name]
+    column, row = ll.ones((4, 1)) * 0.5, ll.ones((4,)) * 0.5
+    with pytest.raises(ll.errors.ShapeError, match=rf"f32\[4,1\] and f32\[4\].*write {second}\.reshape\(\(4, 1\)\)"):
+        loss(column, row)
+    with pytest.raises(ll.errors.ShapeError, match=rf"write {second}\.reshape\(\(4,\)\)"):
+        loss(row, column)
+    with pytest.raises(ll.errors.ShapeError, match=rf"write ll.broadcast_to\({second}, \(3, 4\)\)"):
+        loss(ll.ones((3, 4)) * 0.5, row)
+    with pytest.raises(ll.errors.ShapeError, match="must have the same shape"):
+        loss(ll.ones((3, 4)) * 0.5, ll.ones((5, 4)))
+    any_batch = ll.function(loss, input_signature=[ll.TensorSpec((None, 1)), ll.TensorSpec((None,))])
+    with pytest.raises(ll.errors.ShapeError, match=rf"write {second}\.reshape\(\(-1, 1\)\)"):
+        any_batch(column, row)
+
+
+@pytest.mark.parametrize("labels", [(1, 3), (2, 1), (3,), (2, 3, 1)])
+def test_labels_that_are_probabilities_do_not_broadcast_either(labels):
+    with pytest.raises(ll.errors.ShapeError, match="softmax_cross_entropy"):
+        ll.nn.softmax_cross_entropy(ll.ones((2, 3)), ll.ones(labels))
 
 
 def test_hinge_takes_integers_but_no_booleans():

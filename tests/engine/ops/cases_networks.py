@@ -112,7 +112,7 @@ LOSSES = [
         name="sum of nll",
     ),
     composed(ll.nn.kl_divergence, _divergence, T, Input((2, 3), "positive")),
-    composed(ll.nn.cosine_similarity, _cosine, T, Input((3,), "positive")),
+    composed(ll.nn.cosine_similarity, _cosine, T, Input((2, 3), "positive")),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import limelight as ll
@@ -37,3 +38,16 @@ def test_a_rate_in_quotes_is_no_number():
     for value in ("0.1", [0.1]):
         with pytest.raises(ll.errors.ArgumentError, match="learning_rate: the rate must be a number, got"):
             ll.optim.Adam(value)
+
+
+@pytest.mark.parametrize("value", ["a", 1, None, 0.9])
+def test_a_flag_is_true_or_false(value):
+    with pytest.raises(ll.errors.ArgumentError, match="Momentum: nesterov must be True or False, got"):
+        ll.optim.Momentum(nesterov=value)
+
+
+@pytest.mark.parametrize("value", [True, np.array([0.1, 0.2]), ll.constant([0.1]), "0.1", None])
+def test_a_number_is_one_number(value):
+    for make in (ll.optim.SGD, lambda v: ll.optim.Adam(beta1=v), lambda v: ll.optim.Adam(epsilon=v)):
+        with pytest.raises(ll.errors.ArgumentError, match="must be a number, got"):
+            make(value)

@@ -59,3 +59,27 @@ def test_numbers_at_the_edge_and_tensors_pass():
     assert ll.random.uniform((2,), 3.0, 1.0).shape == (2,)
     assert ll.random.bernoulli(1, (2,)).tolist() == [True, True]
     assert ll.random.normal((3,), 0.0, -T).shape == (3,)
+
+
+@pytest.mark.parametrize("p", [[-1.0, 1.0], [float("nan"), 1.0], [0.0, 0.0], [float("inf"), 1.0]])
+@pytest.mark.parametrize("replace", [True, False])
+def test_probabilities_of_a_choice_are_numbers_of_at_least_0(p, replace):
+    with pytest.raises(ll.errors.ArgumentError, match=r"random.choice: .*probabilities"):
+        ll.random.choice(2, (1,), p=p, replace=replace)
+
+
+def test_a_choice_without_replacement_takes_nothing_that_is_impossible():
+    with pytest.raises(ll.errors.ArgumentError, match="1 of the probabilities are above 0, 2 are needed"):
+        ll.random.choice(3, (2,), p=[0.0, 1.0, 0.0], replace=False)
+    assert sorted(ll.random.choice(3, (2,), p=[0.5, 0.0, 0.5], replace=False).tolist()) == [0, 2]
+    assert ll.random.choice(3, (4,), p=[0.0, 1.0, 0.0]).tolist() == [1] * 4
+
+
+def test_a_staged_choice_is_refused_when_it_is_drawn():
+    staged = ll.function(lambda p: ll.random.choice(2, (3,), p=p))
+    assert staged(ll.constant([0.0, 1.0])).tolist() == [1, 1, 1]
+    with pytest.raises(ll.errors.ArgumentError, match="a logit is NaN, as the logarithm of a negative probability"):
+        staged(ll.constant([-1.0, 1.0]))
+    with pytest.raises(ll.errors.ArgumentError, match="a logit is NaN"):
+        ll.random.categorical(ll.constant([[0.0, 1.0], [float("nan"), 0.0]]))
+    assert ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist() == [0, 0, 0]

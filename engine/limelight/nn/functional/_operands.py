@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
+from limelight.core.shapes import Shape
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 
@@ -57,10 +58,18 @@ def check_alike(name: str, x: Tensor, y: Tensor, what: str = "predictions and ta
         clash = f"axis {axis} has sizes {x.shape[axis]} and {y.shape[axis]}"
     else:
         clash = f"they have {len(x.shape)} and {len(y.shape)} axes"
-    raise ShapeError(
-        f"{name}: {what} must have the same shape, got {x.spec} and {y.spec}: {clash}; reshape one, or use "
-        "ll.broadcast_to where repetition is meant"
-    )
+    remedy = _as_alike(x.shape, y.shape, what.rpartition(" ")[2])
+    raise ShapeError(f"{name}: {what} must have the same shape, got {x.spec} and {y.spec}: {clash}; {remedy}")
+
+
+def _as_alike(x: Shape, y: Shape, second: str) -> str:
+    """What to write for `second`, of shape `y`, where the shape `x` is needed."""
+    if x.count(None) < 2 and [n for n in x if n != 1] == [n for n in y if n != 1]:
+        sizes = shapes.show([-1 if n is None else n for n in x])
+        return f"write {second}.reshape({sizes})"
+    if None not in x and len(y) <= len(x) and all(n in (1, m) for m, n in zip(x[::-1], y[::-1], strict=False)):
+        return f"where repetition is meant, write ll.broadcast_to({second}, {shapes.show(x)})"
+    return "reshape one, or use ll.broadcast_to where repetition is meant"
 
 
 def choice(name: str, what: str, given: T, among: tuple[T, ...]) -> T:

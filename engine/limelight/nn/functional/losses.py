@@ -168,8 +168,9 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
 def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: Reduction = "none") -> Tensor:
     """The loss of each yes-or-no answer: -log of the probability that sigmoid(logits) gives to `labels`.
 
-    `labels` are 1 (yes), 0 (no) or between, also integers or booleans; broadcasting. Accurate for large logits
-    of either sign.
+    `labels` are 1 (yes), 0 (no) or between, also integers or booleans. Accurate for large logits of either sign.
+
+    Raises ShapeError unless the shapes are equal.
 
     A loss for each, unless `reduction` says "mean" or "sum".
 
@@ -179,7 +180,9 @@ def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: 
     """
     name = "sigmoid_cross_entropy"
     x = floating(name, logits)
-    return _reduce(name, activations.sigmoid_cross_entropy(x, _targets(name, x, labels)), reduction)
+    targets = _targets(name, x, labels)
+    check_alike(name, x, targets, "logits and labels")
+    return _reduce(name, activations.sigmoid_cross_entropy(x, targets), reduction)
 
 
 def softmax_cross_entropy(
@@ -294,22 +297,22 @@ def cosine_similarity(x: TensorLike, y: TensorLike, /, axis: int = -1, epsilon: 
 
     Args:
         x: floating.
-        y: floating, in a shape that broadcasts with that of `x`.
+        y: floating, in the shape of `x`.
         axis: that of the vectors; the last by default.
         epsilon: lengths below it count as it, so that zeros are at no angle to anything; 1e-8.
 
     Returns:
-        The cosines, in the broadcast shape without `axis`.
+        The cosines, in the shape without `axis`.
 
     Raises:
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes are not equal: compare one vector with many as `ll.broadcast_to(x, y.shape)`.
 
     >>> import limelight as ll
-    >>> ll.nn.cosine_similarity(ll.constant([3.0, 0.0]), ll.constant([[5.0, 0.0], [0.0, 2.0]])).tolist()
+    >>> ll.nn.cosine_similarity(ll.constant([[3.0, 0.0], [3.0, 0.0]]), ll.constant([[5.0, 0.0], [0.0, 2.0]])).tolist()
     [1.0, 0.0]
     """
     x, y, axis = floating("cosine_similarity", x), floating("cosine_similarity", y), _axis("cosine_similarity", axis)
-    shapes.broadcast("cosine_similarity", x.shape, y.shape)
+    check_alike("cosine_similarity", x, y, "x and y")
 
     def unit(z: Tensor) -> Tensor:
         return z * rsqrt(maximum(z.square().sum(axis, True), epsilon * epsilon))

@@ -2,21 +2,25 @@
 
 `layer` has the base class, `dense` Dense, `convolution` Conv and ConvTranspose, `pooling` MaxPool and AvgPool,
 `normalisation` BatchNorm, LayerNorm, RMSNorm and GroupNorm, `recurrent` LSTM and GRU and their cells, `attention`
-MultiHeadAttention, and `embedding`, `dropout`, `flatten` and `sequential` the layer of that name.
+MultiHeadAttention, `activation` LeakyReLU, `lambda_layer` Lambda, and `embedding`, `dropout`, `flatten`, `reshape` and
+`sequential` the layer of that name.
 """
 
 from __future__ import annotations
 
+from limelight.nn.layers.activation import LeakyReLU
 from limelight.nn.layers.attention import MultiHeadAttention
 from limelight.nn.layers.convolution import Conv, ConvTranspose
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.dropout import Dropout
 from limelight.nn.layers.embedding import Embedding
 from limelight.nn.layers.flatten import Flatten
+from limelight.nn.layers.lambda_layer import Lambda
 from limelight.nn.layers.layer import Layer
 from limelight.nn.layers.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
+from limelight.nn.layers.reshape import Reshape
 from limelight.nn.layers.sequential import Sequential
 
 __all__ = [
@@ -33,10 +37,13 @@ __all__ = [
     "GRUCell",
     "GroupNorm",
     "LSTMCell",
+    "Lambda",
     "Layer",
     "LayerNorm",
+    "LeakyReLU",
     "MaxPool",
     "MultiHeadAttention",
     "RMSNorm",
+    "Reshape",
     "Sequential",
 ]

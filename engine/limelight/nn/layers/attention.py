@@ -5,9 +5,10 @@ from __future__ import annotations
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
+from limelight.nn import initializers
 from limelight.nn.functional.attention import dot_product_attention
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.constructor_checks import checked_flag, checked_size
+from limelight.nn.layers.constructor_checks import checked_dtype, checked_flag, checked_size
 from limelight.nn.layers.dense import Dense
 from limelight.nn.layers.layer import Layer
 from limelight.ops.shape.concat import concat, split, stack, unstack
@@ -52,8 +53,8 @@ class MultiHeadAttention(Layer):
         self.heads = checked_size("MultiHeadAttention", "heads", heads)
         self.depth = depth if depth is None else checked_size("MultiHeadAttention", "depth", depth)
         self.use_bias = checked_flag("MultiHeadAttention", "use_bias", use_bias)
-        self.dtype = dtype
-        self.kernel_initializer = kernel_initializer
+        self.dtype = checked_dtype("MultiHeadAttention", dtype)
+        self.kernel_initializer = initializers.get(kernel_initializer)
         self.query: Dense | None = None
         self.key: Dense | None = None
         self.value: Dense | None = None
@@ -86,7 +87,7 @@ class MultiHeadAttention(Layer):
             causal: whether a query sees no later keys. False.
 
         Returns:
-            (batch, queries, features), of the common dtype of the inputs and the weights.
+            (batch, queries, features), of the layer's dtype.
 
         Raises:
             ShapeError: an input has another rank, sizes do not fit each other or the first call, or the heads do not
@@ -94,6 +95,7 @@ class MultiHeadAttention(Layer):
             DTypeError: an input is not floating, or a mask neither boolean nor floating.
         """
         query = self.ready(query)
+        mask = None if mask is None else self.in_own_dtype(as_tensor(mask))
         key = query if key is None else self._sequence("key", key)
         value = key if value is None else self._sequence("value", value)
         assert self.query is not None

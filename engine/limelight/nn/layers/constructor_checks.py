@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from limelight.core import dtypes
+from limelight.core.dtypes import DType
 from limelight.core.tensor import Tensor
-from limelight.errors import ArgumentError, CallError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.nn.functional import activations
 from limelight.ops.elementwise.exponential import sigmoid
 from limelight.ops.elementwise.hyperbolic import tanh
+from limelight.ops.nn._windows import NAMES, as_padding
 from limelight.ops.nn.activations import relu, softplus
 from limelight.ops.nn.softmax import log_softmax, softmax
 
@@ -63,6 +66,49 @@ def checked_sizes(owner: str, name: str, given: Any) -> Any:
     return checked_size(owner, name, given)
 
 
+def checked_window(owner: str, given: Any) -> Any:
+    """`given`, a positive int, which is for two spatial axes, or one for each of one to three as a tuple."""
+    window = checked_sizes(owner, "window", given)
+    if isinstance(window, tuple) and len(window) > 3:
+        raise ArgumentError(f"{owner}: the window must have one to three sizes, got {window}")
+    return window
+
+
+def spatial_axes(window: Any) -> int:
+    """How many axes a window is for.
+
+    One number is for two, whatever comes in: three axes may be lines with channels, images without channels, or one
+    image without a batch, and a window of any rank would go through.
+    """
+    return len(window) if isinstance(window, tuple) else 2
+
+
+def check_windows(owner: str, n: int, stride: Any, padding: Any, dilation: Any = 1) -> None:
+    """Raises ArgumentError unless the settings are for `n` spatial axes."""
+    for name, given in (("stride", stride), ("dilation", dilation)):
+        if isinstance(given, tuple) and len(given) != n:
+            raise ArgumentError(
+                f"{owner}: {name} must be a number, or one for each of the {n} spatial axes of the window; got {given}"
+            )
+    as_padding(owner, padding, n)
+
+
+def check_spatial(owner: str, window: Any, x: Tensor) -> None:
+    """Raises ShapeError unless `x` has a batch, the axes of the window, and channels."""
+    n = spatial_axes(window)
+    if x.ndim == n + 2:
+        return
+    message = f"{owner} needs an input of shape ({NAMES[n - 1]}), got {x.spec}"
+    if isinstance(window, int) and x.ndim in (3, 5):
+        axes, own = ("one", f"({window},)") if x.ndim == 3 else ("three", f"({window}, {window}, {window})")
+        message += f": one number is for two spatial axes. For {axes} write the window {own}"
+        if x.ndim == 3:
+            message += "; for images without channels x.expand_dims(-1), for a single one x.expand_dims(0)"
+    elif x.ndim == n + 1:
+        message += "; write x.expand_dims(-1) if it has no channels, x.expand_dims(0) for a single example"
+    raise ShapeError(message)
+
+
 def checked_flag(owner: str, name: str, given: Any) -> bool:
     """`given`, which must be True or False: any other value is most likely meant for another argument."""
     if not isinstance(given, bool):
@@ -75,6 +121,17 @@ def checked_number(owner: str, name: str, given: Any) -> float:
     if isinstance(given, (bool, str)) or not hasattr(given, "__float__") or not given >= 0:
         raise ArgumentError(f"{owner}: {name} must be a number of at least 0, got {given!r}")
     return float(given)
+
+
+def checked_dtype(owner: str, given: Any) -> DType:
+    """The floating dtype that `given` names."""
+    try:
+        dtype = dtypes.dtype(given)
+    except DTypeError:
+        dtype = None
+    if dtype is None or not dtypes.is_floating(dtype):
+        raise ArgumentError(f"{owner}: dtype must be a floating one, as 'float32' or ll.float64; got {given!r}")
+    return dtype
 
 
 def with_call_errors(init: Callable[..., None], owner: str) -> Callable[..., None]:

@@ -14,18 +14,23 @@ from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
 from limelight.nn.layers.constructor_checks import (
     Activation,
+    check_spatial,
+    check_windows,
     checked_activation,
+    checked_dtype,
     checked_flag,
     checked_size,
     checked_sizes,
+    checked_window,
+    spatial_axes,
 )
 from limelight.nn.layers.layer import Layer
-from limelight.ops.nn._windows import NAMES, PaddingLike, spatial_rank
+from limelight.ops.nn._windows import NAMES, PaddingLike
 from limelight.ops.nn.convolution import conv, conv_transpose
 
 
 class _Convolution(Layer):
-    """What both directions share: `window`, one number or one for each of one to three spatial axes, and weights."""
+    """What both directions share: a window over one to three spatial axes, and weights."""
 
     form = "(batch, *space, channels)"
 
@@ -46,7 +51,7 @@ class _Convolution(Layer):
     ) -> None:
         name = type(self).__name__
         self.filters = checked_size(name, "filters", filters)
-        self.window = checked_sizes(name, "window", window)
+        self.window = checked_window(name, window)
         self.stride = checked_sizes(name, "stride", stride)
         self.padding = padding
         self.dilation = checked_sizes(name, "dilation", dilation)
@@ -55,18 +60,18 @@ class _Convolution(Layer):
             raise ArgumentError(f"{name}: {filters} filters do not divide into {groups} groups")
         self.activation = checked_activation(name, activation)
         self.use_bias = checked_flag(name, "use_bias", use_bias)
-        self.dtype = dtype
+        self.dtype = checked_dtype(name, dtype)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
         self.kernel: Variable | None = None
         self.bias: Variable | None = None
-        if isinstance(self.window, tuple):
-            self._set_rank(len(self.window) + 2)
+        n = spatial_axes(self.window)
+        self.rank, self.form = n + 2, f"({NAMES[n - 1]})"
+        check_windows(name, n, self.stride, self.padding, self.dilation)
 
     def ready(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)
-        if self.rank is None:
-            self._set_rank(spatial_rank(repr(self), x) + 2)
+        check_spatial(repr(self), self.window, x)
         return super().ready(x)
 
     def finished(self, y: Any) -> Any:
@@ -77,17 +82,10 @@ class _Convolution(Layer):
 
     def make(self, kernel: Sizes, initializer: Initializer) -> None:
         """Makes the weights; `kernel` is the shape without the window, which goes first."""
-        assert self.rank is not None
-        window = self.window if isinstance(self.window, tuple) else (self.window,) * (self.rank - 2)
+        window = self.window if isinstance(self.window, tuple) else (self.window, self.window)
         self.kernel = self.weight("kernel", (*window, *kernel), initializer)
         if self.use_bias:
             self.bias = self.weight("bias", (self.filters,), self.bias_initializer)
-
-    def _set_rank(self, rank: int) -> None:
-        """Takes note of how many axes inputs have; a window that is one number leaves it to the first of them."""
-        if not 3 <= rank <= 5:
-            raise ArgumentError(f"{type(self).__name__}: the window must have one to three sizes, got {self.window}")
-        self.rank, self.form = rank, f"({NAMES[rank - 3]})"
 
 
 class Conv(_Convolution):
@@ -98,10 +96,11 @@ class Conv(_Convolution):
 
     Args:
         filters: how many channels the result has.
-        window: the size of the kernel; one number, or one for each spatial axis.
-        stride: from one window to the next, as `window`; 1.
+        window: the size of the kernel: one for each spatial axis, as (3,) for lines or (3, 3, 3) for volumes; a number
+            is for the two axes of images.
+        stride: from one window to the next, a number or one for each spatial axis; 1.
         padding: "same" (the default), "valid", or numbers; see `ll.nn.conv`.
-        dilation: from one place of the window to the next, as `window`; 1.
+        dilation: from one place of the window to the next, as `stride`; 1.
         groups: how many parts channels and filters are cut into; 1.
         activation: a function of a tensor or the name of one in `ll.nn`; by default none.
         use_bias: whether a bias is added. True.
@@ -110,7 +109,7 @@ class Conv(_Convolution):
         bias_initializer: the same for the bias.
 
     Raises:
-        ArgumentError: a setting is not as above, or the groups do not divide the filters.
+        ArgumentError: a setting is not as above or not for so many axes, or the groups do not divide the filters.
 
     >>> import limelight as ll
     >>> layer = ll.nn.Conv(8, 3, stride=2, activation=ll.nn.relu)
@@ -127,14 +126,13 @@ class Conv(_Convolution):
         """The convolution, bias and activation.
 
         Args:
-            x: (batch, *space, channels), with one to three spatial axes, as the first input; floating.
+            x: (batch, *space, channels), with the spatial axes of the window; floating.
 
         Returns:
-            (batch, *windows, filters), of the common dtype of `x` and the weights.
+            (batch, *windows, filters), of the layer's dtype.
 
         Raises:
             ShapeError: `x` has another rank or other channels, the groups do not divide them, or a window does not fit.
-            ArgumentError: a setting does not fit the number of spatial axes.
             DTypeError: `x` is not floating.
         """
         x = self.ready(x)
@@ -146,13 +144,17 @@ class ConvTranspose(_Convolution):
 
     With padding "same" the space is `stride` times as large. The kernel has shape (*window, filters / groups,
     channels), that of the convolution that is transposed; see `ll.nn.conv_transpose`. It is made on the first call.
+    Initializers are asked for that shape. "he_normal" and its like count as inputs what goes into an element of the
+    result: the channels / groups, in each place of the window. Keras and PyTorch count the filters there, so that the
+    result grows with the channels.
 
     Args:
         filters: how many channels the result has.
-        window: the size of the kernel; one number, or one for each spatial axis.
-        stride: from one window to the next, as `window`; 1.
+        window: the size of the kernel: one for each spatial axis, as (3,) for lines or (3, 3, 3) for volumes; a number
+            is for the two axes of images.
+        stride: from one window to the next, a number or one for each spatial axis; 1.
         padding: "same" (the default), "valid", or numbers: the margins of the convolution, which are cut off.
-        dilation: from one place of the window to the next, as `window`; 1.
+        dilation: from one place of the window to the next, as `stride`; 1.
         groups: how many parts channels and filters are cut into; 1.
         activation: a function of a tensor or the name of one in `ll.nn`; by default none.
         use_bias: whether a bias is added. True.
@@ -161,7 +163,7 @@ class ConvTranspose(_Convolution):
         bias_initializer: the same for the bias.
 
     Raises:
-        ArgumentError: a setting is not as above, or the groups do not divide the filters.
+        ArgumentError: a setting is not as above or not for so many axes, or the groups do not divide the filters.
 
     >>> import limelight as ll
     >>> layer = ll.nn.ConvTranspose(3, 4, stride=2)
@@ -172,28 +174,27 @@ class ConvTranspose(_Convolution):
     def build(self, features: int) -> None:
         if features % self.groups:
             raise ShapeError(f"{self!r}: the {features} channels do not divide into {self.groups} groups")
-        self.make((self.filters // self.groups, features), self._turned)
+        self.make((self.filters // self.groups, features), self._first_kernel)
 
     def call(self, x: TensorLike) -> Any:
         """The transposed convolution, bias and activation.
 
         Args:
-            x: (batch, *windows, channels), with one to three spatial axes, as the first input; floating.
+            x: (batch, *windows, channels), with the spatial axes of the window; floating.
 
         Returns:
-            (batch, *space, filters), of the common dtype of `x` and the weights.
+            (batch, *space, filters), of the layer's dtype.
 
         Raises:
             ShapeError: `x` has another rank or other channels, or the groups do not divide them.
-            ArgumentError: a setting does not fit the number of spatial axes.
             DTypeError: `x` is not floating.
         """
         x = self.ready(x)
         return self.finished(conv_transpose(x, self.kernel, self.stride, self.padding, self.dilation, self.groups))
 
-    def _turned(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
-        """Initializers take the last axis for the outputs; here it is that of the inputs."""
-        *window, outputs, inputs = shape
-        last = len(shape) - 1
-        order = (*range(last - 1), last, last - 1)
-        return self.kernel_initializer((*window, inputs, outputs), dtype).transpose(order)
+    def _first_kernel(self, shape: Sizes, dtype: DTypeLike) -> Tensor:
+        initializer = self.kernel_initializer
+        if not initializers.counts_fans(initializer):
+            return initializer(shape, dtype)
+        *window, outputs, inputs = shape  # drawn for a convolution that has as many: all its elements are alike
+        return initializer((*window, inputs // self.groups, outputs * self.groups), dtype).reshape(shape)

@@ -10,7 +10,13 @@ from limelight.core.tensor import TensorLike
 from limelight.core.variable import Variable
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.constructor_checks import Activation, checked_activation, checked_flag, checked_size
+from limelight.nn.layers.constructor_checks import (
+    Activation,
+    checked_activation,
+    checked_dtype,
+    checked_flag,
+    checked_size,
+)
 from limelight.nn.layers.layer import Layer
 
 
@@ -50,7 +56,7 @@ class Dense(Layer):
         self.units = checked_size("Dense", "units", units)
         self.activation = checked_activation("Dense", activation)
         self.use_bias = checked_flag("Dense", "use_bias", use_bias)
-        self.dtype = dtype
+        self.dtype = checked_dtype("Dense", dtype)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
         self.kernel: Variable | None = None
@@ -68,7 +74,7 @@ class Dense(Layer):
             x: (..., features), floating or complex; the features of the first call are those of all.
 
         Returns:
-            (..., units), of the common dtype of `x` and the weights.
+            (..., units), of the layer's dtype, or complex.
 
         Raises:
             ShapeError: `x` has no axis, or its last size is not that of the first input.

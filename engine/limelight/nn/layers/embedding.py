@@ -10,7 +10,7 @@ from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.constructor_checks import checked_size
+from limelight.nn.layers.constructor_checks import checked_dtype, checked_size
 from limelight.nn.layers.layer import Layer
 from limelight.ops.nn.embedding import embedding
 
@@ -45,7 +45,7 @@ class Embedding(Layer):
     ) -> None:
         self.count = checked_size("Embedding", "count", count)
         self.units = checked_size("Embedding", "units", units)
-        self.dtype = dtype
+        self.dtype = checked_dtype("Embedding", dtype)
         self.table_initializer = initializers.get(table_initializer)
         self.table = self.weight("table", (self.count, self.units), self.table_initializer)
 

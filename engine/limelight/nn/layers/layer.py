@@ -10,6 +10,9 @@ where a function around it is staged (`limelight.staging.function`).
   staged function keys its traces by it, and can say "training: False -> True". A mode kept in the module would be
   Python state that a trace has baked in, and a scoped setting would have to be a part of every key. Leaving it out
   means inference. All layers may be called with it: the base class drops it for those whose `call` does not take it.
+- A layer computes in its own dtype: floating inputs of another one are cast, so that a batch of NumPy's, which is
+  float64, is not a float64 computation; staged or not, a trace cannot tell where a tensor came from. Only
+  normalisations keep the dtype of inputs that are narrower.
 - Settings are given by name, after the one or two arguments that say what a layer is: at the places where other
   libraries want the sizes of inputs there would otherwise be epsilons and strides. Constructors are wrapped when the
   class is made, and explain themselves only once Python has refused the call (CallError).
@@ -21,6 +24,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+
+from limelight.core import dtypes
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable
@@ -55,7 +61,7 @@ class Layer(Module):
     form = "(..., features)"
     rank: int | None = None
     features: int | None = None
-    dtype: DTypeLike = "float32"
+    dtype: DTypeLike = dtypes.float32
     trained: ClassVar[bool] = False
     """Whether `call` takes `training`; for other layers it makes no difference."""
 
@@ -97,7 +103,7 @@ class Layer(Module):
             x: the input of a call, of the shape that `form` describes.
 
         Returns:
-            `x` as a tensor.
+            `x` as a tensor, of the layer's dtype if it is floating.
 
         Raises:
             ShapeError: the input has another rank, its last size is not that of the first input, or that of the first
@@ -117,7 +123,11 @@ class Layer(Module):
             self.features = features
         elif features not in (None, self.features):
             raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {features}: {x.spec}")
-        return x
+        return x if x.dtype is self.dtype else self.in_own_dtype(x)
+
+    def in_own_dtype(self, x: Tensor) -> Tensor:
+        """`x` in the layer's dtype if it is floating, else as it is."""
+        return x.astype(self.dtype) if dtypes.is_floating(x.dtype) else x
 
     def weight(self, name: str, shape: tuple[int, ...], initializer: Initializer, trainable: bool = True) -> Variable:
         """A new variable.
@@ -184,4 +194,6 @@ def shown_settings(layer: Any) -> list[str]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, np.dtype):
+        return repr(value.name)
     return str(getattr(value, "__name__", None) or repr(value))

@@ -6,17 +6,25 @@ same.
 
 from __future__ import annotations
 
+from limelight.core import dtypes
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
-from limelight.nn.layers.constructor_checks import checked_flag, checked_number, checked_size
+from limelight.nn.layers.constructor_checks import checked_dtype, checked_flag, checked_number, checked_size
 from limelight.nn.layers.layer import Layer
 
 
-class _Normalisation(Layer):
+class _KeepsShortFloats(Layer):
+    """A layer whose result has the dtype of its input where that is narrower than the layer's own."""
+
+    def in_own_dtype(self, x: Tensor) -> Tensor:
+        return super().in_own_dtype(x) if x.dtype.itemsize > dtypes.dtype(self.dtype).itemsize else x
+
+
+class _Normalisation(_KeepsShortFloats):
     """What all share: a scale and an offset for each channel (the last axis), either of which can be left out."""
 
     def __init__(
@@ -26,7 +34,7 @@ class _Normalisation(Layer):
         self.epsilon = checked_number(name, "epsilon", epsilon)
         self.use_scale = checked_flag(name, "use_scale", use_scale)
         self.use_offset = checked_flag(name, "use_offset", use_offset)
-        self.dtype = dtype
+        self.dtype = checked_dtype(name, dtype)
         self.scale: Variable | None = None
         self.offset: Variable | None = None
 
@@ -93,7 +101,7 @@ class BatchNorm(_Normalisation):
             training: whether the moments are those of the batch, or the averages. False.
 
         Returns:
-            A tensor of the shape and dtype of `x`.
+            A tensor of the shape of `x`, and of its dtype, or the layer's where that is narrower.
 
         Raises:
             ShapeError: `x` does not have the channels of the first call, or, while training, is empty or has no batch.
@@ -139,7 +147,7 @@ class LayerNorm(_Normalisation):
             x: (..., features), floating.
 
         Returns:
-            A tensor of the shape and dtype of `x`.
+            A tensor of the shape of `x`, and of its dtype, or the layer's where that is narrower.
 
         Raises:
             ShapeError: `x` does not have the features of the first call.
@@ -149,7 +157,7 @@ class LayerNorm(_Normalisation):
         return layer_norm(x, self.scale, self.offset, axis=-1, epsilon=self.epsilon)
 
 
-class RMSNorm(Layer):
+class RMSNorm(_KeepsShortFloats):
     """Root mean square normalisation (Zhang and Sennrich 2019): the last axis over the root of the mean of its squares.
 
     Args:
@@ -168,7 +176,7 @@ class RMSNorm(Layer):
     def __init__(self, *, epsilon: float = 1e-6, use_scale: bool = True, dtype: DTypeLike = "float32") -> None:
         self.epsilon = checked_number("RMSNorm", "epsilon", epsilon)
         self.use_scale = checked_flag("RMSNorm", "use_scale", use_scale)
-        self.dtype = dtype
+        self.dtype = checked_dtype("RMSNorm", dtype)
         self.scale: Variable | None = None
 
     def build(self, features: int) -> None:
@@ -182,7 +190,7 @@ class RMSNorm(Layer):
             x: (..., features), floating.
 
         Returns:
-            A tensor of the shape and dtype of `x`.
+            A tensor of the shape of `x`, and of its dtype, or the layer's where that is narrower.
 
         Raises:
             ShapeError: `x` does not have the features of the first call.
@@ -236,7 +244,7 @@ class GroupNorm(_Normalisation):
             x: (batch, ..., channels), floating.
 
         Returns:
-            A tensor of the shape and dtype of `x`.
+            A tensor of the shape of `x`, and of its dtype, or the layer's where that is narrower.
 
         Raises:
             ShapeError: the groups do not divide the channels, or these are not those of the first call.

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from limelight.core.tensor import Tensor, TensorLike
-from limelight.nn.layers.constructor_checks import checked_sizes
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.nn.layers.constructor_checks import (
+    check_spatial,
+    check_windows,
+    checked_sizes,
+    checked_window,
+    spatial_axes,
+)
 from limelight.nn.layers.layer import Layer
 from limelight.ops.nn._windows import PaddingLike
 from limelight.ops.nn.pooling import avg_pool, max_pool
@@ -18,17 +24,24 @@ class _Pool(Layer):
         self, window: int | Sequence[int], stride: int | Sequence[int] | None = None, *, padding: PaddingLike = "valid"
     ) -> None:
         name = type(self).__name__
-        self.window = checked_sizes(name, "window", window)
+        self.window = checked_window(name, window)
         self.stride = stride if stride is None else checked_sizes(name, "stride", stride)
         self.padding = padding
+        check_windows(name, spatial_axes(self.window), self.stride, padding)
+
+    def ready(self, x: TensorLike) -> Tensor:
+        x = as_tensor(x)
+        check_spatial(repr(self), self.window, x)
+        return x
 
 
 class MaxPool(_Pool):
     """Max pooling: the largest element in each window.
 
     Args:
-        window: its size; one number, or one for each of one to three spatial axes.
-        stride: from one window to the next, as `window`; by default as large as the window.
+        window: its size: one for each spatial axis, as (2,) for lines or (2, 2, 2) for volumes; a number is for the two
+            axes of images.
+        stride: from one window to the next, a number or one for each spatial axis; by default that of the window.
         padding: "valid" (no margins, the default), "same", or numbers less than the window; see `ll.nn.max_pool`.
 
     Raises:
@@ -43,7 +56,7 @@ class MaxPool(_Pool):
         """The largest elements.
 
         Args:
-            x: (batch, *space, channels), with one to three spatial axes; real.
+            x: (batch, *space, channels), with the spatial axes of the window; real.
 
         Returns:
             (batch, *windows, channels), of the dtype of `x`.
@@ -51,17 +64,17 @@ class MaxPool(_Pool):
         Raises:
             ShapeError: `x` has another rank, or a window does not fit into the space.
             DTypeError: `x` is not real.
-            ArgumentError: a setting does not fit the number of spatial axes.
         """
-        return max_pool(x, self.window, self.stride, self.padding)
+        return max_pool(self.ready(x), self.window, self.stride, self.padding)
 
 
 class AvgPool(_Pool):
     """Average pooling: the mean of each window, margins not counted.
 
     Args:
-        window: its size; one number, or one for each of one to three spatial axes.
-        stride: from one window to the next, as `window`; by default as large as the window.
+        window: its size: one for each spatial axis, as (2,) for lines or (2, 2, 2) for volumes; a number is for the two
+            axes of images.
+        stride: from one window to the next, a number or one for each spatial axis; by default that of the window.
         padding: "valid" (no margins, the default), "same", or numbers less than the window; see `ll.nn.avg_pool`.
 
     Raises:
@@ -76,7 +89,7 @@ class AvgPool(_Pool):
         """The means.
 
         Args:
-            x: (batch, *space, channels), with one to three spatial axes; floating.
+            x: (batch, *space, channels), with the spatial axes of the window; floating.
 
         Returns:
             (batch, *windows, channels), of the dtype of `x`.
@@ -84,6 +97,5 @@ class AvgPool(_Pool):
         Raises:
             ShapeError: `x` has another rank, or a window does not fit into the space.
             DTypeError: `x` is not floating.
-            ArgumentError: a setting does not fit the number of spatial axes.
         """
-        return avg_pool(x, self.window, self.stride, self.padding)
+        return avg_pool(self.ready(x), self.window, self.stride, self.padding)

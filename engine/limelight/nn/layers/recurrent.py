@@ -19,7 +19,7 @@ from limelight.nn import initializers
 from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
 from limelight.nn.initializers import Initializer, Sizes
-from limelight.nn.layers.constructor_checks import checked_flag, checked_size
+from limelight.nn.layers.constructor_checks import checked_dtype, checked_flag, checked_size
 from limelight.nn.layers.layer import Layer
 from limelight.ops.create.creation import arange, zeros, zeros_like
 from limelight.ops.shape.concat import concat, stack, unstack
@@ -52,7 +52,7 @@ class Cell(Layer):
         bias_initializer: str | Initializer = "zeros",
     ) -> None:
         self.units = checked_size(type(self).__name__, "units", units)
-        self.dtype = dtype
+        self.dtype = checked_dtype(type(self).__name__, dtype)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.recurrent_initializer = initializers.get(recurrent_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
@@ -229,7 +229,7 @@ class Recurrent(Layer):
         self.return_sequences = checked_flag(type(self).__name__, "return_sequences", return_sequences)
         self.return_state = checked_flag(type(self).__name__, "return_state", return_state)
         self.unroll = unroll if unroll is None else checked_flag(type(self).__name__, "unroll", unroll)
-        self.dtype = dtype
+        self.dtype = checked_dtype(type(self).__name__, dtype)
         self.cell = self.cell_type(
             units,
             dtype=dtype,

@@ -6,10 +6,12 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from limelight.core import dispatch
 from limelight.core.autograph_hook import maybe_converted
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
 from limelight.nn.layers.layer import restore, snapshot, takes_training
+from limelight.staging.trace_branch import tracing
 
 
 class Sequential(Module):
@@ -17,7 +19,7 @@ class Sequential(Module):
 
     `training` is handed to those that take it, and only to them: a module of your own whose `call` has layers with a
     `training` must take it itself and hand it on. `model[0]` is the first layer, `model[:2]` a sequence of the first
-    two, which are shared.
+    two, which are shared; `model.layers` has all of them, and `model.add(layer)` adds one.
 
     Args:
         *layers: layers and functions, or one list of them.
@@ -37,17 +39,45 @@ class Sequential(Module):
     def __init__(self, *layers: Any) -> None:
         if len(layers) == 1 and isinstance(layers[0], (list, tuple)):
             layers = tuple(layers[0])
+        self.layers: tuple[Callable[..., Any], ...] = ()
+        self._called = self._traced = False
+        self._trained: tuple[bool, ...] = ()  # asked once: it takes longer than a layer
         for layer in layers:
-            if not callable(layer):
-                hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
-                raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
-        self.layers: tuple[Callable[..., Any], ...] = layers
-        self._called = False
-        self._trained = tuple(
-            [takes_training(_function(layer)) for layer in layers]
-        )  # asked once: it takes longer than a layer
+            self.add(layer)
+
+    def add(self, layer: Callable[..., Any]) -> None:
+        """Adds a layer or a function at the end.
+
+        A model that a staged function has traced is refused: the trace has the layers of then. `Sequential(*model,
+        layer)` is a longer one that shares them.
+
+        Args:
+            layer: what takes the result of the last one.
+
+        Raises:
+            ArgumentError: the layer cannot be called, or the model has been traced.
+
+        >>> import limelight as ll
+        >>> model = ll.nn.Sequential()
+        >>> model.add(ll.nn.Dense(8, "relu"))
+        >>> model.add(ll.nn.Dense(1))
+        >>> model(ll.ones((2, 3))).shape
+        (2, 1)
+        """
+        if not callable(layer):
+            hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
+            raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
+        if self._traced:
+            raise ArgumentError(
+                "Sequential: a staged function has traced this model, and would go on without a layer that is added "
+                "now. Write model = ll.nn.Sequential(*model, layer), which shares the layers, and stage that"
+            )
+        self.layers = (*self.layers, layer)
+        self._trained = (*self._trained, takes_training(_function(layer)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if dispatch.active and not self._traced:
+            self._traced = tracing() is not None
         if self._called:
             return maybe_converted(self.call)(*args, **kwargs)
         before = snapshot(self)

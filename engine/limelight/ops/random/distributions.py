@@ -163,6 +163,8 @@ def _categorical_kernel(xp: Any, source: Source, logits: Any) -> Any:
     with np.errstate(invalid="ignore"):
         ends = np.exp(np.where(wide == most, 0.0, wide - most)).cumsum(-1)
     total = ends[..., -1]
+    if np.isnan(total).any():
+        raise ArgumentError("random.categorical: a logit is NaN, as the logarithm of a negative probability is")
     last = (ends < total[..., None]).sum(-1)  # later classes have no share, whatever the rounding
     classes = np.searchsorted(ends, drawn * total, "right") if one else (ends <= (drawn * total)[..., None]).sum(-1)
     return xp.asarray(np.minimum(classes, last).astype(np.int32))
