@@ -15,7 +15,7 @@ from limelight.core.op import all_ops, get
 
 sys.path.append(str(Path(__file__).parents[1] / "ops"))
 
-from cases import CASES  # noqa: E402  # the ops' own cases
+from cases import CASES  # the ops' own cases
 
 COUNT = 3
 
