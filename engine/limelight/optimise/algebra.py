@@ -17,7 +17,7 @@ from limelight.graph.ir import Node, Value
 from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, repeats_nothing, tensor
 
 _NEVER_MINUS_ZERO: Final = ("exp", "abs", "square", "cosh", "sigmoid", "softmax")
-"""Ops of which no real result is -0.0, so that 0.0 may be added to it for nothing. A complex one may have parts -0.0."""
+"""Ops of which no real result is -0.0, so that 0.0 may be added for nothing. A complex one may have parts -0.0."""
 
 
 def _same_spec(node: Node, value: Value) -> bool:

@@ -49,7 +49,7 @@ def _joined_constant(op: str, c: Any, d: Any) -> Any:
 
 
 def _joined_addend(joined: Any, c: Any, d: Any) -> Any:
-    """c + d where it is exact, of one sign, and so small that no sum with it leaves the range.
+    """C + d where it is exact, of one sign, and so small that no sum with it leaves the range.
 
     Rounded, as 1 + 1e-12 is to 1, it would give other numbers altogether where x is -c.
     """
@@ -60,7 +60,7 @@ def _joined_addend(joined: Any, c: Any, d: Any) -> Any:
 
 
 def _joined_factor(joined: Any, c: Any, d: Any) -> Any:
-    """c * d where both only make smaller: at the end of the range a product more or less decides what is infinite."""
+    """C * d where both only make smaller: at the end of the range a product more or less decides what is infinite."""
     return joined if abs(c) <= 1 and abs(d) <= 1 and abs(joined) > 2.0**-60 else None
 
 

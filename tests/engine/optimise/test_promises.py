@@ -30,11 +30,12 @@ from rule_programs import PASSES, RULES, Choice, Operands
 DTYPES = (
     *["float32"] * 4,
     *["float64", "complex64", "complex64", "complex128", "float16", "bfloat16", "int32", "int8", "uint8", "int64"],
-    *["uint64", "bool"],
+    *["int64", "uint64", "bool"],
 )
 FULL = os.environ.get("LIMELIGHT_TESTS") == "full"
 EXAMPLES = settings(
-    max_examples=200 if FULL else 8, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=int(os.environ.get("LIMELIGHT_EXAMPLES") or (200 if FULL else 8)),
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 UNITS = 16
 """Units in the last place of the largest term, or of the result, that level 3 may be off."""
