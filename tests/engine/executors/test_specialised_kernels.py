@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import limelight as ll  # noqa: F401  # registers the ops
+import limelight as ll
 from limelight.core import dtypes
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec
@@ -180,3 +180,16 @@ def test_results_that_are_called_fresh_share_nothing() -> None:
                 array = sample(node.inputs[0].spec.shape, dtypes.float32)
                 result = plan.build(Graph("g", node.inputs, [node], node.outputs))(array)[0]
                 assert not np.shares_memory(result, array), (op, node.params, array.shape)
+
+
+def test_repeating_complex_numbers_keeps_their_infinities() -> None:
+    x = np.array([complex(np.inf, 1.0), complex(-0.0, -0.0), complex(1.0, np.nan)], np.complex64)
+    F = ll.function(lambda x: ll.broadcast_to(x, (2, 3)))
+    assert F(ll.constant(x)).numpy().tobytes() == np.broadcast_to(x, (2, 3)).tobytes()
+
+
+def test_a_sum_to_sizes_that_were_not_known_still_checks_them() -> None:
+    F = ll.function(lambda x: x.sum_to((3,)), input_signature=[TensorSpec((None, None))])
+    assert F(ll.ones((2, 3))).tolist() == [2, 2, 2]
+    with pytest.raises(LimelightError):
+        F(ll.ones((2, 5)))

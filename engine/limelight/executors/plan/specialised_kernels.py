@@ -87,7 +87,7 @@ def _sum_to(node: Node) -> KernelCall | None:
         return _OPERAND_ITSELF
     lead = operand.rank - output.rank
     inner = [(lead + i, n, operand.shape[lead + i]) for i, n in enumerate(output.shape)]
-    if None in output.shape and any(n is None or m is None for _, n, m in inner):
+    if any(n is None or (m is None and n != 1) for _, n, m in inner):  # whether they agree is for the kernel to see
         return None
     over = tuple(axis for axis, n, m in inner if n == 1 and m != 1)
     if lead and over:
@@ -195,9 +195,12 @@ _READ: Final = KernelCall(infix=".array")
 
 
 def _broadcast_to(node: Node) -> KernelCall | None:
-    """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter."""
+    """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter.
+
+    Not of complex numbers: `inf * (1 + 0j)` has a part that is NaN.
+    """
     output = _specs(node)[1]
-    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _BLAS or not output.shape:
+    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _FLOATS or not output.shape:
         return None
     return KernelCall(np.multiply, params=(_ones(output.shape, output.dtype),), fresh=True)
 
