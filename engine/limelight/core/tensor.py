@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight.core import backends, device_scopes, devices, dispatch, dtypes, shapes
-from limelight.core.array_conversion import as_array
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, op, shapes
+from limelight.core.array_conversion import as_array, elements, has_own_dtype
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import active, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
@@ -366,9 +366,10 @@ _QUICK: Final[dict[type, DType]] = {float: dtypes.float32, bool: dtypes.bool_}
 def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor with `value`, copied, on the device asked for by the scope around this line, else CPU:0.
 
-    `value`: a Python number, nested lists of numbers, a NumPy array, a tensor. Python floats become float32 and ints
-    int32 (int64 beyond 32 bits); arrays keep their dtype. Raises DTypeError when `dtype` cannot hold the values
-    without loss of kind or range, ShapeError for ragged lists.
+    `value`: a Python number, a NumPy array or number, a tensor, or nested lists of these. Python floats become float32
+    and ints int32 (int64 beyond 32 bits), unless something of a dtype is in the list with them; all else keeps its
+    dtype. Raises DTypeError when `dtype` cannot hold the values without loss of kind or range, or values of different
+    kinds meet in a list; ShapeError for ragged lists.
 
     >>> import limelight as ll
     >>> ll.constant([[1, 2], [3, 4]], dtype="float32")
@@ -386,11 +387,24 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         return value if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
     if hasattr(value, "__as_tensor__"):
         return constant(value.__as_tensor__(), dtype)
+    if isinstance(value, (list, tuple)) and (inside := elements(value)).has_tensors:
+        return _stacked(value, inside.dtype if dtype is None else dtypes.dtype(dtype))
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
     tensor: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
     return tensor
+
+
+def _stacked(parts: Sequence[Any], dtype: DType | None) -> Tensor:
+    """A list that holds tensors, as the op that joins them, through which gradients flow."""
+    tensor: Tensor = dispatch.apply(op.get("stack"), tuple([constant(x, dtype) for x in parts]), (0,))
+    return tensor
+
+
+def beside(value: TensorLike, dtype: DType) -> Tensor:
+    """`value` as a tensor: of its own dtype where it has one, of `dtype` where it is made of Python's numbers."""
+    return as_tensor(value) if has_own_dtype(value) else constant(value, dtype)
 
 
 def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:
@@ -408,3 +422,14 @@ def _restored(array: np.ndarray[Any, Any], device: Device) -> Tensor:
 def as_tensor(value: TensorLike) -> Tensor:
     """`value` as a tensor: itself, a variable's value now, or a constant."""
     return value if isinstance(value, Tensor) else constant(value)
+
+
+def as_tensors(values: Sequence[TensorLike]) -> list[Tensor]:
+    """Tensors that are to meet: Python's numbers, and lists of them, take on the others' dtype, if they fit it."""
+    if all([type(x) is Tensor for x in values]):  # noqa: C419  # few
+        return list(values)
+    try:
+        dtype = elements(tuple(values)).dtype
+    except DTypeError:  # whoever brings them together says so in words of its own
+        dtype = None
+    return [x if isinstance(x, Tensor) else as_tensor(x) if dtype is None else beside(x, dtype) for x in values]

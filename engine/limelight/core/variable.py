@@ -20,7 +20,7 @@ from limelight.core.eager import move, numpy_interop, prepare
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, VariableSpec
-from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant, new_uid, wrap
+from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, beside, constant, new_uid, wrap
 from limelight.core.variable_updates import (
     CUT,
     assign_scatter,
@@ -301,9 +301,7 @@ class Variable(Resource):
         self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
 
     def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
-        if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
-            value = constant(value, self.dtype)
-        operands = prepare(op, (self, *map(as_tensor, rows), as_tensor(value)))
+        operands = prepare(op, (self, *map(as_tensor, rows), beside(value, self.dtype)))
         op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
         result: Tensor = dispatch.apply(op, operands, attrs)
         return result
