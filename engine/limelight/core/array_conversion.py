@@ -129,4 +129,3 @@ def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
 
 def _has_none(value: Any) -> bool:
     return value is None or (isinstance(value, (list, tuple)) and any(map(_has_none, value)))
-

@@ -271,3 +271,8 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         items = dict(zip(structure.keys, children, strict=True))
         return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
     return kind(**dict(zip(structure.keys, children, strict=True)))
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, without those that are imported."""
+    return sorted([k for k, v in globals().items() if k[0] != "_" and getattr(v, "__module__", "") == __name__])

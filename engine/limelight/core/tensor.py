@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.shapes import Shape
 from limelight.core.spec import ObjectSpec, TensorSpec, known
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.user_code import hints
+from limelight.user_code import equivalents, hints
 
 TensorLike: TypeAlias = "Tensor | complex | bool | Sequence[Any] | np.ndarray[Any, Any] | np.generic | Any"
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -33,7 +33,19 @@ API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Tensor:
+class _TensorType(type):
+    """The type of tensors' classes: it lists what they have, without hints and without methods of gradient rules."""
+
+    def __dir__(cls) -> list[str]:
+        return _listed(type.__dir__(cls))
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    hidden = {name for name, value in vars(Tensor).items() if isinstance(value, hints.Elsewhere)}
+    return [name for name in names if name not in hidden and (name[0] != "_" or name[:2] == "__")]
+
+
+class Tensor(metaclass=_TensorType):
     """An immutable, multi-dimensional, typed array that lives on a device.
 
     Made by `ll.constant`, by ops, and by reading variables; calling the class raises ArgumentError. Operators, indexing
@@ -123,7 +135,7 @@ class Tensor:
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if not isinstance(vars(Tensor).get(name), hints.Elsewhere)]
+        return _listed(object.__dir__(self))
 
     def __copy__(self) -> Tensor:
         return self
@@ -298,7 +310,7 @@ class Tensor:
         def __getattr__(self, name: str) -> Any: ...
 
 
-for _name, _hint in hints.METHODS.items():
+for _name, _hint in equivalents.of_tensors().items():
     setattr(Tensor, _name, hints.Elsewhere(_name, _hint))
 
 

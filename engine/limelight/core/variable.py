@@ -31,7 +31,7 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import hints
+from limelight.user_code import equivalents
 
 
 class Storage:
@@ -458,7 +458,7 @@ for _name, _instead in _IN_PLACE.items():
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name.startswith("_") or not hasattr(Tensor, name):
-        hint = f": {hints.METHODS[name]}" if name in hints.METHODS else ""
+        hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 

@@ -28,7 +28,7 @@ from limelight.ops.create.creation import zeros_like
 from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown
 from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
 from limelight.optim.rows import Rows
-from limelight.user_code import hints, source_line
+from limelight.user_code import equivalents, hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
@@ -43,7 +43,7 @@ class _Counter(Variable):
     __slots__ = ()
 
     def __call__(self, *given: Any) -> Any:
-        raise CallError(f"optimizer.step is how many steps were done; {hints.OPTIMIZERS['update']}")
+        raise CallError(f"optimizer.step is how many steps were done; {equivalents.of_optimizers()['update']}")
 
 
 class Optimizer(Module):
@@ -93,7 +93,7 @@ class Optimizer(Module):
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
         def __getattr__(self, name: str) -> Any:
-            return hints.missing_of_module(self, name, hints.OPTIMIZERS)
+            return hints.missing_of_module(self, name, equivalents.of_optimizers())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):

@@ -71,6 +71,8 @@ def check_one_shape(name: str, shape: Any, *parameters: Any) -> None:
     sizes = list(itertools.takewhile(lambda n: type(n) is int, parameters)) if type(shape) is int else []
     if not sizes or min(sizes) < 1:  # normal(5, 0, 1) can only be meant as it is
         return
+    if any(isinstance(n, (tuple, list)) for n in parameters):
+        raise CallError(f"random.{name}: the shape comes first; {call_hint(name)}")
     what = _CALLS[name].split(", ")[1]
     raise CallError(
         f"random.{name}: is {sizes[0]} a size, or a parameter? The sizes are one argument: write "

@@ -31,7 +31,8 @@ def nested(of: np.dtype[Any]) -> st.SearchStrategy[Any]:
 @given(st.sampled_from([*FLOATS, *INTEGERS, *COMPLEX]).flatmap(lambda of: st.tuples(st.just(of), nested(of))))
 def test_numpy_values_in_lists_keep_their_dtype(drawn: tuple[Any, Any]) -> None:
     of, rows = drawn
-    for convert in (ll.constant, ll.asarray, lambda value: ll.Variable(value).read_value(), ll.abs, ll.stack, ll.concat):
+    converters = (ll.constant, ll.asarray, lambda value: ll.Variable(value).read_value(), ll.abs, ll.stack, ll.concat)
+    for convert in converters:
         result = convert(rows)
         assert result.dtype == (np.abs(np.zeros(1, of)).dtype if convert is ll.abs else of)
     assert np.array_equal(ll.constant(rows).numpy(), np.array(rows).astype(of))

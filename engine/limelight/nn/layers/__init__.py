@@ -7,6 +7,8 @@ MultiHeadAttention, and `embedding`, `dropout`, `flatten` and `sequential` the l
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limelight.nn.layers.attention import MultiHeadAttention
 from limelight.nn.layers.convolution import Conv, ConvTranspose
 from limelight.nn.layers.dense import Dense
@@ -18,6 +20,7 @@ from limelight.nn.layers.normalisation import BatchNorm, GroupNorm, LayerNorm, R
 from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
 from limelight.nn.layers.sequential import Sequential
+from limelight.user_code import hints
 
 __all__ = [
     "GRU",
@@ -40,3 +43,6 @@ __all__ = [
     "RMSNorm",
     "Sequential",
 ]
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("nn.layers")
+__dir__ = hints.listing(__all__)
