@@ -11,7 +11,7 @@ namespace of ours has. `tests/engine/user_code/library_names.json` lists the lib
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 
@@ -512,24 +512,29 @@ out_features units_out num_units hidden_size -> units
 num_embeddings input_dim -> count
 embedding_dim output_dim embedding_size -> units
 bias -> use_bias
-lr step_size -> learning_rate
+num_heads nhead -> heads
+p rate_drop -> rate
+eps -> epsilon
+embeddings_initializer -> table_initializer
+input_shape in_features in_channels input_size num_features features_in -> | sizes of inputs are not given: the first call finds them
+data_format -> | the channels are the last axis
+name device -> -
+"""
+"""Settings of layers."""
+
+_OPTIMIZER_SETTINGS: Final = """
+lr rate learn_rate step_size -> learning_rate
 eps -> epsilon
 beta_1 b1 -> beta1
 beta_2 b2 -> beta2
 rho alpha -> decay
-num_heads nhead -> heads
-p rate_drop -> rate
-embeddings_initializer -> table_initializer
-input_shape in_features in_channels input_size num_features features_in -> | sizes of inputs are not given: the first call finds them
-params parameters -> | optimisers are given the variables when they are applied: optimizer.apply(gradients, variables)
+params parameters variables -> | optimisers are given the variables when they are applied: optimizer.apply(gradients, variables)
 betas -> | write beta1=..., beta2=...
-momentum -> | write ll.optim.Momentum(learning_rate, momentum)
-weight_decay -> | write ll.optim.AdamW(learning_rate, weight_decay=...)
+momentum nesterov -> | write ll.optim.Momentum(learning_rate, momentum)
+weight_decay wd -> | write ll.optim.AdamW(learning_rate, weight_decay=...)
 clipnorm clipvalue global_clipnorm -> | write ll.optim.clip_by_global_norm(gradients, norm)
-data_format -> | the channels are the last axis
-name device -> -
 """
-"""Settings of layers and optimisers."""
+"""Settings of optimisers."""
 
 _KEYWORDS: Final = """
 dim -> axis axes
@@ -587,9 +592,28 @@ def of_optimizers() -> Mapping[str, str]:
 
 
 @functools.cache
-def settings() -> Mapping[str, Equivalent]:
-    """Settings of layers and optimisers: what their constructors call them."""
+def layer_settings() -> Mapping[str, Equivalent]:
+    """What the constructors of layers call their settings."""
     return _parsed(_SETTINGS)
+
+
+@functools.cache
+def optimizer_settings() -> Mapping[str, Equivalent]:
+    """What the constructors of optimisers call their settings."""
+    return _parsed(_OPTIMIZER_SETTINGS)
+
+
+def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent]) -> str:
+    """What to write instead of the setting `name`, where `known` are those there are; "" where nothing does its job."""
+    entry, known = table.get(name), list(known)
+    if entry is None:
+        import difflib  # noqa: PLC0415  # only a mistake needs it: importing limelight is to be quick
+
+        close = difflib.get_close_matches(name, known, 1)
+        return f"; did you mean {close[0]!r}?" if close else "."
+    if entry.ours:
+        return f"; did you mean {entry.ours!r}?" if entry.ours in known else "."
+    return f": {entry.remark}." if entry.remark else "."
 
 
 @functools.cache

@@ -100,7 +100,11 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
     classes = [getattr(ll.nn, name) for name in dir(ll.nn) if isinstance(getattr(ll.nn, name), type)]
     classes += [getattr(ll.optim, name) for name in dir(ll.optim) if isinstance(getattr(ll.optim, name), type)]
     taken = {parameter for kind in classes for parameter in inspect.signature(kind).parameters}
-    assert {entry.ours for entry in equivalents.settings().values() if entry.ours} <= taken
+    assert {
+        entry.ours
+        for entry in {**equivalents.layer_settings(), **equivalents.optimizer_settings()}.values()
+        if entry.ours
+    } <= taken
     public = [
         resolved(path)
         for home, names in hints.public_names().items()
@@ -237,6 +241,16 @@ def test_modules_name_what_they_have_and_let_properties_fail_by_themselves() -> 
         (lambda: loose.full((2,), 1, "int32"), r"write ll\.full\(\(2,\), 1, dtype=ll\.int32\)"),
         (lambda: loose.zeros_like(x, loose.int32), r"write ll\.zeros_like\(x, dtype=ll\.int32\)"),
         (lambda: loose.optim.SGD(0.1).step(), r"write optimizer\.apply\(gradients, variables\)"),
+        (lambda: loose.optim.SGD(0.1).apply(zip([x], [ll.Variable(x)], strict=True)), r"two lists, not one of pairs"),
+        (lambda: loose.optim.SGD(0.1).apply([(x, ll.Variable(x))]), r"two lists, not one of pairs"),
+        (lambda: loose.optim.Adam([ll.Variable(x)], 1e-3), r"^Adam takes settings only.* optimizer\.apply\("),
+        (lambda: loose.optim.Adam(iter([ll.Variable(x)])), r"^Adam takes settings only"),
+        (lambda: loose.optim.SGD(0.1, momentum=0.9), r"no setting 'momentum': write ll\.optim\.Momentum"),
+        (lambda: loose.optim.Adam(lr=0.1), "did you mean 'learning_rate'"),
+        (lambda: loose.nn.Conv(8, kernel_size=3), "no setting 'kernel_size'; did you mean 'window'"),
+        (lambda: loose.nn.Conv(8, 3, strides=2), "did you mean 'stride'"),
+        (lambda: loose.nn.Dense(3, in_features=2), "the first call finds them"),
+        (lambda: loose.nn.Dense(3, bias=False), "did you mean 'use_bias'"),
         (lambda: round(x, 2), r"write ll\.round\(x \* 100\) / 100"),
     ],
 )

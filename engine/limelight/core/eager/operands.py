@@ -91,6 +91,8 @@ def _common_dtype(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list
     target = dtypes.promote(*operand_dtypes)
     if target is None:
         raise _mixing_error(op, handles, uniform, operand_dtypes)
+    if op.integers is not None and not dtypes.is_inexact(target):
+        target = op.integers
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
