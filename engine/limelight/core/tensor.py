@@ -438,8 +438,9 @@ def as_tensor(value: TensorLike) -> Tensor:
 
 def as_tensors(values: Sequence[TensorLike]) -> list[Tensor]:
     """Tensors that are to meet: Python's numbers, and lists of them, take on the others' dtype, if they fit it."""
-    if all([type(x) is Tensor for x in values]):  # noqa: C419  # few
-        return list(values)
+    tensors = [x for x in values if type(x) is Tensor]
+    if len(tensors) == len(values):
+        return tensors
     try:
         dtype = elements(tuple(values)).dtype
     except DTypeError:  # whoever brings them together says so in words of its own

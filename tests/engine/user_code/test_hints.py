@@ -299,3 +299,34 @@ def test_variables_without_a_name_are_called_as_their_attribute() -> None:
     second = Net(first.w)
     assert [v.name for v in first.variables] == ["w", "bias", "tied", "inner/v"]
     assert second.tied.name == "w"
+
+
+def test_modules_that_were_written_for_keras() -> None:
+    class Scale(loose.nn.Layer):  # type: ignore[misc, name-defined]  # of Any
+        def __init__(self, units: int, name: str | None = None, **kwargs: Any) -> None:
+            super().__init__(name=name, **kwargs)
+            self.units = units
+
+        def build(self, input_shape: Any) -> None:
+            self.kernel = ll.Variable(ll.ones((input_shape[-1], self.units)), name="kernel")
+            super().build(input_shape)
+            self.built = True
+
+        def call(self, inputs: Any, training: bool = False) -> Any:
+            return inputs @ self.kernel
+
+    for stage in (lambda f: f, ll.function):
+        layer = Scale(3, name="scale")
+        assert stage(layer)(ll.ones((2, 4))).shape == (2, 3)
+        assert layer.name == "scale"
+        assert [path for path, _ in layer.named_variables()] == ["kernel"]
+        with pytest.raises(ll.errors.ShapeError):
+            layer(ll.ones((2, 5)))
+
+    class Net(loose.Module):  # type: ignore[misc, name-defined]  # of Any
+        def __init__(self) -> None:
+            super().__init__(name="net")
+
+    assert Net().name == "net"
+    with pytest.raises(TypeError):
+        loose.Module("net")
