@@ -215,8 +215,7 @@ class Op:
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
         self.batching = batching
-        self.domain = domain
-        self.integers = integers
+        self.domain, self.integers = domain, integers
         self.foreign = False
         self.recipes = _VjpRecipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}

@@ -70,7 +70,7 @@ def test_no_name_of_another_library_is_taken_for_a_misspelt_one_of_ours() -> Non
     public = {_bare(name) for names in hints.public_names().values() for name in names}
     for name in NAMES:
         if name not in same and _bare(name) not in public and name not in equivalents.functions():
-            assert not hints.suggested(name), f"{name}: {hints.suggested(name)}; give it a line in equivalents.py"
+            assert not hints.suggested(name), f"{name}: {hints.suggested(name)}; give it a line in equivalents.txt"
 
 
 def _bare(name: str) -> str:
@@ -79,7 +79,7 @@ def _bare(name: str) -> str:
 
 def test_what_is_suggested_exists_and_what_it_stands_for_does_not() -> None:
     for name, entry in equivalents.functions().items():
-        assert not entry or name not in dir(ll), f"ll.{name} exists: its line in equivalents.py is dead"
+        assert not entry or name not in dir(ll), f"ll.{name} exists: its line in equivalents.txt is dead"
         for path in (*([entry.ours] if entry.ours else []), *written(entry.remark)):
             assert resolved(path) is not None
     model, optimizer = ll.nn.Dense(2), ll.optim.Adam()
@@ -89,7 +89,7 @@ def test_what_is_suggested_exists_and_what_it_stands_for_does_not() -> None:
         (equivalents.of_optimizers(), optimizer),
     ):
         for name, hint in names.items():
-            assert not hasattr(thing, name), f"{name} exists: its line in equivalents.py is dead"
+            assert not hasattr(thing, name), f"{name} exists: its line in equivalents.txt is dead"
             for path in written(hint):
                 assert resolved(path) is not None
             for method in re.findall(r"\bx\.([a-zA-Z_]\w*)", hint):
