@@ -64,6 +64,12 @@ def optimizer_settings() -> Mapping[str, Equivalent]:
     return _parsed("settings of optimisers")
 
 
+@functools.cache
+def function_options() -> Mapping[str, Equivalent]:
+    """Options of other libraries' functions that stage."""
+    return _parsed("options of function")
+
+
 def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent]) -> str:
     """What to write instead of the setting `name`, where `known` are those there are; "" where nothing does its job."""
     entry, known = table.get(name), list(known)

@@ -251,6 +251,8 @@ def test_modules_name_what_they_have_and_let_properties_fail_by_themselves() -> 
         (lambda: loose.nn.Conv(8, 3, strides=2), "did you mean 'stride'"),
         (lambda: loose.nn.Dense(3, in_features=2), "the first call finds them"),
         (lambda: loose.nn.Dense(3, bias=False), "did you mean 'use_bias'"),
+        (lambda: loose.cond(True, abs, abs, x), r"^cond: .*write ll\.cond\(pred, lambda: f\(x\)"),
+        (lambda: loose.function(abs, static_argnums=0), "'static_argnums': plain Python values are keyed by value"),
         (lambda: round(x, 2), r"write ll\.round\(x \* 100\) / 100"),
     ],
 )
