@@ -77,7 +77,7 @@ def test_the_notebook_is_a_default_dependency_and_the_rest_are_extras():
     names = {re.split(r"[^\w-]", requirement)[0] for requirement in PROJECT["dependencies"]}
     assert {"numpy", "ml_dtypes", "ipykernel", "ipywidgets", "anywidget", "graphviz"} <= names
     assert not names & {"jax", "cupy", "ray", "onnx", "torch", "jupyterlab"}
-    assert {"xla", "cuda", "ray", "onnx", "workshop", "test", "bench"} == set(PROJECT["optional-dependencies"])
+    assert {"xla", "cuda", "workshop", "test", "bench"} == set(PROJECT["optional-dependencies"])
 
 
 # --- the facade

@@ -247,3 +247,8 @@ def _set(kind: type[Event], listeners: tuple[Callback, ...]) -> None:
     if had != bool(listeners):
         for hook in _interest.get(kind, ()):
             hook(bool(listeners))
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, without those that are imported."""
+    return sorted([k for k, v in globals().items() if k[0] != "_" and getattr(v, "__module__", "") == __name__])

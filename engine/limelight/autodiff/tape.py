@@ -59,6 +59,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     Ops that depend on something watched are recorded: trainable variables are watched when read, tensors by `watch`. A
     tape answers one question (`gradient`, `jacobian`, `batch_jacobian`), and then lets go of everything it saved,
     unless it is `persistent`. Tapes nest: an outer tape records what an inner one computes, which gives higher orders.
+    The gradient by a complex number is the direction of steepest ascent, as in PyTorch and TensorFlow: the conjugate of
+    JAX's.
 
     Args:
         persistent: whether the tape may be asked more than once; it then keeps what it saved until it is deleted.

@@ -20,7 +20,7 @@ from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, VariableSpec
-from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant, new_uid, wrap
+from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, beside, constant, new_uid, wrap
 from limelight.core.variable_updates import (
     CUT,
     assign_scatter,
@@ -31,7 +31,7 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import hints
+from limelight.user_code import equivalents
 
 
 class Storage:
@@ -303,9 +303,7 @@ class Variable(Resource):
         self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
 
     def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
-        if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
-            value = constant(value, self.dtype)
-        operands = prepare(op, (self, *map(as_tensor, rows), as_tensor(value)))
+        operands = prepare(op, (self, *map(as_tensor, rows), beside(value, self.dtype)))
         op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
         result: Tensor = dispatch.apply(op, operands, attrs)
         return result
@@ -462,7 +460,7 @@ for _name, _instead in _IN_PLACE.items():
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name.startswith("_") or not hasattr(Tensor, name):
-        hint = f": {hints.METHODS[name]}" if name in hints.METHODS else ""
+        hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 

@@ -25,10 +25,10 @@ from limelight.core.variable import Variable, found_again
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
-from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown
+from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
 from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
 from limelight.optim.rows import Rows
-from limelight.user_code import hints, source_line
+from limelight.user_code import equivalents, hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
@@ -43,7 +43,7 @@ class _Counter(Variable):
     __slots__ = ()
 
     def __call__(self, *given: Any) -> Any:
-        raise CallError(f"optimizer.step is how many steps were done; {hints.OPTIMIZERS['update']}")
+        raise CallError(f"optimizer.step is how many steps were done; {equivalents.of_optimizers()['update']}")
 
 
 class Optimizer(Module):
@@ -80,6 +80,7 @@ class Optimizer(Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         check_names(cls, kwargs)
+        refuse_variables(cls, args[0] if args else None)
         return super().__new__(cls)
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
@@ -93,7 +94,7 @@ class Optimizer(Module):
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
         def __getattr__(self, name: str) -> Any:
-            return hints.missing_of_module(self, name, hints.OPTIMIZERS)
+            return hints.missing_of_module(self, name, equivalents.of_optimizers())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):
@@ -139,7 +140,7 @@ class Optimizer(Module):
             )
         self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
 
-    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable]) -> None:
+    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable] = ()) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything

@@ -94,4 +94,5 @@ truncated_normal = _default.truncated_normal
 uniform = _default.uniform
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.missing_name_hint("random", __all__)
+    __getattr__ = hints.missing_name_hint("random")
+__dir__ = hints.listing(__all__)

@@ -23,9 +23,7 @@ BAD = {
         "f32[1,3] and f32[2,2]",
         "axis -1",
     ),
-    "integers divided": (lambda x: I32 / x.astype(ll.int32), DTypeError, "divide", "int32", "ll.astype(x, ll.float32)"),
     "booleans added": (lambda x: B + B, DTypeError, "add", "bool", "ll.astype(x, ll.int32)"),
-    "mean of integers": (lambda x: I32.mean(), DTypeError, "mean", "int32", "ll.astype(x, ll.float32)"),
     "exp of integers": (lambda x: ll.exp(I32), DTypeError, "exp", "int32", "ll.astype(x, ll.float32)"),
     "sum of booleans": (lambda x: B.sum(), DTypeError, "sum", "bool", "ll.astype(x, ll.int32)"),
     "integers and floats": (

@@ -12,7 +12,7 @@ from limelight.core import shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, as_tensors
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._gradient_terms import rank, zeros
 from limelight.ops._shape_rules import check_axis_size
@@ -90,7 +90,7 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
 
 
 def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
-    tensors = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
+    tensors = tuple(as_tensors(xs))
     if not tensors:
         raise ArgumentError(f"{name}: needs at least one tensor")
     return tensors
@@ -130,7 +130,7 @@ def diff(
         raise ArgumentError(f"diff: n must not be negative, got {n}")
     if n == 0:
         return x
-    parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
+    parts = as_tensors([part for part in (prepend, x, append) if part is not None])
     differences = x if len(parts) == 1 else _concat(tuple(parts), along)
     before = (slice(None),) * along
     for _ in range(n):
