@@ -28,7 +28,24 @@ N = int(os.environ.get("LIMELIGHT_MUTATIONS", "10000" if FULL else "100"))
 WORD = re.compile(r"%\d+|!\d+|@?\w+|\s+|.", re.DOTALL)
 TROUBLE = (
     *("0", "1", "-1", "2", "3", "7", "1.5", "-0.0", "nan", "inf", "-inf", "1e400", "9" * 30, "-" + "9" * 5000),
-    *("None", "True", "False", "...", "()", "[]", "(1,)", "((),)", "[[1, 2]]", '"x"', '"\\x"', '"', "'", "\\", "\0", "²"),
+    *(
+        "None",
+        "True",
+        "False",
+        "...",
+        "()",
+        "[]",
+        "(1,)",
+        "((),)",
+        "[[1, 2]]",
+        '"x"',
+        '"\\x"',
+        '"',
+        "'",
+        "\\",
+        "\0",
+        "²",
+    ),
     *("f32", "c128", "bf16", "bool", "a", "V8", "f33", "f32[?]", "f32[]", "i64[2] [1, 2]", "f32[2] 1", "i8[] 300"),
     *("var", "frozen", "var f32[2]", "var var f32[]", "object", "object tape", "generator", "u8(300)", "i32(1e9)"),
     *("slice(1)", "slice()", "slice(1, 2, 3, 4)", "complex(1)", 'complex("x")', "bytes(1)", 'bytes("zz")', "bytes"),
@@ -73,7 +90,7 @@ def of_a_case(case: Case) -> str:
     try:
         verify(parse(text))
     except GraphError as error:
-        assert "stands for a Python object" in str(error), text
+        assert "stands for a Python object" in str(error), text  # noqa: PT017  # others are read
         return ""
     return text
 
@@ -96,7 +113,9 @@ def lines_changed(rng: random.Random, text: str) -> str:
 def words_changed(rng: random.Random, text: str) -> str:
     words = WORD.findall(text)
     i, j = rng.randrange(len(words)), rng.randrange(len(words))
-    words[i : i + 1] = rng.choice([[], [words[i]] * 2, [words[j]], [rng.choice(TROUBLE)], [words[i], rng.choice(TROUBLE)]])
+    words[i : i + 1] = rng.choice(
+        [[], [words[i]] * 2, [words[j]], [rng.choice(TROUBLE)], [words[i], rng.choice(TROUBLE)]]
+    )
     return "".join(words)
 
 
@@ -131,7 +150,7 @@ def mutated(rng: random.Random) -> str:
 
 
 def outcome(text: str) -> str:
-    """"" for a good graph, else the message of the error; any other error is raised."""
+    """Empty for a good graph, else the message of the error; any other error is raised."""
     try:
         verify(parse(text))
     except GraphError as error:

@@ -35,8 +35,8 @@ _closed: OrderedDict[int, View] = OrderedDict()
 class View:
     """A live view. Display it, and it follows the engine until its output goes away.
 
-    `widget` is the Jupyter widget, for use inside layouts of ipywidgets, which keep it until `close()`; `static()` is the view as it stands, without
-    a widget; `state()` is what it shows, as JSON.
+    `widget` is the Jupyter widget, for use inside layouts of ipywidgets, which keep it until `close()`; `static()` is
+    the view as it stands, without a widget; `state()` is what it shows, as JSON.
 
     Each kind of view is a subclass in a file of its own. It names its fold (what it gives to `__init__`), its static
     forms (`_figure`), and its widget with its script.
