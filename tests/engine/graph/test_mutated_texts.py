@@ -1,6 +1,6 @@
 """Whatever a graph's text was changed into, reading and verifying it ends well, or in a GraphError that says where.
 
-Texts of every op, and of all control flow, are changed at random: characters, words, lines, and words that mean trouble.
+Texts of every op and of all control flow are changed at random: characters, words, lines, and words that mean trouble.
 `LIMELIGHT_MUTATIONS=200000 pytest tests/engine/graph/test_mutated_texts.py` tries more than the few of a quick run.
 """
 
