@@ -145,6 +145,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
     assert run(f"%{name}?").err == ""
 
 
+@pytest.mark.slow  # runs all examples
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
     for name in (name for magic in MAGICS for name in magic.magics["line"]):

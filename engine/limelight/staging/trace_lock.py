@@ -64,12 +64,13 @@ class TraceLock:
 
     def _wait(self, name: str) -> None:
         """Returns when no other thread holds the lock. It only looks: a lock taken here could be left behind."""
-        since, changes = time.monotonic(), self.changes
+        changes, since = self.changes, time.monotonic()
         while self.owner not in (None, threading.get_ident()):
             time.sleep(_POLL)
+            now = time.monotonic()  # before it looks at the changes: none that it sees was made later
             if changes != self.changes:
-                since, changes = time.monotonic(), self.changes
-            if time.monotonic() - since > _PATIENCE:
+                changes, since = self.changes, now
+            if now - since > _PATIENCE:
                 raise RunError(_in_vain(name, (self.tracing or ["a function"])[-1]))
 
 

@@ -84,6 +84,7 @@ def agree(got: Any, expected: Any) -> None:
     assert np.asarray(got).tobytes() == np.asarray(expected).tobytes(), "bit by bit: -0.0 is not 0.0"
 
 
+@pytest.mark.slow  # every kernel with every dtype
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning", "ignore:invalid value encountered in cast")
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 @pytest.mark.parametrize("op", sorted(CASES))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import limelight as ll
 
 
 @pytest.fixture(scope="module")
 def digits():
+    from sklearn.datasets import load_digits  # takes long to import
+
     data = load_digits()
     images, labels = (data.images / 16.0).astype("float32"), data.target.astype("int32")
     order = np.random.default_rng(0).permutation(len(labels))

@@ -196,6 +196,7 @@ def test_gradients(case: Case, dtype):
     same_gradients(found, differences(case.call, arrays, weights), tensors)
 
 
+@pytest.mark.slow  # each op twice, by differences
 @pytest.mark.parametrize(("case", "dtype"), gradient_runs(only_smooth=True))
 def test_second_order(case: Case, dtype):
     """Eagerly, and of a graph that was traced without knowing any size."""
@@ -216,6 +217,7 @@ def test_second_order(case: Case, dtype):
         same_gradients(pulled_back(gradient_of(F), tensors, outer), wanted, tensors)
 
 
+@pytest.mark.slow  # stages each op's gradient
 @pytest.mark.parametrize(("case", "dtype"), gradient_runs())
 def test_staged_gradients(case: Case, dtype):
     """A tape inside a staged function, and one around it, with sizes known and unknown."""

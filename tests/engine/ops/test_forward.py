@@ -49,6 +49,7 @@ def test_forward_is_the_transpose_of_reverse(case: Case, dtype):
     np.testing.assert_allclose(inner(weights, tangents), inner(gradients, directions), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow  # stages each op
 @pytest.mark.parametrize(("case", "dtype"), gradient_runs())
 def test_forward_in_a_staged_function(case: Case, dtype):
     """An accumulator around a staged function, and one inside."""
