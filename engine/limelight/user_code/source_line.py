@@ -16,12 +16,12 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import CodeType, FrameType
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
 from limelight import errors
+from limelight.with_blocks import Block
 
 CellNamer = Callable[[str], str | None]
 
@@ -161,13 +161,6 @@ def position(frame: FrameType | None, known: CodeType | None = None) -> tuple[Co
     return (None, 0)
 
 
-class _Pretence(threading.local):
-    stack: tuple[Source, ...] | None = None
-
-
-_pretence = _Pretence()
-
-
 def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
     source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
@@ -177,27 +170,52 @@ def of_gradient(line: Source, op: str) -> Source:
     return source
 
 
-@contextmanager
-def pretend(stack: tuple[Source, ...]) -> Iterator[None]:
+class pretend:  # noqa: N801  # used as a function
     """Within its block, `user_stack` answers `stack`: for work that is done now on behalf of an earlier line."""
-    outer = _pretence.stack
-    try:
-        _pretence.stack = stack
-        yield
-    finally:
-        _pretence.stack = outer
+
+    def __init__(self, stack: tuple[Source, ...]) -> None:
+        self.stack = stack
+
+    def __enter__(self) -> None:
+        self.block = Block(sys._getframe(1))
+        _pretended()
+        self.outer = _pretence.innermost
+        _pretence.hold(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _pretence.hold(self.outer)
+
+
+class _Pretence(threading.local):
+    """The lines that are pretended on a thread, by whom."""
+
+    stack: tuple[Source, ...] | None = None
+    innermost: pretend | None = None
+
+    def hold(self, innermost: pretend | None) -> None:
+        self.innermost, self.stack = innermost, None if innermost is None else innermost.stack
+
+
+_pretence = _Pretence()
+
+
+def _pretended() -> tuple[Source, ...] | None:
+    """The lines that are pretended here; a block may be over although an interrupt has kept it from ending that."""
+    while _pretence.innermost is not None and _pretence.innermost.block.is_over:
+        _pretence.hold(_pretence.innermost.outer)
+    return _pretence.stack
 
 
 def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:
     """`position`, or the line that is pretended: for ops that do not run on the hot path."""
-    if _pretence.stack:
+    if _pretence.stack and _pretended():
         return (_pretence.stack[0], 0)
     return position(frame)
 
 
 def user_stack(limit: int = 8) -> tuple[Source, ...]:
     """The user's frames, innermost first, at most `limit` of them."""
-    if _pretence.stack is not None:
+    if _pretence.stack is not None and _pretended() is not None:
         return _pretence.stack
     return _frames(sys._getframe(1), limit)[0]
 
@@ -227,7 +245,7 @@ class Walker:
 
     def stack(self) -> tuple[Source, ...]:
         """What `user_stack()` would answer here."""
-        if _pretence.stack is not None:
+        if _pretence.stack is not None and _pretended() is not None:
             return _pretence.stack
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
@@ -330,7 +348,7 @@ def segment(code: CodeType, instruction: int) -> str | None:
 def user_segment() -> str | None:
     """What the innermost frame of the user's evaluates; None where it is not that which brought us here."""
     code, instruction = position(sys._getframe(1))
-    return None if code is None or _pretence.stack is not None else segment(code, instruction)
+    return None if code is None or _pretended() is not None else segment(code, instruction)
 
 
 def at(source: Source | None) -> str:

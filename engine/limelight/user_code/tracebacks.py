@@ -70,6 +70,7 @@ class show_library_frames:  # noqa: N801  # used as a function
         return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
 
     def __enter__(self) -> show_library_frames:
+        self._mine.lasts_for_block_of(sys._getframe(1))
         return self
 
     def __exit__(self, *exc: object) -> None:
