@@ -7,6 +7,12 @@ import sys
 from collections.abc import Callable
 
 
+def before(callback: Callable[[], object]) -> None:
+    """Calls `callback()` before this process forks, in the thread that does."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=callback)
+
+
 def in_child(callback: Callable[[], object]) -> None:
     """Calls `callback()` in each process that is forked from this one, in its one thread, before it goes on."""
     if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork

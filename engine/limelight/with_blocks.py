@@ -77,7 +77,7 @@ class Block:
             if inside is None:
                 return False
             if inside[now]:
-                if frame.f_code in gc.get_referents(frame):  # a frame holds nothing until it has ended
+                if has_ended(frame):
                     return True
             elif now != at or by is None or _is_suspended(by):
                 return True
@@ -87,6 +87,11 @@ class Block:
     def is_over_here(self) -> bool:
         """Whether a block of this thread has been left: another one may just be leaving it."""
         return self.thread == threading.get_ident() and self.is_over
+
+
+def has_ended(frame: FrameType) -> bool:
+    """Whether a frame neither runs nor is suspended: until then it holds nothing itself, not even its code."""
+    return frame.f_code in gc.get_referents(frame)
 
 
 def _is_suspended(frame: FrameType) -> bool:

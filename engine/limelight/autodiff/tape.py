@@ -115,7 +115,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         try:
-            if self.active:
+            if self.below is not None and self in dispatch.local.stack:
                 dispatch.remove(self)
         except KeyboardInterrupt:
             dispatch.remove(self)

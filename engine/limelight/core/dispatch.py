@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from limelight import events, forking
 from limelight.core.devices import Device
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, has_ended
 
 active: Final[list[object]] = []
 """Not empty when "just run the kernel" may be wrong on some thread: it holds each interpreter above the eager one, each
@@ -106,7 +106,7 @@ class Guard:
 
     def __init__(self) -> None:
         self.block: Block | None = None
-        self._ends = False
+        self._ends: FrameType | None = None  # what is ending it: that may run ops, which ask whether its block is over
 
     def begin(self) -> None:
         """Called as the block begins."""
@@ -126,14 +126,11 @@ class Guard:
         self._end(abandoned=True)
 
     def _end(self, abandoned: bool) -> None:
-        if not self._ends:  # it may run ops, which ask whether its block is over
-            try:
-                self._ends = True
-                self.end(abandoned)
-            finally:
-                self._ends = False
-            self.block = None
+        if self._ends is None or has_ended(self._ends):
+            self._ends = sys._getframe()
+            self.end(abandoned)
             _take_from(active, self)
+            self.block = self._ends = None
 
 
 class _Stack(list[Interpreter]):

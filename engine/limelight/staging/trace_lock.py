@@ -52,15 +52,19 @@ class TraceLock:
         """A block in which this thread, which holds the lock, traces the function `name`."""
         return _Turn(self, name)
 
+    def is_taken(self) -> bool:
+        """Whether a function is being traced, by any thread."""
+        return self.owner is not None and not (self.block is not None and self.block.is_over)
+
     def renew(self) -> None:
         """In a process that has just been forked: the thread that holds the lock may not be in it."""
-        if self.owner != threading.get_ident():
+        if self.owner != threading.get_ident():  # else this very thread traces, and goes on
             self.__init__()  # type: ignore[misc]
 
     def _wait(self, name: str) -> None:
         """Returns when no other thread holds the lock. It only looks: a lock taken here could be left behind."""
         since, changes = time.monotonic(), self.changes
-        while self.owner not in (None, threading.get_ident()) and not (self.block and self.block.is_over):
+        while self.owner != threading.get_ident() and self.is_taken():
             time.sleep(_POLL)
             if changes != self.changes:
                 since, changes = time.monotonic(), self.changes
@@ -77,7 +81,7 @@ class _Turn:
 
     def __enter__(self) -> None:
         lock, block = self._lock, Block(sys._getframe(1))
-        if lock.owner is not None and (lock.owner != threading.get_ident() or (lock.block and lock.block.is_over)):
+        if lock.owner != threading.get_ident() or not lock.is_taken():
             lock.tracing.clear()
         self._depth = len(lock.tracing)
         if not self._depth:

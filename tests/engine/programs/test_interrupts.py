@@ -5,16 +5,15 @@ from __future__ import annotations
 import _thread
 import contextlib
 import gc
-import linecache
 import random
-import re
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -287,41 +286,40 @@ def test_broken_listeners_break_nothing(clean: Clean) -> None:
 
 
 FOLDER = str(Path(ll.__file__).parent)
-_UNGUARDED = re.compile(r"with |return self$|try:$|entered: |mine\.ended = True|_pretence\.stack = outer")
-"""Lines at which tracing stops although no signal can arrive there: between a block's end and its clean-up."""
-if sys.version_info >= (3, 12):  # comprehensions are inlined, and what tracing raises in one passes `with` blocks by
-    _UNGUARDED = re.compile(rf"{_UNGUARDED.pattern}|.+ for .+ in ")
-
-
-def _is_ours(frame: FrameType) -> bool:
-    """Whether a line of the engine's; but Python itself swallows what is raised where a weak reference dies."""
-    return frame.f_code.co_filename.startswith(FOLDER) and frame.f_code.co_name != "_forget"
+def _is_swept(frame: FrameType) -> bool:
+    """Whether a frame of the engine's, or of `contextlib`; but Python itself swallows what a weak reference raises."""
+    file, name = frame.f_code.co_filename, frame.f_code.co_name
+    return (file.startswith(FOLDER) or file == contextlib.__file__) and name not in ("_forget", "forget")
 
 
 def interrupted(work: Callable[[], Any], at: int) -> int:
-    """Runs `work` and raises KeyboardInterrupt at the given line that the engine executes; how many lines it was."""
-    lines = 0
+    """Runs `work` and raises KeyboardInterrupt at the given point: a function of the engine's begins, or a line of it.
+
+    Returns how many points it came by. The error is kept, as a notebook does, and with it whatever is suspended.
+    """
+    points = 0
 
     def local(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal lines
-        if event == "line" and not _UNGUARDED.match(
-            linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        ):
-            lines += 1
-            if lines == at:
+        nonlocal points
+        if event in ("call", "line"):
+            points += 1
+            if points == at:
                 sys.settrace(None)
                 raise KeyboardInterrupt
         return local
 
     before = sys.gettrace()
-    sys.settrace(lambda frame, event, arg: local if _is_ours(frame) else None)
+    sys.settrace(lambda frame, event, arg: local(frame, event, arg) if _is_swept(frame) else None)
     try:
         work()
-    except KeyboardInterrupt:
-        pass
+    except KeyboardInterrupt as error:
+        kept.append(error)
     finally:
         sys.settrace(before)
-    return lines
+    return points
+
+
+kept: Final[deque[BaseException]] = deque(maxlen=3)
 
 
 def _differentiate() -> None:
