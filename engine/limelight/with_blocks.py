@@ -2,8 +2,8 @@
 
 CPython delivers an interrupt at the first instruction of a Python function, that of an `__exit__` too, before any
 handler of its own; and a traceback that somebody keeps (a notebook does) keeps the generators of `@contextmanager`
-suspended in their blocks. So each scope of the engine's notes which block it stands for, and whoever meets it later, off
-the hot paths, can ask whether that block is still being executed.
+suspended in their blocks. So each scope of the engine's notes which block it stands for, and whoever meets it later,
+off the hot paths, can ask whether that block is still being executed.
 
 The evidence is exact: the bytecode says which instructions lie in the block (the exception table names the handler that
 calls `__exit__`), and a frame knows its instruction, and whether it has ended. A scope that was entered by hand

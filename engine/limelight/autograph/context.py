@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
+from limelight import with_blocks
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import Doubtful, Undefined
 from limelight.core.autograph_hook import conversion_scope
@@ -16,7 +17,6 @@ from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError, LimelightError
 from limelight.user_code import source_line
 from limelight.user_code.code_uses import reads_sizes
-from limelight.with_blocks import Block
 
 
 class Block(NamedTuple):
@@ -32,7 +32,7 @@ class _Context(threading.local):
         self.trying = 0
         self.swallowed: ControlFlowError | None = None
         self.depth = 0  # of converted functions
-        self.outermost: Block | None = None  # that of the first of them
+        self.outermost: with_blocks.Block | None = None  # that of the first of them
         self.sized = ""  # one of them that reads sizes while tracing
         self.widened = ""  # what is said of a loop variable whose sizes are unknown
 
@@ -132,7 +132,7 @@ class FunctionScope:
         if here.depth and here.outermost is not None and here.outermost.is_over:
             here.__init__()  # type: ignore[misc]
         if not here.depth:
-            here.outermost = Block(frame)
+            here.outermost = with_blocks.Block(frame)
         _enter(self._code or frame.f_code)
         self._outside, here.trying = here.trying, 0
         self._conversion_scope = conversion_scope(FunctionScope.convert)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from limelight.errors import SymbolicValueError
 from limelight.with_blocks import Block
 
+
 class _Conversion:
     """What functions become in a block."""
 

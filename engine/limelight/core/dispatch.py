@@ -102,7 +102,7 @@ class BlockInterpreter(Interpreter):
 
 
 class Guard:
-    """Takes back, at the end of its block, what holds for the whole process in it; after an interrupt, at the next op."""
+    """Takes back at the end of its block what holds for the whole process in it; after an interrupt, at the next op."""
 
     def __init__(self) -> None:
         self.block: Block | None = None

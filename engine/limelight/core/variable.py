@@ -34,7 +34,6 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
 from limelight.user_code import hints
 
-
 _lock = threading.Lock()
 """Held for the moment in which a value is exchanged, of whichever variable; never while anything is computed."""
 forking.renew_in_child(__name__, "_lock", threading.Lock)

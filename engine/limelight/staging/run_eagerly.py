@@ -70,7 +70,11 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
 
     def __init__(self, enabled: bool = True) -> None:
         self._mine = _switch.set_globally(bool(enabled))
-        _place_marker()
+        try:
+            _place_marker()
+        except BaseException:
+            _switch.withdraw(self._mine)
+            raise
 
     def __enter__(self) -> run_functions_eagerly:
         self._mine.lasts_for_block_of(sys._getframe(1))

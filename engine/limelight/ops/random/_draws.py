@@ -119,8 +119,9 @@ _alive: Final[weakref.WeakSet[Source]] = weakref.WeakSet()
 def _renew_locks() -> None:
     """In a process that has just been forked: a thread that has gone may have held NumPy's own lock of a generator."""
     for source in list(_alive):
+        state: Any = source.generator.bit_generator.state
         bits = np.random.Philox(0)
-        bits.state = source.generator.bit_generator.state
+        bits.state = state
         source.generator = np.random.Generator(bits)
 
 
