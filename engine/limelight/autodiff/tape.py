@@ -236,8 +236,6 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         watched = self._watched
         mask = (first in watched) + 2 * (second in watched)
         if not mask or (not self._recording and self._is_paused()):
-            if self.block is not None and self.block.is_over:
-                dispatch.heal()
             if self._cut_descendants:
                 note_descendants(self._cut_descendants, recipes.op, (x, y), out)
             return

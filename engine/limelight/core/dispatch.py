@@ -163,7 +163,13 @@ def set_base(interpreter: Interpreter) -> None:
 
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
-    return current().process(op, inputs, attrs)
+    top = local.stack[-1]
+    if active:
+        block = top.block or local.stack.block
+        if block is None or block.is_over:
+            heal()
+            top = local.stack[-1]
+    return top.process(op, inputs, attrs)
 
 
 def current() -> Interpreter:
@@ -196,13 +202,14 @@ def heal() -> None:
 
 def push(interpreter: Interpreter, frame: FrameType | None) -> None:
     """Makes `interpreter` the innermost one of this thread, for the block that `frame` is about to begin."""
-    heal()
+    if active:
+        heal()
     try:
         interpreter.block = Block(frame)
         interpreter.below = local.stack[-1]
         local.stack.append(interpreter)
         active.append(interpreter)
-        _choose_observer()
+        local.observer = interpreter if interpreter.observes and len(local.stack) == 2 else None
     except BaseException:
         remove(interpreter)
         raise
@@ -215,7 +222,8 @@ def remove(interpreter: Interpreter) -> None:
     """
     everywhere: list[list[Any]] = [active, *local.stacks]
     for places in everywhere:
-        _take_from(places, interpreter)
+        if interpreter in places:
+            places.remove(interpreter)
     for lower, upper in zip(local.stack, local.stack[1:], strict=False):
         upper.below = lower
     interpreter.below = interpreter.block = None

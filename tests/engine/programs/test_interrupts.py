@@ -415,7 +415,7 @@ def _looped_gradient() -> None:
 
 
 def _configured() -> None:
-    with ll.config.optimiser(level=0), ll.config.run_functions_eagerly(), ll.config.show_library_frames():
+    with ll.config.optimiser(level=0), ll.config.show_library_frames():
         hit(ll.ones((2,)))
     with ll.events.listen(lambda event: None, ll.events.OpRan):
         one + one
