@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
+from limelight import with_blocks
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import Doubtful, Undefined
 from limelight.core.autograph_hook import conversion_scope
@@ -31,6 +32,7 @@ class _Context(threading.local):
         self.trying = 0
         self.swallowed: ControlFlowError | None = None
         self.depth = 0  # of converted functions
+        self.outermost: with_blocks.Block | None = None  # that of the first of them
         self.sized = ""  # one of them that reads sizes while tracing
         self.widened = ""  # what is said of a loop variable whose sizes are unknown
 
@@ -126,7 +128,12 @@ class FunctionScope:
         self._always_returns = always_returns is True
 
     def __enter__(self) -> FunctionScope:
-        _enter(self._code or sys._getframe(1).f_code)
+        frame = sys._getframe(1)
+        if here.depth and here.outermost is not None and here.outermost.is_over:
+            here.__init__()  # type: ignore[misc]
+        if not here.depth:
+            here.outermost = with_blocks.Block(frame)
+        _enter(self._code or frame.f_code)
         self._outside, here.trying = here.trying, 0
         self._conversion_scope = conversion_scope(FunctionScope.convert)
         self._conversion_scope.__enter__()

@@ -29,9 +29,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
-from limelight import events
+from limelight import events, forking
 from limelight.core.autograph_hook import converted, unconverted
-from limelight.core.dispatch import active
+from limelight.core.dispatch import active, heal
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
@@ -55,6 +55,7 @@ from limelight.user_code import source_line, tracebacks
 
 _ids: Final = itertools.count(1)
 _trace_lock: Final = TraceLock()
+forking.in_child(_trace_lock.renew)
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
 
 
@@ -133,7 +134,9 @@ class Function:
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_payloads(payloads)
-            elif not active:
+            elif active:
+                heal()
+            else:
                 guarded = self._cache.guards.find(args, kwargs)
                 if guarded is not None:
                     self._note_hit(guarded[0])
@@ -152,7 +155,7 @@ class Function:
             elif plain is None and not active and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)
             raise
 
@@ -220,7 +223,7 @@ class Function:
         try:
             call = self._call(args, kwargs, abstract=True)
             return self._find(call.lookup) or self._trace_once(call, run=False)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)
             raise
 
@@ -353,12 +356,14 @@ class Function:
 
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
-        with _trace_lock.held_for(self.name):
+        with _trace_lock.turn(self.name), _trace_lock.tracing_of(self.name):
             entry: ConcreteFunction | None = self._find(call.lookup)
             if entry is not None:
                 if run:
                     self._note_hit(entry)
                 return entry
+            if len(_trace_lock.tracing) == 1:
+                self._in_progress.clear()  # an interrupt may have kept a call from ending
             key, depth = call.key, len(self._in_progress)
             try:
                 self._in_progress.begin(key, self.name)

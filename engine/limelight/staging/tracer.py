@@ -13,6 +13,7 @@ does not make the others unknown. A staged function begins without a name scope,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -69,12 +70,13 @@ class Tracer(dispatch.Interpreter):
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
+        dispatch.heal()
         if not self.owner:
             self.owner = next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.begun = source_line.user_line()
         self._around = SavedScopes()
         self._level = Level(outermost=not any(isinstance(x, Tracer) for stack in dispatch.local.stacks for x in stack))
-        dispatch.push(self)
+        dispatch.push(self, sys._getframe(1))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
@@ -98,6 +100,14 @@ class Tracer(dispatch.Interpreter):
             self._around.restore()
             self._level.close()
             self._around = None  # last: an interrupt before it has all of this done again
+
+    def abandon(self) -> None:
+        """Ends the trace late: whatever has been entered since has a block of its own."""
+        self.finished = True
+        self._walker.forget()
+        dispatch.remove(self)
+        self._level.close()
+        self._around = None
 
     # Inputs
 

@@ -76,7 +76,8 @@ def test_of_every_op() -> None:
             batched = _outcome(lambda of_one=of_one, many=many: of_one(*many))
             if isinstance(alone, type):
                 same = batched is alone or alone is not ll.errors.AxisError  # functions check before these ops do
-                assert isinstance(batched, type) and same, f"{name}, axis {axis}: {alone} alone, {batched} in a batch"
+                assert isinstance(batched, type), f"{name}, axis {axis}: {alone} alone, {batched} in a batch"
+                assert same, f"{name}, axis {axis}: {alone} alone, {batched} in a batch"
                 continue
             assert not isinstance(batched, type), f"{name}, axis {axis}: {batched} in a batch"
             for one, all_of_them in zip(alone, batched, strict=True):

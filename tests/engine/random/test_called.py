@@ -83,6 +83,8 @@ def test_a_staged_choice_is_refused_when_it_is_drawn():
     with pytest.raises(ll.errors.ArgumentError, match="a logit is NaN"):
         ll.random.categorical(ll.constant([[0.0, 1.0], [float("nan"), 0.0]]))
     assert ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist() == [0, 0, 0]
+
+
 _SHAPE_FIRST = ("normal", "uniform", "exponential", "laplace", "gumbel", "cauchy", "truncated_normal")
 
 

@@ -209,11 +209,14 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
                 return beside
             if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
                 return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        if reflected and _answers_itself(y, reflected):
-            return NotImplemented
-        return apply(op, prepare(op, (x, y)))
+        return _unusual(op, reflected, x, y)
 
     return run
+
+
+def _unusual(op: Op, reflected: str, x: Any, y: Any) -> Any:
+    """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
+    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
 
 
 def _answers_itself(y: Any, reflected: str) -> bool:
