@@ -34,7 +34,7 @@ class Listener(dispatch.BlockInterpreter):
 
 
 def _place(op: Any) -> int | None:
-    """The place of the axis, or the axes, among the parameters; a permutation of all axes is none, nor are pairs, or as many as there are sizes."""
+    """The place of the axis, or the axes, among the parameters; a permutation, pairs, or one for each size are none."""
     if op.effect is not None or op.name in ("transpose", "tensordot", "crop_or_fill"):
         return None
     return next((i for i, name in enumerate(op.attrs) if name in ("axis", "axes")), None)
