@@ -7,12 +7,13 @@ so reading a variable is an ordinary op, whose kernel returns `storage.array`.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from limelight import events
+from limelight import events, forking
 from limelight.core import backends, device_scopes, devices, dispatch, dtypes, name_scopes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
@@ -33,9 +34,17 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
 from limelight.user_code import hints
 
+_lock = threading.Lock()
+"""Held for the moment in which a value is exchanged, of whichever variable; never while anything is computed."""
+forking.renew_in_child(__name__, "_lock", threading.Lock)
+
 
 class Storage:
-    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free."""
+    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free.
+
+    An update (`assign_add`) computes from the value that it read, and is made again where `exchange` says that another
+    thread has assigned meanwhile: so none is lost, and no lock is held for long.
+    """
 
     __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
 
@@ -50,8 +59,27 @@ class Storage:
         """Takes a new value, which nobody else may write to afterwards; returns it."""
         self.array = array
         if events.wanted(events.VariableAssigned):
-            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+            self._tell(array)
         return array
+
+    def exchange(self, old: Any, new: Any) -> bool:
+        """Takes the value `new`, computed from `old`, if `old` is the value still; whether it was."""
+        with _lock:
+            if self.array is not old:
+                return False
+            self.array = new
+        if events.wanted(events.VariableAssigned):
+            self._tell(new)
+        return True
+
+    def update(self, change: Callable[[Any], Any]) -> Any:
+        """Takes the value `change(value)`; returns it."""
+        while not self.exchange(old := self.array, new := change(old)):
+            pass
+        return new
+
+    def _tell(self, array: Any) -> None:
+        events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
 
 
 class Resource:
@@ -109,6 +137,18 @@ def _updated(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     return variable.value
 
 
+def _add(xp: Any, storage: Storage, value: Any) -> Any:
+    while not storage.exchange(old := storage.array, new := old + value):
+        pass
+    return new
+
+
+def _subtract(xp: Any, storage: Storage, value: Any) -> Any:
+    while not storage.exchange(old := storage.array, new := old - value):
+        pass
+    return new
+
+
 read: Final[Op] = defop(
     "read_variable",
     inputs="variable:var",
@@ -131,7 +171,7 @@ assign_add_op: Final[Op] = defop(
     "assign_add",
     inputs="variable:var value:any",
     infer=_updated,
-    kernel=lambda xp, storage, value: storage.set(storage.array + value),
+    kernel=_add,
     effect="write",
     why_no_gradient=CUT,
 )
@@ -139,7 +179,7 @@ assign_sub_op: Final[Op] = defop(
     "assign_sub",
     inputs="variable:var value:any",
     infer=_updated,
-    kernel=lambda xp, storage, value: storage.set(storage.array - value),
+    kernel=_subtract,
     effect="write",
     why_no_gradient=CUT,
 )
@@ -239,6 +279,8 @@ class Variable(Resource):
 
     def assign_add(self, delta: TensorLike) -> Tensor:
         """Adds `delta`, which broadcasts to the shape; returns the new value. Errors are those of `assign`.
+
+        No update of several threads is lost; the same holds for the other methods that change a value.
 
         >>> import limelight as ll
         >>> ll.Variable([1.0, 2.0]).assign_add(1.0).tolist()

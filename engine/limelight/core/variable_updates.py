@@ -52,20 +52,18 @@ def _scatter_infer(name: str) -> Callable[..., TensorSpec]:
 def _scatter_kernel(change: str) -> Callable[..., Any]:
     """The kernel that changes rows by a ufunc, or by "set"."""
 
-    def kernel(xp: Any, storage: Any, indices: Any, values: Any) -> Any:
-        new = xp.array(storage.array)  # a copy: reads are snapshots
+    def changed(xp: Any, array: Any, indices: Any, values: Any) -> Any:
+        new = xp.array(array)  # a copy: reads are snapshots
         if hasattr(new, "at"):
             place = new.at[indices]
-            return storage.set(
-                place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
-            )
+            return place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
         if change == "set":
             new[indices] = values
         else:
             getattr(xp, change).at(new, indices, values)
-        return storage.set(new)
+        return new
 
-    return kernel
+    return lambda xp, storage, indices, values: storage.update(lambda array: changed(xp, array, indices, values))
 
 
 def _scatter(name: str, method: str, change: str) -> Op:
@@ -92,11 +90,14 @@ def _slice_infer(variable: VariableSpec, value: TensorSpec, key: Key) -> TensorS
 
 
 def _slice_kernel(xp: Any, storage: Any, value: Any, key: Key) -> Any:
-    new = xp.array(storage.array)
-    if hasattr(new, "at"):
-        return storage.set(new.at[native(key)].set(value))
-    new[native(key)] = value
-    return storage.set(new)
+    def changed(array: Any) -> Any:
+        new = xp.array(array)
+        if hasattr(new, "at"):
+            return new.at[native(key)].set(value)
+        new[native(key)] = value
+        return new
+
+    return storage.update(changed)
 
 
 assign_slice: Final = defop(
