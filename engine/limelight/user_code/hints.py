@@ -76,8 +76,11 @@ METHODS: Final[Mapping[str, str]] = {
     "double": "write x.astype(ll.float64)",
     "long": "write x.astype(ll.int64)",
     "int": "write x.astype(ll.int32)",
-    "assign": "tensors are immutable; what changes is a variable: v = ll.Variable(x), v.assign(value)",
-    "assign_add": "tensors are immutable; what changes is a variable: v = ll.Variable(x), v.assign_add(value)",
+    **{
+        name: f"tensors are immutable; what changes is a variable: v = ll.Variable(x), v.{name}(value), or for a part "
+        f"of it v.at[i].{name}(value)"
+        for name in ("assign", "assign_add", "assign_sub")
+    },
     "add_": "tensors are immutable: write x = x + y",
     "mul_": "tensors are immutable: write x = x * y",
     "fill": "tensors are immutable: write ll.full_like(x, value)",
@@ -157,6 +160,20 @@ def _within(name: str, known: Iterable[str]) -> list[str]:
     return [last[other] for other in _near(name, last, 0.8)]
 
 
+def _at_part(method: str) -> str | None:
+    """What to write for `v[i].assign(x)`, where the user's line has that; None anywhere else."""
+    if not method.startswith("assign"):
+        return None
+    text = source_line.user_segment()
+    node = None if text is None else parsed_expression(text)
+    part = node.func if isinstance(node, ast.Call) else node
+    if not (isinstance(part, ast.Attribute) and part.attr == method and isinstance(part.value, ast.Subscript)):
+        return None
+    variable, index = ast.unparse(part.value.value), ast.unparse(part.value)
+    place = f"{variable}.at{index[len(variable) :]}"
+    return f"{index} is a part of its value, a tensor, and tensors are immutable; write {place}.{method}(value)"
+
+
 class Elsewhere:
     """Stands where users of other libraries look for a method of a tensor, and says what to write.
 
@@ -170,7 +187,7 @@ class Elsewhere:
     def __get__(self, tensor: Any, owner: type) -> Any:
         if tensor is None:
             return self
-        words = f"a tensor has no attribute {self.name!r}: {self.hint}"
+        words = f"a tensor has no attribute {self.name!r}: {_at_part(self.name) or self.hint}"
         raise _marked(AttributeError(words, name=self.name, obj=tensor))
 
 
