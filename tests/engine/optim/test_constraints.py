@@ -65,7 +65,7 @@ def test_a_trace_belongs_to_the_constraint_of_its_argument():
     for v in variables:
         step(v)
     assert [v.numpy().item() for v in variables] == [5.0, 1.0, 0.0, 1.0]
-    assert len(step.concrete_functions) == 3
+    assert step.trace_count == 3
 
 
 def test_autograph_converts_a_constraint():

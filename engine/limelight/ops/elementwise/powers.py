@@ -42,18 +42,17 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
     -inf: the same numbers had two results, by their layout in memory.
     """
     out = xp.power(x, y)
-    if xp is np and out.dtype.kind == "f":
-        halves = y == 0.5
-        if halves is True or (halves is not False and halves.any()):
-            return _as_ieee(x, halves, out)
-    return out
+    if xp is not np or (out.size > 1 and getattr(y, "shape", None) == getattr(x, "shape", ())):
+        return out
+    halves = y == 0.5 if type(y) in (float, int) else y.item() == 0.5 if y.size == 1 else y == 0.5
+    return _of_halves(x, halves, out) if halves is not False else out
 
 
-def _as_ieee(x: Any, halves: Any, out: Any) -> Any:
-    if not np.any(x <= 0):
+def _of_halves(x: Any, halves: Any, out: Any) -> Any:
+    if out.dtype.kind != "f" or not np.count_nonzero(halves) or not np.count_nonzero(x <= 0):
         return out
     special = halves & ((x == 0) | (x == -np.inf))
-    return np.where(special, np.abs(x), out).astype(out.dtype, copy=False) if special.any() else out
+    return np.where(special, np.abs(x), out).astype(out.dtype, copy=False)
 
 
 _pow = entry_point(defop(

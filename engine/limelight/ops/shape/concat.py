@@ -253,10 +253,11 @@ _split = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
 
-    Raises ShapeError when they do not make up the axis.
+    Sizes may be a tensor of integers, in a staged function too: only their number must be known. Raises ShapeError when
+    they do not make up the axis, DTypeError when they are no integers.
 
     >>> import limelight as ll
     >>> [part.tolist() for part in ll.split(ll.arange(5), (2, 3))]
@@ -264,6 +265,8 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     """
     x = as_tensor(x)
     axis = shapes.one_axis("split", x.ndim, axis)
+    if hasattr(parts, "dtype") and parts.shape != ():
+        return _split_by_tensor(x, as_tensor(parts), axis)
     if isinstance(parts, int):
         size = check_axis_size("split", x.shape, axis)
         if parts < 1 or size % parts:
@@ -275,3 +278,23 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     if any(n < 0 for n in sizes):
         raise ShapeError(f"split: sizes must not be negative, got {sizes}")
     return _split((x,), sizes, axis)
+
+
+def _split_by_tensor(x: Tensor, sizes: Tensor, axis: int) -> tuple[Tensor, ...]:
+    count = sizes.shape[0] if sizes.ndim == 1 else None
+    if count is None:
+        raise ShapeError(f"split: sizes are a vector whose length is known when traced, got {sizes.spec}")
+    if dtypes.kind(sizes.dtype) != "integer":
+        raise DTypeError(f"split: sizes are integers, got {sizes.spec}; write ll.astype(sizes, ll.int64)")
+    if type(sizes) is Tensor:
+        return split(x, sizes.tolist(), axis=axis)
+    return _split_at_run_time(x, sizes.astype(dtypes.int64), count, axis)
+
+
+def _split_at_run_time(x: Tensor, sizes: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:
+    message = "split: the sizes {} must not be negative, and must add up to the {} of the axis"
+    check(((sizes >= 0).all() & (sizes.sum() == x.sizes()[axis])), message, sizes, x.sizes()[axis])
+    ends = sizes.cumsum()
+    starts = ends - sizes
+    before = (slice(None),) * axis
+    return tuple([x[(*before, slice(starts[i], ends[i]))] for i in range(count)])
