@@ -133,7 +133,9 @@ class VariableSpec:
     anywhere = False
     """Whether it has no place: then ops that use it run where their other operands are."""
 
-    def __init__(self, shape: Shape, dtype: DType, trainable: bool = True, constraint: Constraint | None = None) -> None:
+    def __init__(
+        self, shape: Shape, dtype: DType, trainable: bool = True, constraint: Constraint | None = None
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.trainable = trainable

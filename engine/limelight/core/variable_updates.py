@@ -144,8 +144,6 @@ assign_slice: Final = defop(
 )  # fmt: skip
 
 
-
-
 def _slice_change(method: str, change: str) -> Op:
     """The op that changes a part by a ufunc."""
     name = f"v.at[...].{method}"

@@ -27,7 +27,11 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "uint8", "comple
 def updates(draw):
     """A value, places of rows in it, some twice, and what to change them by."""
     shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4))
-    indices = draw(hnp.arrays(np.int64, draw(hnp.array_shapes(max_dims=2, max_side=3)), elements=st.integers(-shape[0], shape[0] - 1)))
+    indices = draw(
+        hnp.arrays(
+            np.int64, draw(hnp.array_shapes(max_dims=2, max_side=3)), elements=st.integers(-shape[0], shape[0] - 1)
+        )
+    )
     numbers = st.integers(0, 3).map(float)
     value = draw(hnp.arrays(np.float64, shape, elements=numbers))
     return value, indices, draw(hnp.arrays(np.float64, (*indices.shape, *shape[1:]), elements=numbers))

@@ -267,6 +267,7 @@ ELSEWHERE = {
     "assign_scatter_min": "the tests of variables",
     "assign_slice_add": "the tests of variables",
     "assign_slice_sub": "the tests of variables",
+    "split_ends": "the tests of sizes",
     "nothing": "the tests of py_func",
     "py_func": "the tests of py_func",
     "py_func_forward": "the tests of py_func",

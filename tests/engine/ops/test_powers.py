@@ -27,7 +27,9 @@ WAYS = {
     "scalar tensor": lambda x, y: x ** ll.constant(float(y), dtype=x.dtype),
     "one for each": lambda x, y: x ** ll.full(x.shape, float(y), dtype=x.dtype),
     "rows": lambda x, y: ll.stack([x, x]) ** ll.full((2, 1), float(y), dtype=x.dtype),
-    "one element": lambda x, y: ll.stack([e.reshape(1) ** ll.full((1,), float(y), dtype=x.dtype) for e in ll.unstack(x)]),
+    "one element": lambda x, y: ll.stack(
+        [e.reshape(1) ** ll.full((1,), float(y), dtype=x.dtype) for e in ll.unstack(x)]
+    ),
     "scalars": lambda x, y: ll.stack([e**y for e in ll.unstack(x)]),
     "vectorised": lambda x, y: ll.vectorize(lambda e: e**y)(x),
 }

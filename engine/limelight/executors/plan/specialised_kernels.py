@@ -201,7 +201,9 @@ def _pow(node: Node) -> KernelCall | None:
         return None
     one_each = x.shape == y.shape and (x.size or 0) > 1
     source = node.inputs[1].node
-    literal = source is not None and source.op.name == "constant" and source.params[0].array.tolist() != 0.5 and not y.shape
+    literal = (
+        source is not None and source.op.name == "constant" and source.params[0].array.tolist() != 0.5 and not y.shape
+    )
     return _POWER if one_each or literal else None
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import shapes
+from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import rank, zeros
 from limelight.ops._shape_rules import check_axis_size
 
@@ -265,8 +265,11 @@ def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 
     """
     x = as_tensor(x)
     axis = shapes.one_axis("split", x.ndim, axis)
-    if hasattr(parts, "dtype") and parts.shape != ():
-        return _split_by_tensor(x, as_tensor(parts), axis)
+    if hasattr(parts, "dtype"):
+        sizes = as_tensor(parts)
+        if sizes.ndim or dtypes.kind(sizes.dtype) != "integer":
+            return _split_by_tensor(x, sizes, axis)
+        parts = sizes.__index__()
     if isinstance(parts, int):
         size = check_axis_size("split", x.shape, axis)
         if parts < 1 or size % parts:
@@ -281,6 +284,7 @@ def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 
 
 
 def _split_by_tensor(x: Tensor, sizes: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """`split` by a vector of sizes. Where these have a value now, the op is the same as for numbers."""
     count = sizes.shape[0] if sizes.ndim == 1 else None
     if count is None:
         raise ShapeError(f"split: sizes are a vector whose length is known when traced, got {sizes.spec}")
@@ -292,9 +296,28 @@ def _split_by_tensor(x: Tensor, sizes: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 
 def _split_at_run_time(x: Tensor, sizes: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:
-    message = "split: the sizes {} must not be negative, and must add up to the {} of the axis"
-    check(((sizes >= 0).all() & (sizes.sum() == x.sizes()[axis])), message, sizes, x.sizes()[axis])
-    ends = sizes.cumsum()
+    ends = _split_ends((sizes, as_tensor(x.sizes()[axis]).astype(dtypes.int64)))
     starts = ends - sizes
     before = (slice(None),) * axis
     return tuple([x[(*before, slice(starts[i], ends[i]))] for i in range(count)])
+
+
+# split_ends
+
+
+def _split_ends_kernel(xp: Any, sizes: Any, size: Any) -> Any:
+    if (sizes < 0).any() or sizes.sum() != size:
+        raise ShapeError(
+            f"split: sizes {sizes.tolist()} must not be negative, and add up to the {int(size)} of the axis"
+        )
+    return xp.cumsum(sizes)
+
+
+_split_ends = entry_point(defop(
+    "split_ends",
+    inputs="sizes:integer size:integer",
+    infer=lambda sizes, size: known(sizes.shape, dtypes.int64),
+    kernel=_split_ends_kernel,
+    why_no_gradient="places are integers",
+    batching="loop",
+))  # fmt: skip
