@@ -41,7 +41,7 @@ def _fits(name: str, variable: VariableSpec, value: TensorSpec, place: shapes.Sh
 
 
 _AT: Final = {"add": "add", "subtract": "subtract", "multiply": "mul", "maximum": "max", "minimum": "min"}
-"""What libraries whose arrays are immutable call the ufuncs by which a part changes, as methods of `array.at[index]`."""
+"""What libraries whose arrays are immutable call the ufuncs, as methods of `array.at[index]`."""
 
 
 def _check_changes(name: str, variable: VariableSpec, change: str) -> None:

@@ -67,7 +67,6 @@ from limelight.ops.index.sort import *  # noqa: F403
 from limelight.ops.index.take import *  # noqa: F403
 from limelight.ops.index.top_k import *  # noqa: F403
 from limelight.ops.index.unique import *  # noqa: F403
-from limelight.ops.index.variable_places import *  # noqa: F403
 from limelight.ops.linalg.diagonals import *  # noqa: F403
 from limelight.ops.linalg.einsum import *  # noqa: F403
 from limelight.ops.linalg.matmul import *  # noqa: F403

@@ -80,7 +80,8 @@ def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # the Array API's name
     """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
 
     Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
-    exponents give NaN. Special values are those of IEEE 754 and Python: -inf to the power of 0.5 is inf (`sqrt` gives NaN).
+    exponents give NaN. Special values are those of IEEE 754 and
+    Python: -inf to the power of 0.5 is inf (`sqrt` gives NaN).
 
     >>> import limelight as ll
     >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()

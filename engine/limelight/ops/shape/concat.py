@@ -266,10 +266,10 @@ def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 
     x = as_tensor(x)
     axis = shapes.one_axis("split", x.ndim, axis)
     if hasattr(parts, "dtype"):
-        sizes = as_tensor(parts)
-        if sizes.ndim or dtypes.kind(sizes.dtype) != "integer":
-            return _split_by_tensor(x, sizes, axis)
-        parts = sizes.__index__()
+        given = as_tensor(parts)
+        if given.ndim or dtypes.kind(given.dtype) != "integer":
+            return _split_by_tensor(x, given, axis)
+        parts = given.__index__()
     if isinstance(parts, int):
         size = check_axis_size("split", x.shape, axis)
         if parts < 1 or size % parts:

@@ -13,8 +13,8 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.ops._gradient_terms import zeros
 from limelight.ops._shape_rules import SHORT
-from limelight.ops.create.creation import zeros_like
 
 __all__ = ["pad"]
 
@@ -204,9 +204,10 @@ def _pad_with_tensor(x: Tensor, margins: Margins, value: Tensor) -> Tensor:
         raise ShapeError(f"pad: the value must be a scalar, got {value.spec}; for margins that differ write ll.concat")
     if value.dtype != x.dtype:
         raise DTypeError(
-            f"pad: the value is {value.dtype.name} and the tensor {x.dtype.name}; write ll.astype(value, {x.dtype.name!r})"
+            f"pad: the value is {value.dtype.name} and the tensor {x.dtype.name}; "
+            f"write ll.astype(value, {x.dtype.name!r})"
         )
-    is_margin = _pad(zeros_like(x, dtype=dtypes.bool_), margins, True)
+    is_margin = _pad(zeros(dtypes.bool_, x.sizes()), margins, True)
     return is_margin.where(value, _pad(x, margins, 0))
 
 
