@@ -24,7 +24,7 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "as_tensor": "asarray", "cast": "astype", "cat": "concat", "clamp": "clip", "clip_by_value": "clip",
     "concatenate": "concat", "conjugate": "conj", "convert_to_tensor": "constant", "div": "divide", "eq": "equal",
     "fabs": "abs", "from_numpy": "constant", "fmod": "remainder", "ge": "greater_equal", "gt": "greater",
-    "Function": "function", "compile": "function", "invert": "bitwise_invert", "jit": "function", "le": "less_equal",
+    "Function": "function", "compile": "function", "bitwise_not": "bitwise_invert", "invert": "bitwise_invert", "jit": "function", "le": "less_equal",
     "lt": "less", "mod": "remainder", "mul": "multiply", "ne": "not_equal", "neg": "negative", "norm": "linalg.norm",
     "numpy_function": "py_func", "permute": "permute_dims", "power": "pow", "range": "arange", "rand": "random.uniform",
     "randn": "random.normal", "randint": "random.integers", "reduce_all": "all", "reduce_any": "any",
