@@ -20,7 +20,7 @@ import numpy as np
 
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
-from limelight.autograph.local_containers import Changed, Held, contents, fill, given_back, made_within
+from limelight.autograph.local_containers import Changed, Held, contents, fill, given_back, made_within, now
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
 from limelight.control_flow.cond import cond_op
@@ -132,17 +132,17 @@ def join(
     changed = list({**true.changed, **false.changed}.values())
     outputs: list[_Pair] = []
     sides = [
-        *zip(names, true.values, false.values, strict=True),
-        *[(x.name, _content(true, x), _content(false, x)) for x in changed],
+        *[(name, a, b, "") for name, a, b in zip(names, true.values, false.values, strict=True)],
+        *[(x.name, _content(true, x), _content(false, x), x.where) for x in changed],
     ]
     joined = [
-        _Joining(true, false, name, words, outputs, blocks).variable(a, b) for name, a, b in sides
+        _Joining(true, false, name, words, outputs, blocks, where).variable(a, b) for name, a, b, where in sides
     ]
     branches, captures = close([true.returning([x.true for x in outputs]), false.returning([x.false for x in outputs])])
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
     values = [
         a if a is b else _with_results(value, _filled(results))
-        for value, (_, a, b) in zip(joined, sides, strict=True)
+        for value, (_, a, b, _) in zip(joined, sides, strict=True)
     ]
     for x, value in zip(changed, values[len(names) :], strict=True):
         changes_next(x.container, x.name, x.where)
@@ -153,7 +153,7 @@ def join(
 def _content(ran: Ran, x: Changed) -> Any:
     """What the container `x` holds after the block `ran`, which may not have changed it."""
     own = ran.changed.get(id(x.container))
-    return contents(x.container, 0) if own is None else own.value
+    return contents(x.container, now()) if own is None else own.value
 
 
 def _left(ran: Ran, value: Any) -> Any:
@@ -235,6 +235,7 @@ class _Joining(NamedTuple):
     words: Words
     outputs: list[_Pair]
     blocks: Sequence[Any]
+    where: str  # of a container, where it is first changed
 
     def variable(self, a: Any, b: Any) -> Any:
         if a is b:
@@ -315,7 +316,7 @@ class _Joining(NamedTuple):
 
     def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
         places = [user_lines.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
-        here = "" if any(places) else source_line.here()
+        here = "" if any(places) else self.where or source_line.here()
         return ControlFlowError(
             f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
             f"{here}; a tensor decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"

@@ -127,7 +127,7 @@ def _part(value: Any, since: int) -> Any:
 
 def fill(container: Any, values: Any) -> None:
     """Puts `contents` in; where the keys stay the same, whoever goes over a dictionary may go on."""
-    values = made_within(given_back(values))
+    values = given_back(values)
     if type(container) is list:
         container[:] = values
         return
@@ -141,8 +141,8 @@ def given_back(value: Any) -> Any:
     if type(value) is Held:
         return value.container
     if type(value) is dict:
-        return {key: given_back(x) for key, x in value.items()}
-    return type(value)([given_back(x) for x in value]) if type(value) in (list, tuple) else value
+        return made({key: given_back(x) for key, x in value.items()})
+    return made(type(value)([given_back(x) for x in value])) if type(value) in (list, tuple) else value
 
 
 class Change(NamedTuple):

@@ -28,7 +28,7 @@ from limelight.autograph.branch_merge import (
     trace_block,
 )
 from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
-from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within
+from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.reserved_names import added
 from limelight.autograph.undefined_variables import (
@@ -136,7 +136,7 @@ class Carried:
         ]
         flags = [x.assigned if isinstance(x := before[i], AssignedIfRun) else False for i in self._flagged]
         before = [x.value if isinstance(x, AssignedIfRun) else x for x in before]
-        held = [contents(x.container, 0) for x in self._containers]
+        held = [contents(x.container, now()) for x in self._containers]
         self._names = [*names, *[x.name for x in self._containers], *[added(f"{names[i]} flag") for i in self._flagged]]
         self._before = [*before, *held, *flags]
         self._spread()
@@ -364,7 +364,8 @@ class Carried:
         if type(after) is list and len(after) > len(before):
             remedy = _array_for(changed, after[-1])
         else:
-            remedy = f"make all its parts before the loop, and assign them there; a {kind} in it stays the same {kind}"
+            remedy = "make all its parts before the loop, and assign them in it; lists and dictionaries in it stay the "
+            remedy += "same ones, whose elements can be assigned, or are tuples"
         return ControlFlowError(
             f"{shown(changed.name)} is {described(before)} on entry of {self._what} and {described(after)} after one "
             f"iteration{changed.where}. A loop that a tensor decides keeps the structure of a {kind}: {remedy}"
