@@ -51,7 +51,7 @@ _WEAK = (int, float, complex)
 
 
 _NAME = re.compile(r"\w+")
-_APPENDED = re.compile(r"append\((.+)\)\)$")  # in a place with its line of code
+_APPENDED = re.compile(r"append\((.+)\)(\s*#.*)?\)$")  # in a place with its line of code
 _REMEDY = "Assign it before the loop, with the dtype and shape that it has there"
 
 
