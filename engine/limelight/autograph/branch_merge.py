@@ -135,9 +135,7 @@ def join(
         *[(name, a, b, "") for name, a, b in zip(names, true.values, false.values, strict=True)],
         *[(x.name, _content(true, x), _content(false, x), x.where) for x in changed],
     ]
-    joined = [
-        _Joining(true, false, name, words, outputs, blocks, where).variable(a, b) for name, a, b, where in sides
-    ]
+    joined = [_Joining(true, false, name, words, outputs, blocks, where).variable(a, b) for name, a, b, where in sides]
     branches, captures = close([true.returning([x.true for x in outputs]), false.returning([x.false for x in outputs])])
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
     values = [
@@ -260,8 +258,10 @@ class _Joining(NamedTuple):
         return lost or self._sometimes(a, b)
 
     def _hidden_half(self, a: Any, b: Any) -> Any:
-        return self.variable(self._blank(self.false, b), b) if isinstance(a, Undefined) else self.variable(
-            a, self._blank(self.true, a)
+        return (
+            self.variable(self._blank(self.false, b), b)
+            if isinstance(a, Undefined)
+            else self.variable(a, self._blank(self.true, a))
         )
 
     def _blank(self, ran: Ran, value: Any) -> Any:
@@ -339,7 +339,8 @@ def flag_beside(path: str) -> str:
     """What to write beside a tensor that stands for None."""
     if not path.isidentifier() or is_hidden(path):
         return " in place of None"
-    return f" in place of None, with a flag beside it: `has_{path} = False` before, `has_{path} = True` where it is assigned"
+    flag = f"`has_{path} = False` before, `has_{path} = True` where it is assigned"
+    return f" in place of None, with a flag beside it: {flag}"
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -1,9 +1,9 @@
 """Lists and dictionaries that converted code has made: their contents are state of staged blocks, as variables are.
 
 A block changes them in place while it is traced, so that all names of a container see the change, and what it contained
-is put back at the end of the block. What the block left in it becomes the value of a `cond`, or is carried by a loop, and
-is put in afterwards. Containers from outside (arguments, globals, attributes) are not known here, and are refused: the
-change would be seen by those who know them, once.
+is put back at the end of the block. What the block left in it becomes the value of a `cond`, or is carried by a loop,
+and is put in afterwards. Containers from outside (arguments, globals, attributes) are not known here, and are refused:
+the change would be seen by those who know them, once.
 
 A container within another one is the same container before and after; what it contains is its own state.
 """

@@ -294,7 +294,9 @@ class Carried:
         if not isinstance(value, Undefined) or name not in self._assigned:
             return value
         where = user_lines.line_of_assignment(name, self._body)
-        why = f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. {_REMEDY}"
+        why = (
+            f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. {_REMEDY}"
+        )
         return Doubtful(name, why)
 
     def _why(self, name: str) -> str:
@@ -449,8 +451,10 @@ class Carried:
 
     def _tried(self) -> Ran:
         ran = trace_block("trial", self._what, self._outer, self._trial)
-        names, n = self._own[0], len(self._own[0])
-        unflagged = {names[i] for i in self._blanks if isinstance(ran.values[i], AssignedIfRun)} - set(map(is_hidden, names))
+        names = self._own[0]
+        unflagged = {names[i] for i in self._blanks if isinstance(ran.values[i], AssignedIfRun)} - set(
+            map(is_hidden, names)
+        )
         flags = ran.values[len(ran.values) - len(self._flagged) :] if self._flagged else ()
         seldom = {names[i] for i, flag in zip(self._flagged, flags, strict=True) if isinstance(flag, Tensor)}
         self._adopt(ran.changed, unflagged | seldom)
@@ -485,8 +489,8 @@ def _array_for(changed: Changed, element: Any) -> str:
     appended = _APPENDED.search(changed.where)
     dtype = as_tensor(element).dtype.name if is_value(element) else "float32"
     return (
-        f"write `{name} = ll.TensorArray(ll.{dtype}, size)` before the loop, where `size` is how many elements there can "
-        f"be, `{name} = {name}.write(i, {appended[1] if appended else 'x'})` in it, where `i` counts them, and "
+        f"write `{name} = ll.TensorArray(ll.{dtype}, size)` before the loop, where `size` is how many elements there "
+        f"can be, `{name} = {name}.write(i, {appended[1] if appended else 'x'})` in it, where `i` counts them, and "
         f"`{name}.stack()` after it; or collect the results with ll.scan or ll.map_fn"
     )
 

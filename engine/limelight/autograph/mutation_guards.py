@@ -117,5 +117,7 @@ def _outside(target: Any) -> str:
     kind = type(target)
     if kind not in (list, dict) or age(target) is not None:
         return ""
-    return f", and who else knows this {kind.__name__}, which the function has not made itself, would see it. Change a "  \
+    return (
+        f", and who else knows this {kind.__name__}, which the function has not made itself, would see it. Change a "
         f"copy of it, as by {kind.__name__}(...), made before"
+    )

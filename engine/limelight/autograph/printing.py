@@ -44,7 +44,7 @@ def print_(*values: Any, sep: str | None = None, **options: Any) -> None:
     """`print`; where symbolic tensors are among `values`, be it in nests, a node of the graph prints."""
     leaves, structure = nest.flatten(values)
     if not any(map(decides, leaves)):
-        builtins.print(*values, sep=sep, **options)
+        builtins.print(*values, sep=sep, **options)  # noqa: T201  # the user asks for it
         return
     line = _Line(leaves, structure, sep, options)
     apply(print_op, tuple(line.tensors), (line,))

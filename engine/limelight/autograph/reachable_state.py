@@ -98,7 +98,9 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
         for shared in _assigned(function)
         if id(shared.where) not in own and not (id(shared.where) in own_globals and shared.name in names)
     ]
-    named = [(name, cell) for x in roots for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)]
+    named = [
+        (name, cell) for x in roots for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    ]
     return Outer(objects, variables, {id(_content(cell)): name for name, cell in named})
 
 

@@ -62,9 +62,7 @@ class AssignedIfRun(Doubtful):
 
     __slots__ = ("_check", "assigned", "value")
 
-    def __init__(
-        self, name: str, why: str, value: Any, assigned: Any, check: Callable[[Any, Exception], None]
-    ) -> None:
+    def __init__(self, name: str, why: str, value: Any, assigned: Any, check: Callable[[Any, Exception], None]) -> None:
         super().__init__(name, why)
         self.value, self.assigned, self._check = value, assigned, check
 

@@ -194,7 +194,10 @@ CASES = {
         "(x, x)",
         r"`y` is \(\*, \*\) in the `if` branch .* and f32\[\] in the .*one structure on both",
     ),
-    none_or_not: ("y = x", r"`y` is f32\[\] in the `if` branch .* and None in the `else` branch.*`has_y = False` before"),
+    none_or_not: (
+        "y = x",
+        r"`y` is f32\[\] in the `if` branch .* and None in the `else` branch.*`has_y = False` before",
+    ),
     rank_grows: ("stack", r"`h` is f32\[1\] on entry of this `while` loop and f32\[2,1\] after .*give it one rank"),
     dtype_changes: (
         "1.5",
@@ -210,8 +213,8 @@ CASES = {
     ),
     appends: (
         "append",
-        r"`out` is \[\] on entry of this `for` loop and \[\*\] after.*`out = ll.TensorArray\(ll.float32, size\)` before the"
-        r" loop.*`out = out.write\(i, row\)` in it.*`out.stack\(\)` after it; or .*ll.scan or ll.map_fn",
+        r"`out` is \[\] on entry of this `for` loop and \[\*\] aft.*`out = ll.TensorArray\(ll.float32, size\)` before "
+        r"the loop.*`out = out.write\(i, row\)` in it.*`out.stack\(\)` after it; or .*ll.scan or ll.map_fn",
     ),
     appends_to_a_global: ("append", r"\.append\(\) changes a list in this `if`"),
     assigns_an_item: ('["x"]', r"`best` is {x: \*} in the `if` branch .*and {} in the `else` .*one structure on both"),

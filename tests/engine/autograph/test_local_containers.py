@@ -1,6 +1,6 @@
 """Lists and dictionaries that converted code makes are changed in staged blocks as Python does; others are refused."""
 
-# ruff: noqa: SIM108, SIM102  # the statements are what is tested
+# ruff: noqa: PLC0206, PLW0602  # the statements are what is tested
 
 import copy
 import functools
@@ -293,7 +293,7 @@ def test_another_trace_does_not_know_them():
         return n
 
     def f(n):
-        global shared  # noqa: PLW0603  # which the other function reads
+        global shared
         return changes(n)
 
     globals()["shared"] = [0]

@@ -189,7 +189,9 @@ def test_what_some_runs_assign_has_a_value_where_python_has_one(f):
 
 def test_the_line_that_reads_it_is_named():
     g = staged(one_branch)
-    with pytest.raises(UnboundLocalError, match=r"`y` has no value here \(.*return y\[0\]\).*only in the `if` branch") as at:
+    with pytest.raises(
+        UnboundLocalError, match=r"`y` has no value here \(.*return y\[0\]\).*only in the `if` branch"
+    ) as at:
         g(ll.constant(0))
     assert at.value.name == "y"
 

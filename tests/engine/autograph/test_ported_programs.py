@@ -1,6 +1,6 @@
 """Small programs as people bring them along: converted, they compute what Python does; what is refused says so."""
 
-# ruff: noqa: SIM102, SIM108, RET505, PLR1714, B007, PLW2901, FURB154  # programs as they come
+# ruff: noqa: SIM108, PLR5501, PERF401  # programs as they come
 
 import functools
 import math
@@ -389,7 +389,7 @@ def grades(x):
 
 
 def all_and_any(xs):
-    return all(x > -5 for x in xs) and not any(x == 4 for x in xs)  # ruff: noqa: C419
+    return all(x > -5 for x in xs) and not any(x == 4 for x in xs)
 
 
 def range_with_steps(n):
@@ -508,7 +508,7 @@ def primes(n):
 def evens(n):
     found = []
     for i in range(n):
-        found.append(i * 2)  # noqa: PERF401
+        found.append(i * 2)
     return found
 
 
@@ -541,12 +541,12 @@ def stack_machine(n):
 
 
 REFUSED = {
-    fizz: r"`word` is 'fizz' in the `if` branch .* and '' in the `else` branch.*choose among tensors, or by a Python value",
+    fizz: r"`word` is 'fizz' in the `if` branch .* and '' in the `else` branch.*choose among tensors, or",
     primes: r"`found` is \[\*\] in the `if` branch and \[\] in the `else` branch \(.*found.append\(i\)\)",
-    evens: r"`found = ll.TensorArray\(ll.int32, size\)` before.*`found = found.write\(i, i \* 2\)` in it.*`found.stack\(\)`",
-    best_of: r"`best` is i32\[\] in .* and None in .*ll.zeros\(\(\), dtype=ll.int32\).*`has_best = True` where it is ass",
-    words: r"`names` is {a: \*} on entry of this `while` loop and {a: \*, b: \*} after one .*make all its parts before",
-    stack_machine: r"`stack` is \[\*, \*\] on entry of .* and \[\*\] after one iteration \(.*stack.pop\(\)\).*all its parts",
+    evens: r"`found = ll.TensorArray\(ll.int32, size\)` bef.*`found = found.write\(i, i \* 2\)` in it.*found.stack\(\)",
+    best_of: r"`best` is i32\[\] in .* and None in .*ll.zeros\(\(\), dtype=ll.int32\).*`has_best = True` where it is",
+    words: r"`names` is {a: \*} on entry of this `while` loop and {a: \*, b: \*} after one .*make all its parts",
+    stack_machine: r"`stack` is \[\*, \*\] on entry of .* and \[\*\] after one iteration \(.*stack.pop\(\)\)",
 }
 
 

@@ -56,7 +56,7 @@ def test_files_are_written_to_and_text_is_printed_while_tracing(capsys):
 
 @pytest.mark.parametrize("mine", [lambda *x: x[0] + len(x), ll.maximum])
 def test_another_function_of_that_name_is_called(mine):
-    def f(x, print):  # noqa: A002
+    def f(x, print):
         return print(x, 2.0) if x > 0 else x
 
     assert staged(f)(ll.constant(1.0), mine).item() == mine(ll.constant(1.0), 2.0).item()
