@@ -71,7 +71,12 @@ def test_the_recipe_of_the_hints_loads_what_was_saved(tmp_path, through_a_file):
         assert "saved = np.load(path)" in equivalents.functions()["load"].remark
         assert code_of(equivalents.functions()["load"].remark) == code_of(equivalents.of_modules()["load_state_dict"])
     else:
-        load(new, eval(equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0], {"module": net}))
+        load(
+            new,
+            eval(
+                equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0], {"module": net}
+            ),
+        )
     for (name, v), (other, w) in zip(net.named_variables(), new.named_variables(), strict=True):
         assert name == other
         assert (v.numpy() == w.numpy()).all()

@@ -451,7 +451,7 @@ def test_an_interrupt_leaves_nothing_behind(
     work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
 ) -> None:
     work()
-    most = 4000 if os.environ.get("LIMELIGHT_TESTS") == "full" else 40
+    most = 4000 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
     points = interrupted(work, -1)
     _swept(work, sorted(random.Random(0).sample(range(1, points + 1), min(points, most))), clean, state)
 
@@ -464,7 +464,7 @@ def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(
     work()
     exits: list[int] = []
     interrupted(work, -1, exits)
-    most = len(exits) if os.environ.get("LIMELIGHT_TESTS") == "full" else 12
+    most = len(exits) if os.environ.get("LIMELIGHT_TESTS") == "full" else 6
     _swept(work, sorted(random.Random(0).sample(exits, min(len(exits), most))), clean, state)
 
 
