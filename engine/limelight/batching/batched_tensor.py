@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from limelight.core import dispatch, shapes
@@ -56,6 +57,33 @@ class Batched(Tensor):
         return f"<one example's {self.spec} in {self._batcher}>"
 
 
+class Ragged(Batched):
+    """One example's tensor where examples differ in shape, or may: each lies by itself in `values`.
+
+    Residuals are such tensors, where examples make different numbers of steps, and what is computed with them; a result
+    of a vectorised function is not.
+    """
+
+    __slots__ = ("_dtype", "_shape", "op", "values")
+    op: str  # the op that gave it, for the error of who returns it
+    values: list[Tensor]
+    _dtype: DType
+    _shape: shapes.Shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> shapes.Shape:
+        """The sizes that all examples are known to share; None for the others."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+
 class BatchedObject:
     """An opaque Python value for each example."""
 
@@ -93,3 +121,22 @@ def batched(value: Tensor, batcher: Any) -> Batched:
     handle._device = value._device
     handle._uid = 0
     return handle
+
+
+def ragged(values: list[Tensor], op: str, batcher: Any) -> Ragged:
+    """The handle for one example of `values`, one for each example, which have one dtype and one number of axes."""
+    handle = object.__new__(Ragged)
+    handle.values = values
+    handle.op = op
+    handle._batcher = batcher
+    handle._device = values[0]._device
+    handle._uid = 0
+    handle._dtype = values[0].dtype
+    handle._shape = functools.reduce(_common_shape, [x.shape for x in values])
+    return handle
+
+
+def _common_shape(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:
+    shape = shapes.generalise(a, b)
+    assert shape is not None, "results of one op have one number of axes"
+    return shape
