@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 from limelight.core import dispatch, shapes
 from limelight.core.dtypes import DType
@@ -97,6 +97,50 @@ class BatchedObject:
         self.dtype = None
         self.shape = ()
         self.spec = values[0].spec if values else None
+
+
+class BatchedResource:
+    """What a generator is inside: one example's, where each example has its own; mixed into the generator's class."""
+
+    __slots__ = ()
+    _batcher: Any
+    values: list[Any]
+
+    @property
+    def _data(self) -> Any:
+        state = "has ended" if self._batcher.finished else "is different for each example, and has no state to copy here"
+        raise LeakedTensorError(f"one example's generator in {self._batcher}, which {state}{source_line.here()}")
+
+    def split(self, n: int = 2) -> list[Any]:
+        """Generators split off that of each example."""
+        return [batched_resource(list(part), self._batcher) for part in zip(*[x.split(n) for x in self.values])]
+
+    def __repr__(self) -> str:
+        return f"<one example's generator in {self._batcher}>"
+
+
+HANDLES: Final[set[type]] = {Batched, Ragged, BatchedObject}
+"""The classes of handles to values that are different for each example."""
+
+
+@functools.cache
+def _class_of_one(kind: type) -> type:
+    members = {"__slots__": ("_batcher", "values"), "__doc__": BatchedResource.__doc__}
+    one = type(f"Batched{kind.__name__}", (BatchedResource, kind), members)
+    HANDLES.add(one)
+    return one
+
+
+def batched_resource(values: list[Any], batcher: Any) -> Any:
+    """The handle for one example's of `values`, a generator for each example."""
+    handle = object.__new__(_class_of_one(type(values[0])))
+    handle.values = values
+    handle.name = values[0].name
+    handle.spec = values[0].spec
+    handle._batcher = batcher
+    handle._device = values[0]._device
+    handle._uid = 0
+    return handle
 
 
 def _no_value(x: Batched) -> LimelightError:

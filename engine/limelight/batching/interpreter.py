@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.batching.batched_tensor import Batched, BatchedObject, Ragged, batched, ragged
+from limelight.batching.batched_tensor import HANDLES, Batched, BatchedObject, Ragged, batched, ragged
 from limelight.batching.rule_table import Shared, Site, loop, rule_for, stacked_examples
 from limelight.core import dispatch
 from limelight.core.op import Op
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, LimelightError
-
-_MINE = (Batched, BatchedObject, Ragged)
 
 
 class Batcher(dispatch.BlockInterpreter):
@@ -47,10 +45,10 @@ class Batcher(dispatch.BlockInterpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        mask = tuple([type(x) in _MINE and x._batcher is self.origin for x in inputs])
+        mask = tuple([type(x) in HANDLES and x._batcher is self.origin for x in inputs])
         if True not in mask and op.effect != "random":
             return self.below.process(op, inputs, attrs)
-        if op.effect == "write":
+        if op.effect == "write" and not mask[0]:  # one variable; a generator may be each example's own
             raise ArgumentError(
                 f"vectorize: {op} of a value that is different for each example: a variable holds one value for all of "
                 "them; return the value and assign after the call"
@@ -100,7 +98,7 @@ class Batcher(dispatch.BlockInterpreter):
         return ragged(result, op, self.origin) if unlike else BatchedObject(result, self.origin)
 
     def owns(self, x: Any) -> bool:
-        return type(x) in _MINE and x._batcher is self.origin
+        return type(x) in HANDLES and x._batcher is self.origin
 
     def value_of(self, x: Tensor) -> Tensor | None:
         """All examples of `x`; None where it is the same for all. Raises ShapeError where their shapes differ."""
