@@ -108,12 +108,15 @@ class BatchedResource:
 
     @property
     def _data(self) -> Any:
-        state = "has ended" if self._batcher.finished else "is different for each example, and has no state to copy here"
-        raise LeakedTensorError(f"one example's generator in {self._batcher}, which {state}{source_line.here()}")
+        here = source_line.here()
+        if self._batcher.finished:
+            raise LeakedTensorError(f"one example's generator leaked out of {self._batcher}, which has ended{here}")
+        raise SymbolicValueError(f"one example's generator in {self._batcher}{here}: there is no one state to copy")
 
     def split(self, n: int = 2) -> list[Any]:
         """Generators split off that of each example."""
-        return [batched_resource(list(part), self._batcher) for part in zip(*[x.split(n) for x in self.values])]
+        parts = [x.split(n) for x in self.values]
+        return [batched_resource(list(part), self._batcher) for part in zip(*parts, strict=True)]
 
     def __repr__(self) -> str:
         return f"<one example's generator in {self._batcher}>"
@@ -133,7 +136,8 @@ def _class_of_one(kind: type) -> type:
 
 def batched_resource(values: list[Any], batcher: Any) -> Any:
     """The handle for one example's of `values`, a generator for each example."""
-    handle = object.__new__(_class_of_one(type(values[0])))
+    kind: Any = type(values[0])
+    handle: Any = object.__new__(_class_of_one(kind))
     handle.values = values
     handle.name = values[0].name
     handle.spec = values[0].spec

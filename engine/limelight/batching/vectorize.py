@@ -190,7 +190,7 @@ def _examples_first(x: Any, axis: Any, path: str) -> Any:
     """All examples of an argument's leaf, along the first axis; None where all share it."""
     if isinstance(x, GeneratorBatch):
         if axis not in (0, -1):
-            raise ShapeError(f"vectorize: `{path}` is a list of generators and has no axis {axis}; they lie along axis 0")
+            raise ShapeError(f"vectorize: `{path}` is a list of generators and has no axis {axis}, only axis 0")
         return x
     if axis is None or not (isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)) or hasattr(x, "__as_tensor__")):
         return None

@@ -61,7 +61,7 @@ def take_over(
     for literal, copy in zip(literals, copies, strict=True):
         values.update(zip(literal.outputs, copy.outputs, strict=True))
     get = values.get
-    ordered = set(nodes) if any([node.after for node in nodes]) else set()
+    ordered = set(nodes) if any(node.after for node in nodes) else set()
     for node in nodes:
         node.inputs = tuple([get(value, value) for value in node.inputs])
         if node.after:
@@ -72,6 +72,4 @@ def take_over(
 
 def _copy(literal: Node) -> Node:
     specs = [value.spec for value in literal.outputs]
-    return Node(
-        literal.op, (), literal.params, specs, device=literal.device, stack=literal.stack, scope=literal.scope
-    )
+    return Node(literal.op, (), literal.params, specs, device=literal.device, stack=literal.stack, scope=literal.scope)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -262,8 +263,8 @@ class Tracer(dispatch.Interpreter):
                 dtype = x.dtype
                 break
         dtype = dtype or dtypes.default_for(scalar)
-        told_apart = scalar and scalar == scalar and type(scalar) is not complex  # zeros by sign, NaN not by identity
-        key = (type(scalar), scalar if told_apart else repr(scalar), dtype)
+        plain = 0 < abs(scalar) < inf if type(scalar) is float else type(scalar) is not complex
+        key = (type(scalar), scalar if plain else repr(scalar), dtype)  # zeros differ in sign, NaN equals nothing
         value = self._literals.get(key)
         if value is None:
             value = self._literals[key] = self._constant_node(np.asarray(scalar, dtype=dtype))
