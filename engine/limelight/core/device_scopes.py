@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Final
@@ -106,6 +107,11 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
                 places.remove(entered)
         entered.block = None
         _requested.set(tuple([other for other in _requested.get() if other is not entered]))
+
+
+def cleared() -> AbstractContextManager[object]:
+    """`device(None)`, or nothing where nobody has asked for a device: each op looks whether somebody has."""
+    return device(None) if scopes else nullcontext()
 
 
 def entered_scopes() -> tuple[_EnteredScope, ...]:
