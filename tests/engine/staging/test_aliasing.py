@@ -177,7 +177,7 @@ def test_a_concrete_function_for_what_is_closed_over_takes_no_other() -> None:
     assert concrete(w).item() == 2.0
     with pytest.raises(ll.errors.SignatureError, match="another pattern"):
         concrete(u)
-    outer = ll.function(lambda v: concrete(v))
+    outer = ll.function(lambda v: concrete(v) + 0.0)
     assert outer(w).item() == 2.0
     with pytest.raises(ll.errors.SignatureError, match="another pattern"):
         outer(u)

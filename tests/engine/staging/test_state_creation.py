@@ -227,7 +227,7 @@ def test_weights_of_a_layer_closed_over_may_be_made_in_a_later_trace() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (lambda x: ll.nn.Dense(2)(x), "a variable of a layer each time .*Create the layer outside"),
+        (lambda x: ll.nn.Dense(2)(x) * 1.0, "a variable of a layer each time .*Create the layer outside"),
         (
             lambda x: ll.optim.Adam(0.1).apply([x], [outside]),
             "a variable of an optimiser each time .*Create the optimiser outside",

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    return run
+
+
 TRAIN = """%%stage step -q
 with ll.GradientTape() as tape:
     loss = ll.sum(net(x) ** 2)
