@@ -18,6 +18,7 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
 from limelight.explain import SideEffects
 from limelight.staging.function import Function
+from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
@@ -255,6 +256,14 @@ class StagedCell(Function):
         tensors = super().__call__(**sent)
         used = next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
+
+    def _may_create(self, key: Key) -> bool:
+        """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
+        return True
+
+    def _reads_objects(self, key: Key) -> bool:
+        """Always: a cell reads what stands in the notebook, where a variable may be made again."""
+        return True
 
     def _note_hit(self, entry: Any) -> None:
         if entry is not self.uncounted:

@@ -1,0 +1,44 @@
+"""A staged cell means what the plain cell means, or says so: notebooks run with `%%stage` and without it."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+from twin import TWINS, differences, first_said, read, run  # beside this file
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        config = Config()
+        config.HistoryManager.hist_file = ":memory:"
+        config.InteractiveShell.colors = "nocolor"
+        InteractiveShell.clear_instance()
+        made = InteractiveShell.instance(config=config)
+        made.run_line_magic("load_ext", "limelight")
+        yield made
+        made.history_manager.end_session()
+        made.user_ns.clear()
+        made.restore_sys_module_state()
+        InteractiveShell.clear_instance()
+        atexit.unregister(made.atexit_operations)
+
+
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
+    twin = read(path)
+    for order in twin.orders:
+        plain = run(twin.cells, order, shell, staged=False)
+        staged = run(twin.cells, order, shell, staged=True)
+        found = list(differences(plain, staged, order))
+        said = first_said(staged, order)
+        for text in twin.says:
+            assert text in said, f"{twin.about}: should have said {text!r}, said {said!r}"
+        assert twin.says or not found, f"{twin.about}, in the order {order}:\n" + "\n".join(found)
