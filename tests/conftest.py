@@ -109,7 +109,7 @@ def _alone() -> Iterator[None]:
     if events._listeners != listeners:
         gc.collect()  # a view that nobody holds listens until then
     left: list[Any] = [one for one in dispatch.active if one not in interpreters]
-    left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) is not old]
+    left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) != old]
     left += _listening(events, listeners)
     dispatch.active[:] = interpreters
     dispatch.scopes[:] = [one for one in dispatch.scopes if one in interpreters]
