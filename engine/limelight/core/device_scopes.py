@@ -11,7 +11,7 @@ from limelight.core import devices, dispatch
 from limelight.core.devices import Device, DeviceName
 from limelight.core.dispatch import active, scopes
 from limelight.errors import DeviceError
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 
 class _EnteredScope:
@@ -69,7 +69,7 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         outer = around[-1].name if around else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
-        entered = _EnteredScope(self, merged, Block(sys._getframe(1)))
+        entered = _EnteredScope(self, merged, block_of(sys._getframe(1)))
         try:
             for places in (self._entered, scopes, active):
                 places.append(entered)
