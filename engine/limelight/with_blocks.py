@@ -94,6 +94,19 @@ def block_of(
     return block
 
 
+def begins_after(frame: FrameType) -> bool:
+    """Whether what the code of `frame` is just calling is what its next `with` block is entered with.
+
+    Then a class that sets something for good where it is called alone leaves that to its `__enter__`.
+    """
+    opcodes, at = frame.f_code.co_code, frame.f_lasti + 2
+    while at < len(opcodes) and opcodes[at] == _CACHE:
+        at += 2
+    if _BEFORE_WITH is not None:
+        return opcodes[at : at + 1] == bytes([_BEFORE_WITH])
+    return opcodes[at + 2 : at + 3] == bytes([dis.opmap["LOAD_SPECIAL"]])  # after a COPY
+
+
 def _places(caller: FrameType) -> list[_Place]:
     places: list[_Place] = []
     by: FrameType | None = None

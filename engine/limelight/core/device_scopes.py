@@ -97,6 +97,8 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
     def _last_entered(self, around: tuple[_EnteredScope, ...]) -> _EnteredScope:
         if not self._entered:
             raise DeviceError("this device scope is not entered; use a `with` block")
+        if around and around[-1].scope is self:
+            return around[-1]
         mine = [entered for entered in around if entered.scope is self]
         return (mine or self._entered)[-1]  # not among those around in a generator that another thread closes
 
@@ -105,7 +107,9 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
             if entered in places:
                 places.remove(entered)
         entered.block = None
-        _requested.set(tuple([other for other in _requested.get() if other is not entered]))
+        around = _requested.get()
+        last = around and around[-1] is entered
+        _requested.set(around[:-1] if last else tuple([other for other in around if other is not entered]))
 
 
 def entered_scopes() -> tuple[_EnteredScope, ...]:

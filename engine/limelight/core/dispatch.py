@@ -209,6 +209,11 @@ def push(interpreter: Interpreter, frame: FrameType) -> None:
     """Makes `interpreter` the innermost one of this thread, for the block that `frame` is about to begin."""
     if active:
         heal()
+    put(interpreter, frame)
+
+
+def put(interpreter: Interpreter, frame: FrameType) -> None:
+    """`push`, when everything is healed."""
     stack = local.stack
     try:
         interpreter.block = block_of(frame)

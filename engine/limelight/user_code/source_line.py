@@ -228,8 +228,11 @@ _pretence = _Pretence()
 
 def _pretended() -> tuple[Source, ...] | None:
     """The lines that are pretended here; a block may be over although an interrupt has kept it from ending that."""
-    while _pretence.innermost is not None and _pretence.innermost.block.is_over:
-        _pretence.innermost.end()
+    while (innermost := _pretence.innermost) is not None:
+        block = innermost.block
+        if (block.inside and block.inside[block.frame.f_lasti]) or not block.is_over:
+            break
+        innermost.end()
     return _pretence.stack
 
 
