@@ -45,7 +45,7 @@ from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import source_line
-from limelight.with_blocks import Block, block_of
+from limelight.with_blocks import block_of
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes

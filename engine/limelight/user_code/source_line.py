@@ -23,7 +23,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
 from limelight import errors
-from limelight.with_blocks import Block, block_of
+from limelight.with_blocks import block_of
 
 CellNamer = Callable[[str], str | None]
 
