@@ -108,7 +108,7 @@ def test_a_generator_that_another_thread_draws_from_is_free_in_a_child(busy: Any
 
 
 def test_the_collector_that_another_thread_has_paused_is_on_in_a_child(busy: Any) -> None:
-    from limelight.graph.build import collector_paused
+    from limelight.core.collector import collector_paused
 
     def work(begun: threading.Event, end: threading.Event) -> None:
         with collector_paused():
