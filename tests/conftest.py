@@ -10,6 +10,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # nor will it be, and collections need not look at it
     gc.enable()
 
 
@@ -92,6 +94,7 @@ def _alone() -> Iterator[None]:
 
     One fixture, since ten thousand tests pay for each: what they must not see of one another is undone here.
     """
+    from limelight import events, settings
     from limelight.core import devices, dispatch, op
     from limelight.explain.retracing import restaging
     from limelight.random import seed
@@ -101,12 +104,26 @@ def _alone() -> Iterator[None]:
         draws(20)
     interpreters, local = list(dispatch.active), list(devices._local)
     ops, modules = set(op._ops), set(sys.modules)
+    listeners, values = dict(events._listeners), {setting: setting.get() for setting in settings._all}
     yield
-    left = [one for one in dispatch.active if one not in interpreters]
+    if events._listeners != listeners:
+        gc.collect()  # a view that nobody holds listens until then
+    left: list[Any] = [one for one in dispatch.active if one not in interpreters]
+    left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) is not old]
+    left += _listening(events, listeners)
     dispatch.active[:] = interpreters
+    dispatch.scopes[:] = [one for one in dispatch.scopes if one in interpreters]
     devices._local[:] = local  # messages and lists name all devices that there are
     for name in set(op._ops) - ops:  # other tests walk over the registry
         home = op._homes[name]
         if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
             del op._ops[name], op._homes[name]
-    assert not left, f"left open by this test: {left}"  # an interpreter, a device scope or a listener
+    assert not left, f"left by this test: {left}"  # an interpreter, a device scope, a listener or a setting
+
+
+def _listening(events: Any, before: dict[Any, Any]) -> list[str]:
+    """Who listens to which events, but for those that did `before`; and they do so no more."""
+    new = [(kind, f) for kind, found in events._listeners.items() for f in found if f not in before.get(kind, ())]
+    for _, deliver in new:
+        deliver.__self__.close()
+    return [f"{deliver.__self__._callback} of {kind.__name__}" for kind, deliver in new]

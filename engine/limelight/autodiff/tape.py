@@ -404,8 +404,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         >>> tape.gradient(y, x).tolist(), tape.gradient(y, x, ll.constant([1.0, 10.0])).tolist()
         ([2.0, 4.0], [2.0, 40.0])
         """
-        if unconnected_gradients not in backward.UNCONNECTED:
-            raise backward.unconnected_error(unconnected_gradients)
+        backward.check_unconnected(unconnected_gradients)
         targets, structure = nest.flatten(target)
         wanted, source_structure = nest.flatten(sources)
         backward.check("target", targets)
@@ -434,8 +433,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
-        if unconnected not in backward.UNCONNECTED:
-            raise backward.unconnected_error(unconnected)
+        backward.check_unconnected(unconnected)
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()

@@ -10,6 +10,7 @@ from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
 from limelight import with_blocks
+from limelight.autograph.local_containers import Changes, age
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import Doubtful, Undefined
 from limelight.core.autograph_hook import conversion_scope
@@ -24,6 +25,8 @@ class Block(NamedTuple):
 
     what: str
     outer: Outer
+    changes: Changes
+    is_condition: bool
 
 
 class _Context(threading.local):
@@ -41,19 +44,32 @@ here = _Context()
 
 
 @contextmanager
-def staged_block(what: str, outer: Outer) -> Iterator[None]:
-    """Within its block, Python code runs once for a block that a graph may run at any time, or never."""
-    here.blocks.append(Block(what, outer))
+def staged_block(what: str, outer: Outer, is_condition: bool = False) -> Iterator[Changes]:
+    """Within its block, Python code runs once for a block that a graph may run at any time, or never.
+
+    It gives the changes of containers of older blocks, which are undone at the end; a condition may have none.
+    """
+    changes = Changes()
+    here.blocks.append(Block(what, outer, changes, is_condition))
     before = outer.contents()
     try:
-        yield
+        yield changes
     except Exception as error:
         if not isinstance(error, LimelightError) and not getattr(error, "__notes__", ()):
             error.add_note(f"while {what} was traced: a tensor decides it, so its code runs then, whatever it says")
         raise
     finally:
         here.blocks.pop()
+        changes.undo()
     outer.refuse_changes(before, what)
+
+
+def changes_next(container: Any, name: str, where: str) -> None:
+    """Notes in the blocks that are older than it that `container`, made by converted code, is changed next."""
+    made = age(container)
+    for block in here.blocks:
+        if made is not None and made < block.changes.since:
+            block.changes.note(container, name, where)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Final
@@ -110,6 +111,11 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         around = _requested.get()
         last = around and around[-1] is entered
         _requested.set(around[:-1] if last else tuple([other for other in around if other is not entered]))
+
+
+def cleared() -> AbstractContextManager[object]:
+    """`device(None)`, or nothing where nobody has asked for a device: each op looks whether somebody has."""
+    return device(None) if scopes else nullcontext()
 
 
 def entered_scopes() -> tuple[_EnteredScope, ...]:

@@ -204,8 +204,7 @@ class Op:
         self.effect: Effect = effect
         self.multiple = multiple
         self.special = dict(special or {})
-        self.fresh = fresh
-        self.view = view
+        self.fresh, self.view = fresh, view
         self.higher_order = higher_order
         self.passes = passes
         self.placement = placement

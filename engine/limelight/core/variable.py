@@ -20,12 +20,15 @@ from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
-from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.core.spec import Constraint, TensorSpec, VariableSpec
 from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, beside, constant, new_uid, wrap
 from limelight.core.variable_updates import (
     CUT,
     assign_scatter,
     assign_scatter_add,
+    assign_scatter_max,
+    assign_scatter_min,
+    assign_scatter_mul,
     assign_scatter_sub,
     assign_slice,
     static_key,
@@ -208,8 +211,11 @@ class Variable(Resource):
             default, and then that of the attribute of the module which it becomes.
         trainable: whether tapes watch it when it is read, and modules list it in `trainable_variables`. True.
         shape: its shape, with None for sizes that may change; by default that of the initial value, which must fit it.
+        constraint: a function from the value to one of the same shape and dtype that is allowed, such as `ll.nn.relu`;
+            optimisers apply it after each update, to the whole value (`assign` does not). None, nothing, by default.
 
     Raises:
+        ArgumentError: the constraint is no function.
         ShapeError: the initial value, or an assigned one, does not fit the shape.
         DTypeError: there is no such dtype, or the initial value, or an assigned one, does not fit it.
 
@@ -228,7 +234,13 @@ class Variable(Resource):
         name: str | None = None,
         trainable: bool = True,
         shape: Any = None,
+        constraint: Constraint | None = None,
     ) -> None:
+        if constraint is not None and not callable(constraint):
+            raise ArgumentError(
+                f"a constraint is a function from the value to one that is allowed, got {constraint!r}; "
+                "write constraint=lambda value: ll.clip(value, -1.0, 1.0), for example"
+            )
         hook = on_create.get()
         if hook is not None:
             hook(self)
@@ -238,7 +250,7 @@ class Variable(Resource):
             raise ShapeError(
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
-        spec = VariableSpec(sizes, value.dtype, trainable)
+        spec = VariableSpec(sizes, value.dtype, trainable, constraint)
         self.name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
@@ -250,6 +262,11 @@ class Variable(Resource):
     @property
     def device(self) -> Device:
         return self._device
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """What optimisers apply to the value after each update."""
+        return self.spec.constraint
 
     def read_value(self) -> Tensor:
         """The value now, as a tensor that later assignments do not change."""
@@ -340,6 +357,35 @@ class Variable(Resource):
         """
         return self._write(assign_scatter_sub, values, indices)
 
+    def scatter_mul(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Multiplies the rows at `indices` by `values`; otherwise as `scatter_add`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_mul([1, 1], [10.0, 5.0]).tolist()
+        [1.0, 100.0]
+        """
+        return self._write(assign_scatter_mul, values, indices)
+
+    def scatter_max(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Keeps the greater of the rows at `indices` and `values`; otherwise as `scatter_add`. NaN stays.
+
+        Complex variables raise DTypeError.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_max([0, 1, 1], [5.0, 1.0, 3.0]).tolist()
+        [5.0, 3.0]
+        """
+        return self._write(assign_scatter_max, values, indices)
+
+    def scatter_min(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Keeps the smaller of the rows at `indices` and `values`; otherwise as `scatter_max`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_min([0, 1, 1], [5.0, 1.0, 3.0]).tolist()
+        [1.0, 1.0]
+        """
+        return self._write(assign_scatter_min, values, indices)
+
     def __setitem__(self, key: Any, value: TensorLike) -> None:
         """`v[key] = value` for ints, slices and `...`: assigns a part, to which `value` must broadcast.
 
@@ -379,12 +425,14 @@ class Variable(Resource):
         return copy.deepcopy(self)
 
     def __reduce__(self) -> tuple[Callable[..., Variable], tuple[Any, ...]]:
-        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device))
+        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device, self.constraint))
 
     def __repr__(self) -> str:
         value = np.array2string(self._value_now(), separator=", ")
         head = "ll.Variable(\n" if len(self.shape) > 1 else "ll.Variable("
-        return f"{head}{value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
+        constraint = "" if self.constraint is None else f", constraint={_name_of(self.constraint)}"
+        shape = shapes.show(self.shape)
+        return f"{head}{value}, name={self.name!r}, shape={shape}, dtype={self.dtype.name}{constraint})"
 
     def __hash__(self) -> int:
         raise DTypeError("variables compare by value and so are not hashable; use v.ref() as a key")
@@ -422,9 +470,20 @@ def stand_in(variable: Variable) -> Variable:
     return other
 
 
-def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:
+def _restored(
+    value: np.ndarray[Any, Any],
+    name: str,
+    trainable: bool,
+    shape: Shape,
+    device: Device,
+    constraint: Constraint | None = None,
+) -> Variable:
     with device_scopes.device(device):
-        return Variable(value, name=name, trainable=trainable, shape=shape)
+        return Variable(value, name=name, trainable=trainable, shape=shape, constraint=constraint)
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:

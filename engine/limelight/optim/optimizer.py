@@ -18,11 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from limelight.core import device_scopes, dtypes
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DType
+from limelight.core.shapes import compatible
 from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.spec import Constraint
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
 from limelight.core.variable import Variable, found_again
-from limelight.errors import ArgumentError, CallError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
 from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
@@ -144,7 +147,8 @@ class Optimizer(Module):
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything
-        changes. Slots are read and then assigned: one thread at a time may apply an optimiser.
+        changes. A variable's constraint is applied to its new value. Slots are read and then assigned: one thread at a time
+        may apply an optimiser.
 
         Args:
             gradients: a list of tensors or sparse gradients, floating, each in the shape of its variable; or None.
@@ -153,8 +157,9 @@ class Optimizer(Module):
         Raises:
             ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice or, in a staged
                 function, is an argument of it.
-            ShapeError: a gradient does not have the shape of its variable, or the learning rate is not a scalar.
-            DTypeError: a gradient or a variable is not floating.
+            ShapeError: a gradient, or what a constraint returns, does not have the shape of its variable, or the
+                learning rate is not a scalar.
+            DTypeError: a gradient or a variable is not floating, or a constraint returns another dtype.
 
         >>> import limelight as ll
         >>> v, descent = ll.Variable(3.0), ll.optim.SGD(0.1)
@@ -223,6 +228,8 @@ class Optimizer(Module):
             target.assign_sub(change)
         else:
             target.assign((target.read_value().astype(wide) - change).astype(variable.dtype))
+        if variable.constraint is not None:
+            _constrain(variable, maybe_converted(variable.constraint))
 
     def _slot(self, name: str, variable: Variable) -> Variable:
         if variable._uid != variable._data.uid:
@@ -248,6 +255,18 @@ class Optimizer(Module):
             where = source_line.here()
             message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
             warnings.warn(message, stacklevel=3)
+
+
+def _constrain(variable: Variable, constraint: Constraint) -> None:
+    value = variable.read_value()
+    allowed = as_tensor(constraint(value))
+    if allowed.dtype != value.dtype or not compatible(allowed.shape, value.shape):
+        kind = DTypeError if allowed.dtype != value.dtype else ShapeError
+        raise kind(
+            f"the constraint of variable {variable.name!r} must return a {value.spec} as it was given, not a "
+            f"{allowed.spec}; nothing but the value may change"
+        )
+    variable.assign(allowed)
 
 
 def _wide(dtype: DType) -> DType:

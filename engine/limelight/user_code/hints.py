@@ -126,6 +126,20 @@ def _marked(error: AttributeError) -> AttributeError:
     return error
 
 
+def _at_part(method: str) -> str | None:
+    """What to write for `v[i].assign(x)`, where the user's line has that; None anywhere else."""
+    if not method.startswith("assign"):
+        return None
+    text = source_line.user_segment()
+    node = None if text is None else parsed_expression(text)
+    part = node.func if isinstance(node, ast.Call) else node
+    if not (isinstance(part, ast.Attribute) and part.attr == method and isinstance(part.value, ast.Subscript)):
+        return None
+    variable, index = ast.unparse(part.value.value), ast.unparse(part.value)
+    place = f"{variable}.at{index[len(variable) :]}"
+    return f"{index} is a part of its value, a tensor, and tensors are immutable; write {place}.{method}(value)"
+
+
 class Elsewhere:
     """Stands where users of other libraries look for a method of a tensor, and says what to write.
 
@@ -139,7 +153,7 @@ class Elsewhere:
     def __get__(self, tensor: Any, owner: type) -> Any:
         if tensor is None:
             return self
-        words = f"a tensor has no attribute {self.name!r}: {self.hint}"
+        words = f"a tensor has no attribute {self.name!r}: {_at_part(self.name) or self.hint}"
         raise _marked(AttributeError(words, name=self.name, obj=tensor))
 
 

@@ -34,8 +34,8 @@ class Listener(dispatch.BlockInterpreter):
 
 
 def _place(op: Any) -> int | None:
-    """The place of the axis, or the axes, among the parameters; a permutation of all axes is none."""
-    if op.effect is not None or op.name == "transpose":
+    """The place of the axis, or the axes, among the parameters; a permutation, pairs, or one for each size are none."""
+    if op.effect is not None or op.name in ("transpose", "tensordot", "crop_or_fill"):
         return None
     return next((i for i, name in enumerate(op.attrs) if name in ("axis", "axes")), None)
 

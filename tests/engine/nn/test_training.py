@@ -63,6 +63,7 @@ def test_a_convolutional_network_reads_digits(digits):
     assert accuracy(model, images[..., None], labels) > 0.94
 
 
+@pytest.mark.slow  # learns for seconds
 def test_attention_over_rows_reads_digits(digits):
     images, labels = digits
     ll.random.seed(0)

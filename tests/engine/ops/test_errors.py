@@ -242,3 +242,8 @@ def test_infinities_and_nans_are_as_in_numpy():
         np.testing.assert_array_equal(ll.log(ll.constant(x)).numpy(), np.log(x))
         np.testing.assert_array_equal((1.0 / ll.constant(x)).numpy(), 1.0 / x)
         np.testing.assert_array_equal(ll.sigmoid(ll.constant(x)).numpy(), 1 / (1 + np.exp(-x)))
+
+
+def test_the_usual_name_of_the_inverted_bits_leads_to_the_standards():
+    with pytest.raises(AttributeError, match=r"write ll\.bitwise_invert"):
+        _ = ll.bitwise_not

@@ -90,6 +90,18 @@ def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
     assert not events.wanted(events.CacheHit)
 
 
+def test_a_view_whose_widget_somebody_else_closes_follows_no_more(show, log):
+    first = show.widget
+    assert show.is_live
+    first.close()
+    assert not show.is_live
+    assert not events.wanted(events.CacheHit)
+    assert show.widget is not first
+    assert show.is_live
+    first.close()  # once more: it is the view's no longer
+    assert show.is_live
+
+
 def test_with_a_front_end_there_is_a_widget_beside_them(show, log):
     bundle = show._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html", "image/svg+xml", WIDGET_MIME}

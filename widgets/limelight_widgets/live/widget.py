@@ -53,8 +53,10 @@ class ViewWidget(Responsive):
         return shared_script(self.script_path)
 
     def close(self) -> None:
-        """Takes it, and its layout, off the page."""
+        """Takes it, and its layout, off the page, and says `gone`: ipywidgets closes widgets, too, without the view."""
         layout = self.layout
+        if self.comm is not None:
+            self._heard("gone", {})
         super().close()
         layout.close()
 

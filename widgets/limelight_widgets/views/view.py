@@ -144,7 +144,7 @@ class View:
         widget.send({"type": kind, "number": self._sent, "answer": answer}, buffers=parts)
 
     def _heard(self, kind: str, message: dict[str, Any]) -> None:
-        """A message of the front end; comes on any thread."""
+        """A message of the front end, or of the widget when it is closed; comes on any thread."""
         looker = str(message.get("view", ""))
         if kind == "opened":
             self._lookers.add(looker)
@@ -160,6 +160,11 @@ class View:
             if not self._lookers:
                 self._feed.close()
                 _retire(self)
+        elif kind == "gone":
+            self._lookers.clear()
+            self._feed.close()
+            _closed.pop(id(self), None)
+            cell_outputs.forget(self)
 
     def _wake(self) -> None:
         """Somebody looks: follow the engine, and send all there is, which also makes up for what was missed."""

@@ -17,7 +17,7 @@ from limelight.core.index_expression import native
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
-from limelight.executors.plan.kernel_calls import KernelCall, Specialisation
+from limelight.executors.plan.kernel_calls import KernelCall, Specialisation, kernel_call
 from limelight.graph.ir import Node
 from limelight.ops._shape_rules import SHORT
 
@@ -191,6 +191,22 @@ def _concat(node: Node) -> KernelCall | None:
     return KernelCall(np.concatenate, params=node.params, fresh=True, packed=True)
 
 
+_POWER: Final = kernel_call(np.power)
+
+
+def _pow(node: Node) -> KernelCall | None:
+    """NumPy's own where it cannot take a square root: with a constant exponent other than 0.5, or one for each base."""
+    x, y = (value.spec for value in node.inputs)
+    if not isinstance(x, TensorSpec) or not isinstance(y, TensorSpec):
+        return None
+    one_each = x.shape == y.shape and (x.size or 0) > 1
+    source = node.inputs[1].node
+    literal = (
+        source is not None and source.op.name == "constant" and source.params[0].array.tolist() != 0.5 and not y.shape
+    )
+    return _POWER if one_each or literal else None
+
+
 _READ: Final = KernelCall(infix=".array")
 
 
@@ -252,6 +268,7 @@ _OPS: Final[dict[str, Specialisation]] = {
     "matrix_transpose": _matrix_transpose,
     "max": _reduction(np.maximum),
     "min": _reduction(np.minimum),
+    "pow": _pow,
     "prod": _reduction(np.multiply),
     "relu": _relu,
     "relu_grad": _relu_grad,

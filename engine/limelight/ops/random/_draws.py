@@ -204,6 +204,8 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
             return run((generator,), as_shape(shape), *parameters)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
             return wrap(kernel(generator._data, *parameters, shape))
+        except LimelightError:
+            raise
         except Exception as error:  # noqa: BLE001  # `explain` raises
             as_shape(shape)  # says what is wrong with it, if anything is
             explain(op, (generator,), (*parameters, shape), error)
