@@ -23,7 +23,7 @@ from types import TracebackType
 
 from limelight import forking
 from limelight.user_code.source_line import Source
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Subscription:
             )
 
     def __enter__(self) -> Subscription:
-        self._block = Block(sys._getframe(1))
+        self._block = block_of(sys._getframe(1))
         return self.open()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from limelight import forking
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, begins_after, block_of
 
 T = TypeVar("T")
 _all: Final[list[Scoped[Any]]] = []
@@ -46,11 +44,32 @@ class Scoped(Generic[T]):
             self.withdraw(self._global)
         return self._value if override is None else override.value  # type: ignore[return-value]  # what `override` was given
 
-    def set_globally(self, value: T) -> _Override:
-        """Sets the global value; what it returns is for `withdraw`."""
+    def set_globally(self, value: T, frame: FrameType | None = None) -> _Override:
+        """Sets the global value, for the block that the code of `frame` is about to begin, or for good.
+
+        What it returns is for `withdraw`.
+        """
         with _lock:
-            self._value, self._global = value, _Override(value, self._global)
-            return self._global
+            mine = _Override(value, self._global, self._innermost)
+            mine.block = None if frame is None else block_of(frame)
+            self._value, self._global = value, mine
+            return mine
+
+    @property
+    def global_block(self) -> Block | None:
+        """The block at whose end the global value is withdrawn."""
+        return None if self._global is None else self._global.block
+
+    def set_globally_or_later(self, value: T, frame: FrameType) -> _Override | None:
+        """`set_globally`, for good; None where `frame` enters what it is just calling as a block: that sets it then."""
+        return None if begins_after(frame) else self.set_globally(value)
+
+    def set_for_block(self, value: T, mine: _Override | None, frame: FrameType) -> _Override:
+        """What `set_globally_or_later` has set, for the block that the code of `frame` is about to begin only."""
+        if mine is None or mine.ended:
+            return self.set_globally(value, frame)
+        mine.lasts_for_block_of(frame)
+        return mine
 
     def withdraw(self, mine: _Override) -> None:
         """Undoes one `set_globally`, in any order, from any thread: the newest of the others holds. May be repeated."""
@@ -59,32 +78,26 @@ class Scoped(Generic[T]):
             self._global = _in_force(self._global)
             self._value = self.default if self._global is None else self._global.value  # type: ignore[assignment]  # set
 
-    @contextmanager
-    def override(self, value: T) -> Iterator[T]:
+    def override(self, value: T) -> _Override:
         """Holds in its block, and in whatever runs before it is left: the body of a `for` loop over a generator, too.
 
         Overrides may be left in any order: each ends itself only.
         """
-        mine = _Override(value, _in_force(self._innermost.get()))
-        mine.lasts_for_block_of(sys._getframe(1))
-        try:
-            self._innermost.set(mine)
-            yield value
-        finally:
-            mine.end()  # all that matters: an interrupt may come after it
-            self._innermost.set(_in_force(self._innermost.get()))
+        return _Override(value, None, self._innermost)
 
     def innermost(self) -> _Override | None:
-        """The override in force, for `restore`."""
-        return _in_force(self._innermost.get())
+        """The latest override, which may be over, for `restore`."""
+        return self._innermost.get()
 
     def restore(self, to: _Override | None) -> None:
         """Ends the overrides that have been entered since `to` was the innermost."""
+        override = self._innermost.get()
+        if override is to:
+            return
         older = []
         while to is not None:
             older.append(to)
             to = to.before
-        override = self._innermost.get()
         while override is not None and override not in older:
             override.end()
             override = override.before
@@ -92,19 +105,35 @@ class Scoped(Generic[T]):
 
 
 class _Override:
-    """One override of a setting, and the one that held before it."""
+    """One override of a setting, and the one that held before it. One that is not global is entered by `with`."""
 
-    __slots__ = ("before", "block", "ended", "value")
+    __slots__ = ("_innermost", "before", "block", "ended", "value")
 
-    def __init__(self, value: object, before: _Override | None) -> None:
+    def __init__(self, value: object, before: _Override | None, innermost: ContextVar[_Override | None]) -> None:
         self.value = value
         self.before = before
         self.ended = False
         self.block: Block | None = None
+        self._innermost = innermost
+
+    def __enter__(self) -> Any:
+        return self.begin(sys._getframe(1))
+
+    def begin(self, frame: FrameType) -> Any:
+        """Holds from now on, for the block that the code of `frame` is about to begin, at the longest."""
+        self.before = _in_force(self._innermost.get())
+        self.block = block_of(frame)
+        self._innermost.set(self)
+        return self.value
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.ended = True  # all that matters: an interrupt may come after it
+        self.block = None
+        self._innermost.set(_in_force(self._innermost.get()))
 
     def lasts_for_block_of(self, frame: FrameType) -> None:
         """It ends with the `with` block that the code of `frame` is about to begin, at the latest."""
-        self.block = Block(frame)
+        self.block = block_of(frame)
 
     def end(self) -> None:
         self.ended = True
@@ -123,7 +152,7 @@ def _in_force(override: _Override | None) -> _Override | None:
 
 
 def current_overrides() -> list[tuple[Scoped[Any], _Override | None]]:
-    """The innermost override of each setting in this context."""
+    """The latest override of each setting in this context."""
     return [(setting, setting.innermost()) for setting in _all]
 
 

@@ -13,11 +13,11 @@ calls `__exit__`), and a frame knows its instruction, and whether it has ended. 
 from __future__ import annotations
 
 import dis
-import functools
 import gc
-import threading
+from collections.abc import Callable
 from contextlib import _GeneratorContextManager
 from inspect import CO_GENERATOR
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
@@ -38,55 +38,109 @@ class _Place(NamedTuple):
 
 
 class Block:
-    """The `with` block that the caller of an `__enter__` is about to begin, and those around it that it ends with.
+    """A `with` block, and those around it that it ends with; made by `block_of`.
 
-    Where the caller is itself the generator of a `@contextmanager`, or an `__enter__`, the block of whoever enters that
-    belongs to it.
-
-    Args:
-        frame: that of the caller.
+    `inside` says for each offset in the code of `frame` whether it lies in the block. It is None where that is not all
+    that matters, or where nobody has asked yet.
     """
 
-    __slots__ = ("_inside", "_places", "thread")
-
-    def __init__(self, frame: FrameType | None) -> None:
-        self.thread = threading.get_ident()
-        self._inside: list[bytes | None] = []  # of the places that have been asked about
-        self._places: list[_Place] = []
-        by: FrameType | None = None
-        while frame is not None:
-            code = frame.f_code
-            if code.co_name == "__enter__":
-                if code is not _ENTERS_GENERATOR:
-                    by = frame
-                frame = frame.f_back
-                continue
-            self._places.append(_Place(frame, frame.f_lasti, by))
-            outer = frame.f_back
-            if not code.co_flags & CO_GENERATOR or outer is None or outer.f_code is not _ENTERS_GENERATOR:
-                return
-            by, frame = frame, outer
+    __slots__ = ("_at", "_places", "frame", "inside", "thread")
+    frame: FrameType
+    inside: bytes | None
+    thread: int
+    _at: int
+    _places: list[_Place] | None
 
     @property
     def is_over(self) -> bool:
         """Whether the block has been left; never true of a scope that was entered by hand."""
-        for i, (frame, at, by) in enumerate(self._places):
-            if i == len(self._inside):
-                self._inside.append(_instructions(frame.f_code, at))
-            inside, now = self._inside[i], frame.f_lasti
+        if self._places is not None:
+            return _are_over(self._places)
+        inside, now = self.inside, self.frame.f_lasti
+        if inside is None:
+            self.inside = inside = _instructions(self.frame.f_code, self._at)
             if inside is None:
+                self._places = []
                 return False
-            if inside[now]:
-                if has_ended(frame):
-                    return True
-            elif now != at or by is None or _is_suspended(by):
-                return True
-        return False
+        return not inside[now] or has_ended(self.frame)
 
     @property
     def is_over_here(self) -> bool:
         """Whether a block of this thread has been left: another one may just be leaving it."""
-        return self.thread == threading.get_ident() and self.is_over
+        return self.thread == get_ident() and self.is_over
+
+
+def block_of(
+    frame: FrameType,
+    new: Callable[[type[Block]], Block] = object.__new__,
+    indirect: int = CO_GENERATOR,
+    thread: Callable[[], int] = get_ident,
+) -> Block:
+    """The `with` block that the caller of an `__enter__` is about to begin; `frame` is that of the caller.
+
+    Where the caller is itself the generator of a `@contextmanager`, or an `__enter__`, the block of whoever enters that
+    belongs to it. (A class's call would take twice as long as this one.)
+    """
+    block = new(Block)
+    block.thread = thread()
+    block.frame = frame
+    block.inside = None
+    code = frame.f_code
+    if code.co_flags & indirect or code.co_name == "__enter__":
+        block._places = _places(frame)
+    else:
+        block._at = frame.f_lasti
+        block._places = None
+    return block
+
+
+def begins_after(frame: FrameType) -> bool:
+    """Whether what the code of `frame` is just calling is what its next `with` block is entered with.
+
+    Then a class that sets something for good where it is called alone leaves that to its `__enter__`.
+    """
+    opcodes, at = frame.f_code.co_code, frame.f_lasti + 2
+    while at < len(opcodes) and opcodes[at] == _CACHE:
+        at += 2
+    if _BEFORE_WITH is not None:
+        return opcodes[at : at + 1] == bytes([_BEFORE_WITH])
+    return opcodes[at + 2 : at + 3] == bytes([dis.opmap["LOAD_SPECIAL"]])  # after a COPY
+
+
+def _places(caller: FrameType) -> list[_Place]:
+    places: list[_Place] = []
+    by: FrameType | None = None
+    frame: FrameType | None = caller
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__enter__":
+            if code is not _ENTERS_GENERATOR:
+                by = frame
+            frame = frame.f_back
+            continue
+        places.append(_Place(frame, frame.f_lasti, by))
+        outer = frame.f_back
+        if not code.co_flags & CO_GENERATOR or outer is None or outer.f_code is not _ENTERS_GENERATOR:
+            break
+        by, frame = frame, outer
+    return places
+
+
+def _are_over(places: list[_Place]) -> bool:
+    """Whether one of the blocks is, and no scope around it was entered by hand.
+
+    A generator that was ended where it was suspended, and never resumed, has its instruction in the block still.
+    """
+    for frame, at, by in places:
+        inside, now = _instructions(frame.f_code, at), frame.f_lasti
+        if inside is None:
+            return False
+        if inside[now]:
+            if has_ended(frame):
+                return True
+        elif now != at or by is None or _is_suspended(by):
+            return True
+    return False
 
 
 def has_ended(frame: FrameType) -> bool:
@@ -99,9 +153,24 @@ def _is_suspended(frame: FrameType) -> bool:
     return bool(frame.f_code.co_flags & CO_GENERATOR) and frame.f_code.co_code[frame.f_lasti] == _YIELD_VALUE
 
 
-@functools.lru_cache(maxsize=1024)
+_MOST: Final = 1024  # codes whose blocks are remembered
+_known: Final[dict[int, tuple[CodeType, dict[int, bytes | None]]]] = {}  # by id: a code's hash takes long
+
+
 def _instructions(code: CodeType, at: int) -> bytes | None:
     """For each offset in `code` whether it lies in the `with` block entered at `at`; None where no block is."""
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) >= _MOST:
+            _known.clear()
+        known = _known[id(code)] = (code, {})
+    if at not in known[1]:
+        known[1][at] = _read(code, at)
+    return known[1][at]
+
+
+def _read(code: CodeType, at: int) -> bytes | None:
+    """`_instructions`, from the bytecode."""
     opcodes, handlers = code.co_code, _handlers(code)
     after = at + 2
     while after < len(opcodes) and opcodes[after] == _CACHE:

@@ -157,3 +157,30 @@ def test_the_examples_in_the_help_run(shell, run):
         for example in examples:
             ran = run(textwrap.dedent(example))
             assert ran.error is None
+
+
+def test_a_scope_that_an_interrupted_cell_left_open_is_left_before_the_next_one(run):
+    run("%load_ext limelight")
+    run(
+        textwrap.dedent(
+            """
+            import limelight as ll
+            from limelight.core import dispatch
+
+            tape = ll.GradientTape()
+
+            class Interrupted:
+                def __enter__(self):
+                    tape.__enter__()
+
+                def __exit__(self, *exc):
+                    raise KeyboardInterrupt
+
+            def work():
+                with Interrupted():
+                    pass
+            """
+        )
+    )
+    run("work()", fails=True)
+    assert run("len(dispatch.active), tape.below is None").value == (0, True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 Listener: TypeAlias = Callable[[Any, Any, Any], None]  # is called with the tape, a target and a source
 listeners: Final[list[tuple[Block, Listener]]] = []
@@ -18,7 +18,7 @@ listeners: Final[list[tuple[Block, Listener]]] = []
 @contextmanager
 def listener_scope(listener: Listener) -> Iterator[None]:
     """Within its block, `listener` hears of every source on this thread that gets None, after the tape has answered."""
-    registration = (Block(sys._getframe(1)), listener)
+    registration = (block_of(sys._getframe(1)), listener)
     listeners.append(registration)
     try:
         yield

@@ -45,7 +45,7 @@ from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import source_line
-from limelight.with_blocks import Block
+from limelight.with_blocks import block_of
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
@@ -118,7 +118,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         try:
-            if self.below is not None and self in dispatch.local.stack:
+            if self.below is not None and (self in dispatch.local.stack or dispatch.is_put_away(self)):
                 dispatch.remove(self)
         except KeyboardInterrupt:
             dispatch.remove(self)
@@ -519,7 +519,7 @@ class _Pause:
         self._tapes = tapes
 
     def __enter__(self) -> None:
-        self.block = Block(_getframe(1))
+        self.block = block_of(_getframe(1))
         for tape in self._tapes:
             tape._pauses.append(self)
             tape._recording = False

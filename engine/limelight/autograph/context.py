@@ -148,7 +148,7 @@ class FunctionScope:
         if here.depth and here.outermost is not None and here.outermost.is_over:
             here.__init__()  # type: ignore[misc]
         if not here.depth:
-            here.outermost = with_blocks.Block(frame)
+            here.outermost = with_blocks.block_of(frame)
         _enter(self._code or frame.f_code)
         self._outside, here.trying = here.trying, 0
         self._conversion_scope = conversion_scope(FunctionScope.convert)

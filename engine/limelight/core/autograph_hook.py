@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from limelight.errors import SymbolicValueError
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 
 class _Conversion:
@@ -43,7 +43,7 @@ def maybe_converted(function: Any) -> Any:
 @contextmanager
 def conversion_scope(convert: Callable[[Any], Any] | None) -> Iterator[None]:
     """Within its block `maybe_converted` is `convert`; with None, functions stay as they are."""
-    token = _convert.set(None if convert is None else _Conversion(convert, Block(sys._getframe(1))))
+    token = _convert.set(None if convert is None else _Conversion(convert, block_of(sys._getframe(1))))
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from limelight.core import devices, dispatch
 from limelight.core.devices import Device, DeviceName
 from limelight.core.dispatch import active, scopes
 from limelight.errors import DeviceError
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 
 class _EnteredScope:
@@ -70,7 +70,7 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         outer = around[-1].name if around else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
-        entered = _EnteredScope(self, merged, Block(sys._getframe(1)))
+        entered = _EnteredScope(self, merged, block_of(sys._getframe(1)))
         try:
             for places in (self._entered, scopes, active):
                 places.append(entered)
@@ -98,6 +98,8 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
     def _last_entered(self, around: tuple[_EnteredScope, ...]) -> _EnteredScope:
         if not self._entered:
             raise DeviceError("this device scope is not entered; use a `with` block")
+        if around and around[-1].scope is self:
+            return around[-1]
         mine = [entered for entered in around if entered.scope is self]
         return (mine or self._entered)[-1]  # not among those around in a generator that another thread closes
 
@@ -106,7 +108,9 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
             if entered in places:
                 places.remove(entered)
         entered.block = None
-        _requested.set(tuple([other for other in _requested.get() if other is not entered]))
+        around = _requested.get()
+        last = around and around[-1] is entered
+        _requested.set(around[:-1] if last else tuple([other for other in around if other is not entered]))
 
 
 def cleared() -> AbstractContextManager[object]:

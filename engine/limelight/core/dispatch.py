@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from limelight import events, forking
 from limelight.core.devices import Device
-from limelight.with_blocks import Block, has_ended
+from limelight.with_blocks import Block, block_of, has_ended
 
 active: Final[list[object]] = []
 """Not empty when "just run the kernel" may be wrong on some thread: it holds each interpreter above the eager one, each
@@ -119,7 +119,7 @@ class Guard:
         """Called at its end, again if an interrupt came in the middle; `abandoned`: the block has been over before."""
 
     def __enter__(self) -> None:
-        self.block = Block(sys._getframe(1))
+        self.block = block_of(sys._getframe(1))
         active.append(self)
         self.begin()
 
@@ -167,24 +167,24 @@ def set_base(interpreter: Interpreter) -> None:
 
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
-    top = local.stack[-1]
+    stack = local.stack
     if active:
-        block = top.block or local.stack.block
-        if block is None or block.is_over:
+        block = stack[-1].block or stack.block
+        if block is None or not ((block.inside and block.inside[block.frame.f_lasti]) or not block.is_over):
             heal()
-            top = local.stack[-1]
-    return top.process(op, inputs, attrs)
+            stack = local.stack
+    return stack[-1].process(op, inputs, attrs)
 
 
 def current() -> Interpreter:
     """The innermost interpreter of this thread."""
-    top = local.stack[-1]
+    stack = local.stack
     if active:
-        block = top.block or local.stack.block
-        if block is None or block.is_over:
+        block = stack[-1].block or stack.block
+        if block is None or not ((block.inside and block.inside[block.frame.f_lasti]) or not block.is_over):
             heal()
             return local.stack[-1]
-    return top
+    return stack[-1]
 
 
 def stack() -> tuple[Interpreter, ...]:
@@ -196,24 +196,31 @@ def stack() -> tuple[Interpreter, ...]:
 
 def heal() -> None:
     """Leaves, for each block of this thread that is over, what an interrupt has kept from being left."""
-    for one in reversed(active[:]):
+    here = threading.get_ident()
+    for one in active[::-1]:
         block: Block | None = getattr(one, "block", None)
-        if block is not None and block.is_over_here:
+        if block is not None and block.thread == here and block.is_over:
             one.abandon()  # type: ignore[attr-defined]  # whatever has a block can be
     if len(local.stacks) > 1:
         _set_stacks([stack for stack in local.stacks if stack.block is None or not stack.block.is_over])
 
 
-def push(interpreter: Interpreter, frame: FrameType | None) -> None:
+def push(interpreter: Interpreter, frame: FrameType) -> None:
     """Makes `interpreter` the innermost one of this thread, for the block that `frame` is about to begin."""
     if active:
         heal()
+    put(interpreter, frame)
+
+
+def put(interpreter: Interpreter, frame: FrameType) -> None:
+    """`push`, when everything is healed."""
+    stack = local.stack
     try:
-        interpreter.block = Block(frame)
-        interpreter.below = local.stack[-1]
-        local.stack.append(interpreter)
-        active.append(interpreter)
-        local.observer = interpreter if interpreter.observes and len(local.stack) == 2 else None
+        interpreter.block = block_of(frame)
+        interpreter.below = stack[-1]
+        active.append(interpreter)  # before it is on the stack: `remove` counts on it
+        stack.append(interpreter)
+        local.observer = interpreter if len(stack) == 2 and interpreter.observes else None
     except BaseException:
         remove(interpreter)
         raise
@@ -224,14 +231,23 @@ def remove(interpreter: Interpreter) -> None:
 
     May be called again, and does nothing then. Whoever leaves a scope does so if an interrupt came in the middle.
     """
-    everywhere: list[list[Any]] = [active, *local.stacks]
-    for places in everywhere:
-        if interpreter in places:
-            places.remove(interpreter)
-    for lower, upper in zip(local.stack, local.stack[1:], strict=False):
-        upper.below = lower
+    stacks = local.stacks
+    if len(stacks) == 1 and stacks[0][-1] is interpreter:  # as nearly always
+        stacks[0].pop()
+        active.remove(interpreter)
+    else:
+        everywhere: list[list[Any]] = [active, *stacks]
+        for places in everywhere:
+            _take_from(places, interpreter)
+        for lower, upper in zip(local.stack, local.stack[1:], strict=False):
+            upper.below = lower
     interpreter.below = interpreter.block = None
     _choose_observer()
+
+
+def is_put_away(interpreter: Interpreter) -> bool:
+    """Whether it stands on a stack of this thread that is not in use, or was not when an interrupt came."""
+    return any(interpreter in stack for stack in local.stacks)
 
 
 def _take_from(places: list[Any], one: object) -> None:
@@ -262,7 +278,7 @@ class OtherStack:
         self._stack = _Stack(stack)
 
     def __enter__(self) -> None:
-        self._stack.block = Block(sys._getframe(1))
+        self._stack.block = block_of(sys._getframe(1))
         try:
             _set_stacks([*local.stacks, self._stack])
         except BaseException:

@@ -5,8 +5,10 @@ In a trace each node bears the scope of the line that wrote it; outside of trace
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from types import TracebackType
 from typing import Any, Final
 
 from limelight.core.dispatch import Interpreter, local
@@ -33,13 +35,12 @@ def current_name_scope() -> str:
     return (outer_scope.get() if writer is None else writer.scope) or ""
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[str]:
+def name_scope(name: str) -> _NameScope:
     """Puts the nodes and variables made in its block under `name`: node.scope is "encoder/", a name "encoder/w".
 
     Scopes nest, and are named alike in each trace, so that graphs can be compared. What a gradient writes has the scope
     of the op that it belongs to, after "gradient/". A staged function begins without one, since its graph serves
-    callers in any scope; branches and loop bodies begin with that around them. Yields the whole path. Raises
+    callers in any scope; branches and loop bodies begin with that around them. The block gets the whole path. Raises
     ArgumentError for a name that is empty or has white space.
 
     >>> import limelight as ll
@@ -55,9 +56,34 @@ def name_scope(name: str) -> Iterator[str]:
         raise ArgumentError(f"name_scope: the name must be a word such as 'encoder', got {name!r}")
     if not named_scopes:
         named_scopes.append(name)
-    path = f"{current_name_scope()}{name.strip('/')}/"
-    with outer_scope.override(path), scope_of_nodes(path):
-        yield path
+    return _NameScope(name.strip("/"))
+
+
+class _NameScope(ContextDecorator):
+    """One name scope, to be entered once; as a decorator it puts each call in one of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._nodes: AbstractContextManager[None] | None = None
+
+    def _recreate_cm(self) -> _NameScope:
+        return _NameScope(self._name)
+
+    def __enter__(self) -> str:
+        path = f"{current_name_scope()}{self._name}/"
+        self._outer = outer_scope.override(path)
+        self._outer.begin(sys._getframe(1))
+        if _writer() is not None:
+            self._nodes = scope_of_nodes(path)
+            self._nodes.__enter__()
+        return path
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            if self._nodes is not None:
+                self._nodes.__exit__(kind, error, tb)
+        finally:
+            self._outer.__exit__(kind, error, tb)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
 from limelight import forking
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ class _Room:
         self.block: Block | None = None
 
     def __enter__(self) -> None:
-        self.block = Block(sys._getframe(1))
+        self.block = block_of(sys._getframe(1))
         _limit.make(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

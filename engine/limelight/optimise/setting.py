@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Self
@@ -48,7 +49,7 @@ class optimiser:  # noqa: N801  # used as a function
 
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
         self._setting = checked(level, without)
-        self._global_override = setting.set_globally(self._setting)
+        self._global_override = setting.set_globally_or_later(self._setting, sys._getframe(1))
         self._blocks: list[AbstractContextManager[Setting]] = []
 
     def __repr__(self) -> str:
@@ -56,10 +57,11 @@ class optimiser:  # noqa: N801  # used as a function
         return f"<optimiser: level {self._setting.level}{left_out}>"
 
     def __enter__(self) -> Self:
-        setting.withdraw(self._global_override)
         block = setting.override(self._setting)
-        block.__enter__()
         self._blocks.append(block)
+        block.begin(sys._getframe(1))
+        if self._global_override is not None:
+            setting.withdraw(self._global_override)
         return self
 
     def __exit__(self, *exc: object) -> None:

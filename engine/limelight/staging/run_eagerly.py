@@ -22,13 +22,25 @@ from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
 from limelight.staging.trace_branch import unaliased
-
-_MARKER: Final = "functions run eagerly"
-"""Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""
+from limelight.with_blocks import Block
 
 _switch: Final = Scoped("run_functions_eagerly", False)
 _lock = threading.Lock()
 forking.renew_in_child(__name__, "_lock", threading.Lock)
+
+
+class _Marker:
+    """Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""
+
+    @property
+    def block(self) -> Block | None:
+        return _switch.global_block
+
+    def abandon(self) -> None:
+        _place_marker()
+
+
+_MARKER: Final = _Marker()
 
 
 def everywhere() -> bool:
@@ -40,14 +52,17 @@ def everywhere() -> bool:
 
 def _place_marker() -> None:
     """Puts the marker where calls look, or takes it away, as the setting says."""
+    _mark(_switch.get())
+
+
+def _mark(on: bool) -> None:
     with _lock:
-        on = _switch.get()
-        if on != (_MARKER in dispatch.scopes):
-            for places in (dispatch.scopes, dispatch.active):
-                if on:
-                    places.append(_MARKER)
-                else:
-                    places.remove(_MARKER)
+        places: list[object]
+        for places in (dispatch.scopes, dispatch.active):
+            if on and _MARKER not in places:
+                places.append(_MARKER)
+            elif not on and _MARKER in places:
+                places.remove(_MARKER)
 
 
 class run_functions_eagerly:  # noqa: N801  # used as a function
@@ -70,20 +85,34 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._mine = _switch.set_globally(bool(enabled))
+        self._enabled = bool(enabled)
+        self._mine = _switch.set_globally_or_later(self._enabled, sys._getframe(1))
+        if self._mine is not None:
+            self._place()
+
+    def _place(self) -> None:
         try:
             _place_marker()
         except BaseException:
-            _switch.withdraw(self._mine)
+            if self._mine is not None:
+                _switch.withdraw(self._mine)
+            _place_marker()
             raise
 
     def __enter__(self) -> run_functions_eagerly:
-        self._mine.lasts_for_block_of(sys._getframe(1))
+        self._mine = _switch.set_for_block(self._enabled, self._mine, sys._getframe(1))
+        _mark(self._enabled)  # not as the setting says: its block has not quite begun
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _switch.withdraw(self._mine)
-        _place_marker()
+        assert self._mine is not None, "it has been entered"
+        try:
+            _switch.withdraw(self._mine)
+            _place_marker()
+        except KeyboardInterrupt:  # in the middle of it: once more
+            _switch.withdraw(self._mine)
+            _place_marker()
+            raise
 
 
 def run(function: Any, signature: Signature, call: Call, creation: Creation) -> Any:

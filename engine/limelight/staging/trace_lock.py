@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from limelight.errors import RunError
-from limelight.with_blocks import Block
+from limelight.with_blocks import Block, block_of
 
 _PATIENCE: Final = 60.0
 """Seconds without any trace beginning or ending, after which a thread gives up waiting for the lock."""
@@ -81,7 +81,7 @@ class _Turn:
         self._name = name
 
     def __enter__(self) -> None:
-        lock, block = self._lock, Block(sys._getframe(1))
+        lock, block = self._lock, block_of(sys._getframe(1))
         if lock.owner != threading.get_ident() or not lock.is_taken():
             lock.tracing.clear()
         self._depth = len(lock.tracing)

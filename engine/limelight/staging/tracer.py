@@ -74,11 +74,11 @@ class Tracer(dispatch.Interpreter):
     def __enter__(self) -> Tracer:
         dispatch.heal()
         if not self.owner:
-            self.owner = next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
+            self.owner = next((x.owner for x in reversed(dispatch.local.stack) if isinstance(x, Tracer)), 0)
         self.begun = source_line.user_line()
         self._around = SavedScopes()
         self._level = Level(outermost=not any(isinstance(x, Tracer) for stack in dispatch.local.stacks for x in stack))
-        dispatch.push(self, sys._getframe(1))
+        dispatch.put(self, sys._getframe(1))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:

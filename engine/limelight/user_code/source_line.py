@@ -23,7 +23,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
 from limelight import errors
-from limelight.with_blocks import Block
+from limelight.with_blocks import block_of
 
 CellNamer = Callable[[str], str | None]
 
@@ -203,7 +203,7 @@ class pretend:  # noqa: N801  # used like the functions of contextlib, which cos
         self.stack = stack
 
     def __enter__(self) -> _Pretence:
-        self.block = Block(sys._getframe(1))
+        self.block = block_of(sys._getframe(1))
         self.outer_stack = _pretended()
         self.outer = _pretence.innermost
         _pretence.innermost, _pretence.stack = self, self.stack
@@ -228,8 +228,11 @@ _pretence = _Pretence()
 
 def _pretended() -> tuple[Source, ...] | None:
     """The lines that are pretended here; a block may be over although an interrupt has kept it from ending that."""
-    while _pretence.innermost is not None and _pretence.innermost.block.is_over:
-        _pretence.innermost.end()
+    while (innermost := _pretence.innermost) is not None:
+        block = innermost.block
+        if (block.inside and block.inside[block.frame.f_lasti]) or not block.is_over:
+            break
+        innermost.end()
     return _pretence.stack
 
 

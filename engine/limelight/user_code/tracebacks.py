@@ -64,17 +64,19 @@ class show_library_frames:  # noqa: N801  # used as a function
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._mine = _shown.set_globally(bool(enabled))
+        self._enabled = bool(enabled)
+        self._mine = _shown.set_globally_or_later(self._enabled, sys._getframe(1))
 
     def __repr__(self) -> str:
         return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
 
     def __enter__(self) -> show_library_frames:
-        self._mine.lasts_for_block_of(sys._getframe(1))
+        self._mine = _shown.set_for_block(self._enabled, self._mine, sys._getframe(1))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _shown.withdraw(self._mine)
+        if self._mine is not None:
+            _shown.withdraw(self._mine)
 
 
 def trim(error: BaseException) -> None:

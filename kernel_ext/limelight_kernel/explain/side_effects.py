@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from limelight import explain
+from limelight.core import dispatch
 
 
 def side_effects(function: Any, namespace: Mapping[str, Any] | None) -> explain.SideEffects:
@@ -35,24 +35,31 @@ def base_name(path: str) -> str:
     return "" if match is None else match[1]
 
 
-@contextmanager
-def lines_run(filename: str) -> Iterator[set[int] | None]:
+class lines_run(dispatch.Guard):  # noqa: N801  # used as a function
     """Within its block, the lines of a file that this thread runs are noted; None where a debugger watches them."""
-    if sys.gettrace() is not None:
-        yield None
-        return
-    lines: set[int] = set()
 
-    def local(frame: Any, event: str, _: Any) -> Any:
-        if event == "line":
-            lines.add(frame.f_lineno)
-        return local
+    def __init__(self, filename: str) -> None:
+        super().__init__()
+        self._filename = filename
+        self._lines: set[int] | None = None
 
-    def called(frame: Any, _event: str, _: Any) -> Any:
-        return local if frame.f_code.co_filename == filename else None
+    def __enter__(self) -> set[int] | None:  # type: ignore[override]  # the lines
+        super().__enter__()
+        return self._lines
 
-    sys.settrace(called)
-    try:
-        yield lines
-    finally:
-        sys.settrace(None)
+    def begin(self) -> None:
+        if sys.gettrace() is None:
+            self._lines = set()
+            sys.settrace(self._called)
+
+    def end(self, abandoned: bool) -> None:
+        if self._lines is not None:
+            sys.settrace(None)
+
+    def _called(self, frame: Any, _event: str, _: Any) -> Any:
+        return self._local if frame.f_code.co_filename == self._filename else None
+
+    def _local(self, frame: Any, event: str, _: Any) -> Any:
+        if event == "line" and self._lines is not None:
+            self._lines.add(frame.f_lineno)
+        return self._local

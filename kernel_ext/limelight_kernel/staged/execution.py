@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.core import dispatch
 from limelight_kernel.cell.compiled_cell import Cell
 
 _ABSENT = object()
@@ -51,7 +51,7 @@ def execute(
     """
     __tracebackhide__ = True
     namespace = shell.user_ns
-    with _borrowed(namespace, {*inputs, *writes}):
+    with _Borrowed(namespace, {*inputs, *writes}):
         for name in writes:
             namespace.pop(name, None)
         namespace.update(inputs)
@@ -71,15 +71,17 @@ def _run(shell: InteractiveShell, cell: Cell) -> Any:
     return None if cell.result is None else eval(cell.result, shell.user_global_ns, shell.user_ns)
 
 
-@contextmanager
-def _borrowed(namespace: dict[str, Any], names: Collection[str]) -> Iterator[None]:
-    """Puts `names` back to what they mean now."""
-    saved = {name: namespace.get(name, _ABSENT) for name in names}
-    try:
-        yield
-    finally:
-        for name, value in saved.items():
+class _Borrowed(dispatch.Guard):
+    """Puts `names` back to what they mean now; after an interrupt, at the latest before the next cell."""
+
+    def __init__(self, namespace: dict[str, Any], names: Collection[str]) -> None:
+        super().__init__()
+        self._namespace = namespace
+        self._saved = {name: namespace.get(name, _ABSENT) for name in names}
+
+    def end(self, abandoned: bool) -> None:
+        for name, value in self._saved.items():
             if value is _ABSENT:
-                namespace.pop(name, None)
+                self._namespace.pop(name, None)
             else:
-                namespace[name] = value
+                self._namespace[name] = value

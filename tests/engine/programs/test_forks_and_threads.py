@@ -77,7 +77,7 @@ def test_a_child_that_is_forked_during_a_trace_can_trace(busy: Any) -> None:
 
 @pytest.mark.parametrize(
     "lock",
-    ["limelight.events", "limelight.settings", "limelight.core.variable", "limelight.core.recursion_limit",
+    ["limelight.events", "limelight.settings", "limelight.core.recursion_limit",
      "limelight.staging.trace_cache", "limelight.staging.run_eagerly", "limelight.autograph.transpiler",
      "limelight.ops.random._draws"],
 )  # fmt: skip

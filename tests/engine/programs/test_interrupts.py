@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
@@ -298,7 +298,9 @@ def _is_swept(frame: FrameType) -> bool:
     return (file.startswith(FOLDER) or file == contextlib.__file__) and name not in ("_forget", "forget", "<genexpr>")
 
 
-def interrupted(work: Callable[[], Any], at: int, exits: list[int] | None = None) -> int:
+def interrupted(
+    work: Callable[[], Any], at: int, exits: list[int] | None = None, places: list[Any] | None = None
+) -> int:
     """Runs `work` and raises KeyboardInterrupt at the given point: a function of the engine's begins, or a line of it.
 
     Returns how many points it came by; those where an `__exit__` begins are added to `exits`. The error is kept, as a
@@ -310,6 +312,8 @@ def interrupted(work: Callable[[], Any], at: int, exits: list[int] | None = None
         nonlocal points
         if event in ("call", "line"):
             points += 1
+            if places is not None:
+                places.append((frame.f_code, frame.f_lineno if event == "line" else 0))
             if event == "call" and frame.f_code.co_name == "__exit__" and exits is not None:
                 exits.append(points)
             if points == at:
@@ -329,6 +333,27 @@ def interrupted(work: Callable[[], Any], at: int, exits: list[int] | None = None
 
 
 kept: Final[deque[BaseException]] = deque(maxlen=3)
+MOST: Final = 160 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
+"""Points of a program that are swept: about 30 ms each, and a program comes by 1,000 to 50,000 of them."""
+
+
+def places_of(work: Callable[[], Any]) -> list[tuple[CodeType, int]]:
+    """The function and the line of each point that `interrupted` counts; line 0 is where the function begins."""
+    places: list[tuple[CodeType, int]] = []
+    interrupted(work, -1, places=places)
+    return places
+
+
+def spread(places: Sequence[tuple[CodeType, int]], most: int) -> list[int]:
+    """At most `most` points: of each function its beginning, then of each line, then any, in an order drawn once."""
+    first: dict[tuple[CodeType, int], int] = {}
+    for at, place in enumerate(places, 1):
+        first.setdefault(place, at)
+    entries = [at for (_, line), at in first.items() if not line]
+    lines = [at for (_, line), at in first.items() if line]
+    others = sorted(set(range(1, len(places) + 1)) - set(first.values()))
+    drawn = random.Random(0)
+    return sorted([at for group in (entries, lines, others) for at in drawn.sample(group, len(group))][:most])
 
 
 def _differentiate() -> None:
@@ -418,7 +443,7 @@ def _looped_gradient() -> None:
 
 
 def _configured() -> None:
-    with ll.config.optimiser(level=0), ll.config.show_library_frames():
+    with ll.config.optimiser(level=0), ll.config.show_library_frames(), ll.config.run_functions_eagerly():
         hit(ll.ones((2,)))
     with ll.events.listen(lambda event: None, ll.events.OpRan):
         one + one
@@ -446,14 +471,12 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
     work()
 
 
-@pytest.mark.parametrize("work", [work for work in WORKS if work is not _configured])  # set before its block begins
+@pytest.mark.parametrize("work", WORKS)
 def test_an_interrupt_leaves_nothing_behind(
     work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
 ) -> None:
     work()
-    most = 4000 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
-    points = interrupted(work, -1)
-    _swept(work, sorted(random.Random(0).sample(range(1, points + 1), min(points, most))), clean, state)
+    _swept(work, spread(places_of(work), MOST), clean, state)
 
 
 @pytest.mark.parametrize("work", WORKS)

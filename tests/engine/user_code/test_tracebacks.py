@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,20 @@ def test_023_an_error_is_not_sticky_and_keeps_what_was_assigned() -> None:
     assert isinstance(raised(lambda: f(x, ll.constant(9))), RunError)
     assert f(x, ll.constant(1)).item() == 1.0
     assert (f.trace_count, v.numpy()) == (1, 3.0)
+
+
+def test_a_frame_whose_instruction_has_no_line_is_shown_at_its_function() -> None:
+    def fail() -> None:
+        raise KeyError
+
+    bare = FunctionType(fail.__code__.replace(co_linetable=b""), {})
+    with pytest.raises(KeyError) as caught:
+        bare()
+    tb = caught.value.__traceback__
+    assert tb is not None
+    assert tb.tb_next is not None
+    assert tb.tb_next.tb_lineno is None
+    again = tracebacks.chained([tb, tb.tb_next])
+    assert again is not None
+    assert again.tb_next is not None
+    assert again.tb_next.tb_lineno == fail.__code__.co_firstlineno
