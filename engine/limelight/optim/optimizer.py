@@ -149,8 +149,8 @@ class Optimizer(Module):
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything
-        changes. A variable's constraint is applied to its new value. Slots are read and then assigned: one thread at a time
-        may apply an optimiser.
+        changes. A variable's constraint is applied to its new value. Slots are read and then assigned: one thread at a
+        time may apply an optimiser.
 
         Args:
             gradients: a list of tensors or sparse gradients, floating, each in the shape of its variable; or None.

@@ -241,7 +241,7 @@ def test_ops_say_of_their_results_whose_memory_they_are() -> None:
     ops = all_ops().values()
     assert {op.name for op in ops if op.fresh} == {
         *("conv", "log_softmax", "logsumexp", "logsumexp_shares", "matmul", "mean", "one_hot"),
-        *("sigmoid", "softmax", "softplus", "tile", "var"),
+        *("pow", "sigmoid", "softmax", "softplus", "tile", "var"),
     }
     assert {op.name for op in ops if op.view} == {
         *("check_numerics", "expand_dims", "flip", "identity", "matrix_transpose", "reshape", "reshape_dynamic"),

@@ -122,6 +122,12 @@ def test_products(dtype: np.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+def test_powers(dtype: np.dtype) -> None:
+    exponents = sample((2, 3), dtype)
+    agree(*applied("pow", [np.abs(exponents), exponents], (), [TensorSpec((2, 3), dtype)] * 2))
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
 def test_masks(dtype: np.dtype) -> None:
     odd = np.array([[np.nan, np.inf, -np.inf], [0.0, -0.0, 2.0]]).astype(dtype)
     for g in (sample((2, 3), dtype), odd, odd[::-1]):
@@ -169,7 +175,7 @@ def test_every_choice_is_made_somewhere_above() -> None:
         != KernelCalls(lambda *_: None).of(node, "numpy")
     }
     assert chosen == set(cases)
-    assert set(specialised_kernels._OPS) - {"read_variable", "matmul", "relu_grad"} == set(CASES)
+    assert set(specialised_kernels._OPS) - {"read_variable", "matmul", "relu_grad", "pow"} == set(CASES)
     assert len(specialised_kernels._OPERATORS) == len(OPERATORS)
 
 
