@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def eager(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
 def checked(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """The slow path, where each op is held to its shape rule."""
     checker = Checking()
-    dispatch.push(checker, None)
+    dispatch.push(checker, sys._getframe())
     try:
         return function(*tensors)
     finally:
@@ -86,7 +87,7 @@ class Elsewhere(dispatch.Interpreter):
 def elsewhere(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """By the kernels that any array library runs."""
     interpreter = Elsewhere()
-    dispatch.push(interpreter, None)
+    dispatch.push(interpreter, sys._getframe())
     try:
         return function(*tensors)
     finally:
