@@ -241,7 +241,7 @@ class StagedCell(Function):
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
                 raise budget_error(error, self.name, parts, self.options, self.effects) from None
-        made = self._templates[entry].filled(tensors) if run else None
+        made = self._templates[entry].filled(tensors, values) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
