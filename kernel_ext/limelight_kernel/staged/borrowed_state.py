@@ -25,6 +25,7 @@ from limelight_kernel.staged.contents import (
     Step,
     children,
     holders_of,
+    mapping,
     same,
     set_attribute,
 )
@@ -151,7 +152,7 @@ class BorrowedState:
             return tuple.__new__(type(x), filled)
         if isinstance(x, list | dict):
             self._remember(Holder(x), place)
-            put = list.__setitem__ if isinstance(x, list) else dict.__setitem__
+            put = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
             for key, child in zip(keys, filled, strict=True):
                 put(x, key, child)  # type: ignore[operator]  # of the one type or the other
             return x

@@ -11,7 +11,7 @@ import functools
 import operator
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -76,7 +76,9 @@ class Holder(NamedTuple):
             return attributes(x)
         if isinstance(x, types.CellType):
             return _cell(x)
-        return set(x) if isinstance(x, set) else dict(dict.items(x)) if isinstance(x, dict) else list(x)
+        if isinstance(x, dict):
+            return dict(mapping(x).items(x))
+        return set(x) if isinstance(x, set) else list(x)
 
     def put(self, new: Any) -> None:
         """Has it hold this from now on; what is the same already is not touched."""
@@ -152,10 +154,16 @@ def _put_attributes(x: Any, new: dict[str, Any]) -> None:
 
 
 def _put_items(x: dict[Any, Any], new: dict[Any, Any]) -> None:
-    if list(x) != list(new):
-        dict.clear(x)
+    kind = mapping(x)
+    if list(kind.keys(x)) != list(new):
+        kind.clear(x)
     for key, value in new.items():
-        dict.__setitem__(x, key, value)
+        kind.__setitem__(x, key, value)
+
+
+def mapping(x: dict[Any, Any]) -> type[dict[Any, Any]]:
+    """The class whose methods reach the items of `x` past those of its own class; an OrderedDict keeps its order apart."""
+    return OrderedDict if isinstance(x, OrderedDict) else dict
 
 
 def _cell(x: types.CellType) -> list[Any]:

@@ -20,7 +20,7 @@ from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
-from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened
+from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
 Parts: TypeAlias = "list[tuple[Step, Recipe]]"
 
@@ -253,7 +253,7 @@ def _inside(x: Any) -> Iterator[tuple[Step, Any]]:
 
 
 def _items(x: Any) -> Iterator[tuple[Step, Any]]:
-    items = dict.items(x) if isinstance(x, dict) else enumerate(x)
+    items = mapping(x).items(x) if isinstance(x, dict) else enumerate(x)
     yield from [(Step("item", key), value) for key, value in items]
 
 

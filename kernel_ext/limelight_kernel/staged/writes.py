@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from limelight_kernel.staged.borrowed_state import Change, Place
-from limelight_kernel.staged.contents import Holder, Step, delete_attribute, set_attribute
+from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
 
 _GONE: Final = object()
@@ -65,12 +65,12 @@ def _update(holder: Holder, items: list[tuple[Any, Any]], gone: tuple[Any, ...])
         if holder.attributes:
             delete_attribute(x, key)
         else:
-            dict.pop(x, key, None)
+            mapping(x).pop(x, key, None)
     for key, value in items:
         if holder.attributes:
             set_attribute(x, key, value)
         else:
-            dict.__setitem__(x, key, value)
+            mapping(x).__setitem__(x, key, value)
 
 
 def changed_values(change: Change) -> list[tuple[Any, Any]]:
