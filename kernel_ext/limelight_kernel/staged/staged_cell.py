@@ -19,6 +19,7 @@ from limelight.errors import SignatureError, TraceBudgetError
 from limelight.explain import SideEffects
 from limelight.staging.function import Function
 from limelight_kernel.cell.cell_source import cell_number
+from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
@@ -59,6 +60,7 @@ class StagedCell(Function):
         self.cell = cell
         self.options = options
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
+        self.warnings = CellWarnings(cell.filename)
         self._shell = shell
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
