@@ -15,7 +15,8 @@ from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
-from limelight_kernel.inputs.input_keys import Pinned, goes_into_graph, without_pins
+from limelight_kernel.inputs.input_keys import goes_into_graph, without_pins
+from limelight_kernel.inputs.pins import Pinned
 from limelight_kernel.staged.execution import Converted, Made, execute
 
 _HOLE = object()  # where a tensor of the graph goes
@@ -102,6 +103,7 @@ class Body(threading.local):
             if goes_into_graph(value) and not isinstance(value, Pinned)
             else self.originals[name]
             for name, value in inputs.items()
+            if name in self.originals
         }
         with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
             made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
