@@ -20,6 +20,7 @@ from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Variable
 from limelight.staging.function import Function
 from limelight.staging.key_parts import VariablePart
+from limelight_kernel.inputs.pins import is_tensor_dtype
 from limelight_kernel.inputs.variable_names import name_variables
 from limelight_kernel.report.listing import wrapped
 from limelight_kernel.staged.staged_cell import Run, StagedCell
@@ -185,11 +186,15 @@ def _differentiable(x: Tensor | Variable) -> bool:
 
 
 def _has_array(value: object) -> bool:
-    return any(isinstance(leaf, np.ndarray) for leaf in nest.leaves_of(value))
+    return any(map(_is_array, nest.leaves_of(value)))
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, np.ndarray) and is_tensor_dtype(leaf.dtype)
 
 
 def _as_tensors(value: object) -> object:
-    return nest.map_structure(lambda leaf: constant(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+    return nest.map_structure(lambda leaf: constant(leaf) if _is_array(leaf) else leaf, value)
 
 
 def _sources(values: Mapping[str, object]) -> Iterator[tuple[str, Tensor]]:

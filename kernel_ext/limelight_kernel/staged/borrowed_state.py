@@ -15,7 +15,7 @@ import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
-from limelight_kernel.inputs.input_keys import Pinned
+from limelight_kernel.inputs.pins import Pinned
 from limelight_kernel.staged.contents import (
     ATOMS,
     CONTAINERS,

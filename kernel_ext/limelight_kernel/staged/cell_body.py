@@ -85,7 +85,7 @@ class Body(threading.local):
         __tracebackhide__ = True
         state = BorrowedState(self.originals)
         try:
-            values = {name: _meant(state, name, self.originals[name], value) for name, value in inputs.items()}
+            values = {name: _meant(state, name, self.originals[name], value) for name, value in inputs.items() if name in self.originals}
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)

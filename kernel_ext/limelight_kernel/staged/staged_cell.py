@@ -25,9 +25,10 @@ from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import side_effects
 from limelight_kernel.inputs.cell_names import Names
-from limelight_kernel.inputs.input_keys import Pins, as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
+from limelight_kernel.inputs.pins import Pins
 from limelight_kernel.line.options import Options
 from limelight_kernel.staged.cell_body import Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
