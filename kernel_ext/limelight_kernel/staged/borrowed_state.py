@@ -108,12 +108,13 @@ class BorrowedState:
 
     def lend_empty(self, name: str, original: Any, nested: bool) -> Any:
         """`original`, a container whose contents the code does not read, without them; `nested`: and those in it."""
-        inside = list(original.values()) if nested else []
-        for x, place in [(original, Place(name)), *[(x, Place(name, (Step("item", k),))) for k, x in original.items()]] if nested else [(original, Place(name))]:
+        place = Place(name)
+        inside = [(x, place.then(Step("item", key))) for key, x in original.items()] if nested else []
+        for x, where in [(original, place), *inside]:
             holder = Holder(x)
-            self._remember(holder, place)
+            self._remember(holder, where)
             self._emptied.add(holder.key)
-            if x is not original or not inside:
+            if x is not original or not nested:
                 x.clear()
         return original
 

@@ -15,6 +15,7 @@ from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
 from limelight_kernel.inputs.input_keys import goes_into_graph
+from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged.borrowed_state import BorrowedState
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
@@ -97,4 +98,6 @@ class Body(threading.local):
 
 def _meant(state: BorrowedState, name: str, original: Any, traced: Any) -> Any:
     """What the code finds under the name of an input."""
+    if isinstance(traced, OnlyWritten):
+        return state.lend_empty(name, original, traced.nested)
     return state.lend(name, original, traced) if goes_into_graph(traced) else original

@@ -29,6 +29,9 @@ from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, num
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
 from limelight_kernel.inputs.pins import Pins
+from limelight_kernel.inputs.sharing import KEY as SHARING
+from limelight_kernel.inputs.sharing import sharing
+from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
 from limelight_kernel.staged.cell_body import Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
@@ -65,6 +68,7 @@ class StagedCell(Function):
         self._shell = shell
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
+        self._written_only = written_only(cell.tree)
         self._pins = Pins()
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
@@ -208,10 +212,20 @@ class StagedCell(Function):
         """The arguments that stand for the inputs."""
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
-        return {
-            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value, closed_over)
+        same, shared = sharing(values)
+        sent = {
+            name: self._fitted(name, value, specs[name])
+            if name in specs
+            else self._added_to(name, value, shared) or self._argument(name, value, closed_over)
             for name, value in values.items()
         }
+        return {**sent, SHARING: same} if same else sent
+
+    def _added_to(self, name: str, value: Any, shared: Collection[int]) -> OnlyWritten | None:
+        """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
+        if name not in self._written_only or name in (self.options.inputs or ()) or name in self._names_read.by_helpers:
+            return None
+        return only_written(value, self._written_only[name], shared)
 
     def _argument(self, name: str, value: Any, closed_over: Collection[int]) -> Any:
         if self.options.inputs is not None:
