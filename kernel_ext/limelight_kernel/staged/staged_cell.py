@@ -24,10 +24,11 @@ from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import side_effects
-from limelight_kernel.inputs.cell_names import Names
+from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
+from limelight_kernel.inputs.object_reads import ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
 from limelight_kernel.line.options import Options
 from limelight_kernel.staged.cell_body import Body, OutputTemplate
@@ -65,7 +66,9 @@ class StagedCell(Function):
         self._shell = shell
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
+        self._object_reads = ObjectReads(self._body, shell.user_ns)
         self._pins = Pins()
+        self._history = history_names(cell.tree)
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
@@ -182,7 +185,7 @@ class StagedCell(Function):
         space = self._shell.user_ns
         if self._withheld is None:
             self._withheld = frozenset(name for name in names.writes if name not in space)
-        passed_over = (self._withheld | self._shell.user_ns_hidden.keys()) - self._wanted
+        passed_over = (self._withheld | (self._shell.user_ns_hidden.keys() - self._history)) - self._wanted
         values = {
             name: overrides[name] if name in overrides else space[name]
             for name in dict.fromkeys([*names.reads, *sorted(self._wanted)])
@@ -208,10 +211,13 @@ class StagedCell(Function):
         """The arguments that stand for the inputs."""
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
-        return {
+        through_objects = self._object_reads(values, self._body.writes)
+        refuse_consumed(self._object_reads.consumed)
+        sent = {
             name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value, closed_over)
             for name, value in values.items()
         }
+        return sent | through_objects
 
     def _argument(self, name: str, value: Any, closed_over: Collection[int]) -> Any:
         if self.options.inputs is not None:
