@@ -216,7 +216,7 @@ def _is_small_and_plain(value: Any) -> bool:
     if type(value) not in (tuple, list, dict) or len(value) > _MOST_LEAVES:
         return False
     items = value.values() if type(value) is dict else value
-    return all([type(x) in PLAIN for x in items]) and (type(value) is not dict or all(map(_is_key, value)))
+    return all(type(x) in PLAIN for x in items) and (type(value) is not dict or all(map(_is_key, value)))
 
 
 def _is_key(key: Any) -> bool:

@@ -23,7 +23,7 @@ from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
-from limelight_kernel.explain.side_effects import side_effects
+from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
 from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
@@ -72,6 +72,7 @@ class StagedCell(Function):
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
         super().__init__(
@@ -265,6 +266,14 @@ class StagedCell(Function):
         used = next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
+    def _trace_body(self, call: Any, creation: Any) -> Any:
+        """A trace; of a cell that may have effects besides, the lines that run are noted."""
+        __tracebackhide__ = True
+        if self.options.strict or not warned_of(self.effects()):
+            return super()._trace_body(call, creation)
+        with lines_run(self.cell.filename) as self._ran:
+            return super()._trace_body(call, creation)
+
     def _note_hit(self, entry: Any) -> None:
         if entry is not self.uncounted:
             super()._note_hit(entry)
@@ -276,6 +285,8 @@ class StagedCell(Function):
             self._templates[entry] = self._body.last
         put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
         super()._note_trace(entry)
+        if not self.options.strict:  # which refuses them
+            warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
