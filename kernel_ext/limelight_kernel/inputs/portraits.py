@@ -49,7 +49,7 @@ class Portrait:
             return False
         if not all(map(operator.is_, items, self._items)) and not all(map(_alike, items, self._items)):
             return False
-        return all([inner.still(items[index]) for index, inner in self._inner])
+        return all(inner.still(items[index]) for index, inner in self._inner)
 
 
 def _alike(one: object, other: object) -> bool:

@@ -23,11 +23,12 @@ from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
-from limelight_kernel.explain.side_effects import side_effects
-from limelight_kernel.inputs.cell_names import Names
+from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
+from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
+from limelight_kernel.inputs.object_reads import ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
 from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
@@ -69,10 +70,13 @@ class StagedCell(Function):
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
+        self._object_reads = ObjectReads(self._body, shell.user_ns)
         self._pins = Pins()
+        self._history = history_names(cell.tree)
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
         super().__init__(
@@ -186,7 +190,7 @@ class StagedCell(Function):
         space = self._shell.user_ns
         if self._withheld is None:
             self._withheld = frozenset(name for name in names.writes if name not in space)
-        passed_over = (self._withheld | self._shell.user_ns_hidden.keys()) - self._wanted
+        passed_over = (self._withheld | (self._shell.user_ns_hidden.keys() - self._history)) - self._wanted
         values = {
             name: overrides[name] if name in overrides else space[name]
             for name in dict.fromkeys([*names.reads, *sorted(self._wanted)])
@@ -212,6 +216,8 @@ class StagedCell(Function):
         """The arguments that stand for the inputs."""
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
+        through_objects = self._object_reads(values, self._body.writes)
+        refuse_consumed(self._object_reads.consumed)
         same, shared = sharing(values)
         sent = {
             name: self._fitted(name, value, specs[name])
@@ -219,7 +225,7 @@ class StagedCell(Function):
             else self._added_to(name, value, shared) or self._argument(name, value, closed_over)
             for name, value in values.items()
         }
-        return {**sent, SHARING: same} if same else sent
+        return {**sent, **through_objects, **({SHARING: same} if same else {})}
 
     def _added_to(self, name: str, value: Any, shared: Collection[int]) -> OnlyWritten | None:
         """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
@@ -273,6 +279,14 @@ class StagedCell(Function):
         used = next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
+    def _trace_body(self, call: Any, creation: Any) -> Any:
+        """A trace; of a cell that may have effects besides, the lines that run are noted."""
+        __tracebackhide__ = True
+        if self.options.strict or not warned_of(self.effects()):
+            return super()._trace_body(call, creation)
+        with lines_run(self.cell.filename) as self._ran:
+            return super()._trace_body(call, creation)
+
     def _note_hit(self, entry: Any) -> None:
         if entry is not self.uncounted:
             super()._note_hit(entry)
@@ -284,6 +298,8 @@ class StagedCell(Function):
             self._templates[entry] = self._body.last
         put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
         super()._note_trace(entry)
+        if not self.options.strict:  # which refuses them
+            warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
