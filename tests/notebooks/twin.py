@@ -120,7 +120,8 @@ class Visit:
 
     def _attributes(self, value: Any) -> Any:
         own = getattr(value, "__dict__", {})
-        return [(name, self.portrait(item)) for name, item in sorted(own.items()) if not name.startswith("__")]
+        hidden = "_" if isinstance(value, ll.Module) else "__"  # what a layer notes for itself is no business of theirs
+        return [(name, self.portrait(item)) for name, item in sorted(own.items()) if not name.startswith(hidden)]
 
 
 def _array(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], Any]:

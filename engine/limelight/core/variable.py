@@ -146,6 +146,8 @@ assign_sub_op: Final[Op] = defop(
 
 on_create: Final[Scoped[Callable[[Resource], None] | None]] = Scoped("on_create", None)
 """Told of every new variable or generator; a staged function refuses it or takes note (the state-creation contract)."""
+created_by: Final[Scoped[str]] = Scoped("created_by", "")
+"""What makes variables for itself now: a "layer" at its first call, an "optimiser"; empty for code of the user's."""
 found_again: Final[Scoped[bool]] = Scoped("found_again", False)
 """Whether who creates a variable now keeps it and would find it in a second trace, which then need not be made."""
 lift: Final[Scoped[Callable[[Any], Any] | None]] = Scoped("lift", None)
@@ -176,7 +178,8 @@ class Variable(Resource):
     (4.0, 8.0)
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_stands_for", "name")
+    _stands_for: tuple[Variable, set[int]] | None
 
     def __init__(
         self,
@@ -199,6 +202,7 @@ class Variable(Resource):
         self.name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
+        self._stands_for = None
         self._device = value._device
         self._data = Storage(
             np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid
@@ -312,7 +316,7 @@ class Variable(Resource):
 
     def ref(self) -> TensorRef:
         """A hashable key that stands for this very variable."""
-        return TensorRef(self)
+        return TensorRef(self if self._stands_for is None else itself(self))
 
     def __as_tensor__(self) -> Tensor:
         return self.read_value()
@@ -363,20 +367,38 @@ class Variable(Resource):
         def __neg__(self) -> Tensor: ...
 
 
-def stand_in(variable: Variable) -> Variable:
-    """The same storage under another identity: what a trace sees of a variable that is an argument.
+def stand_in(variable: Variable, meant: set[int]) -> Variable:
+    """Another object for the same variable: what a trace sees of one that is an argument.
 
-    So the trace can tell the argument, which may be another variable on the next call, from the same variable closed
-    over, which is always that one.
+    It has the variable's uid, storage and attributes, so that tapes and graphs take both for one. By the object the
+    trace can tell the argument, which may be another variable on the next call, from the same variable closed over,
+    which is always that one.
+
+    Args:
+        variable: what it stands for.
+        meant: takes the uid where code asks which very variable it is, see `itself`.
     """
     other: Variable = object.__new__(type(variable))
-    other.__dict__.update(variable.__dict__)
+    other.__dict__ = variable.__dict__
     other.name = variable.name
     other.spec = variable.spec
     other._device = variable._device
     other._data = variable._data
-    other._uid = new_uid()
+    other._uid = variable._uid
+    other._stands_for = variable, meant
     return other
+
+
+def itself(variable: Variable) -> Variable:
+    """The very variable that a stand-in stands for, through all traces around; their traces then are for it alone.
+
+    Anything but a stand-in is returned as it is.
+    """
+    while variable._stands_for is not None:
+        original, meant = variable._stands_for
+        meant.add(variable._uid)
+        variable = original
+    return variable
 
 
 def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:

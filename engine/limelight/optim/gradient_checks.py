@@ -33,9 +33,9 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
         if not isinstance(v, Variable):
             given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
             raise ArgumentError(f"{name}.apply changes variables, got {given}")
-        if v.ref() in seen:
+        if v._uid in seen:
             raise ArgumentError(f"{name}.apply: variable {v.name!r} occurs twice and would be updated twice")
-        seen.add(v.ref())
+        seen.add(v._uid)
 
 
 def _check_order(name: str, gradients: Any, variables: Any) -> None:

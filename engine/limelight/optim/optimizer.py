@@ -2,7 +2,7 @@
 
 Optimisers are modules: slots, the counter and the rate are variables, which checkpoints find. The rate is float64, so
 that `Adam(0.1).learning_rate` is 0.1; schedules are functions of the counter, in float64 too. Slots belong to one
-variable; a variable that is an argument of the staged function has none, since the next call may bring another.
+variable: a staged function whose argument it is has a trace for it alone, since it asks which one it is (`ref`).
 
 One update rule serves dense and sparse gradients: `change` reads and writes whole variables, or `Rows` of them, and
 treats all elements alike. So sparse updates are lazy: rows without a gradient do not decay.
@@ -21,7 +21,7 @@ from limelight.core import device_scopes, dtypes
 from limelight.core.dtypes import DType
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
-from limelight.core.variable import Variable, found_again
+from limelight.core.variable import Variable, created_by, found_again
 from limelight.errors import ArgumentError, CallError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
@@ -83,12 +83,14 @@ class Optimizer(Module):
         return super().__new__(cls)
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
-        self.step: Variable = _Counter(0, dtypes.int64, name="step", trainable=False)
+        with created_by.override("optimiser"):
+            self.step: Variable = _Counter(0, dtypes.int64, name="step", trainable=False)
+            rate = _rate_variable(learning_rate)
         self.slots: list[dict[str, Variable]] = []
         self._positions: dict[TensorRef, int] = {}  # of a variable's slots in `slots`
-        self._skipped: set[TensorRef] = set()
+        self._skipped: set[int] = set()  # uids of variables whose gradient was None
         # Under the property's own name, so that the variable's path is "learning_rate".
-        vars(self)["learning_rate"] = _rate_variable(learning_rate)
+        vars(self)["learning_rate"] = rate
 
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
@@ -150,8 +152,7 @@ class Optimizer(Module):
             variables: a list of as many variables.
 
         Raises:
-            ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice or, in a staged
-                function, is an argument of it.
+            ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice.
             ShapeError: a gradient does not have the shape of its variable, or the learning rate is not a scalar.
             DTypeError: a gradient or a variable is not floating.
 
@@ -224,12 +225,7 @@ class Optimizer(Module):
             target.assign((target.read_value().astype(wide) - change).astype(variable.dtype))
 
     def _slot(self, name: str, variable: Variable) -> Variable:
-        if variable._uid != variable._data.uid:
-            raise ArgumentError(
-                f"{type(self).__name__} keeps slots for variable {variable.name!r}, which is an argument of the staged "
-                "function: the next call may bring another one. Let the function close over it, or over the model"
-            )
-        with device_scopes.device(variable.device), found_again.override(True):
+        with device_scopes.device(variable.device), created_by.override("optimiser"), found_again.override(True):
             return Variable(
                 lambda: zeros_like(variable.read_value(), dtype=_wide(variable.dtype)),
                 name=f"{variable.name}/{name}",
@@ -242,8 +238,8 @@ class Optimizer(Module):
         why = "ll.explain.why_none(tape, loss, variable) says why"
         if len(missing) == count:
             raise ArgumentError(f"{type(self).__name__}.apply: the gradient of every variable is None ({names}); {why}")
-        if any(v.ref() not in self._skipped for v in missing):
-            self._skipped.update(v.ref() for v in missing)
+        if not self._skipped.issuperset(uids := [v._uid for v in missing]):
+            self._skipped.update(uids)
             where = source_line.here()
             message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
             warnings.warn(message, stacklevel=3)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.batching import Batched
@@ -20,7 +20,7 @@ from limelight.core import dispatch
 from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, wrap
-from limelight.core.variable import Resource, Variable
+from limelight.core.variable import Resource, Variable, itself
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.graph.ir import Graph
 from limelight.staging import explainer, structured_inputs
@@ -74,6 +74,7 @@ class ConcreteFunction:
         self.python_signature: Any = None  # the `Signature` of its Python function
         self.baked: Any = {}  # a snapshot of what its Python code read besides the arguments, see `explainer`
         self.lost_changes: tuple[ArgumentChange, ...] = ()
+        self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()
@@ -82,6 +83,7 @@ class ConcreteFunction:
         self._capture_names = [getattr(x, "name", None) for x in captures]
         self._capture_uids = [x._uid if isinstance(x, Resource) else 0 for x in captures]
         self._python_function: Any = None  # a weak reference
+        self._renewable: list[weakref.ref[Any]] = []
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part.is_input]
 
     def traced_from(self, function: Any, signature: Any, snapshot: Any) -> None:
@@ -145,11 +147,36 @@ class ConcreteFunction:
 
     @property
     def stale(self) -> bool:
-        """Whether it captured a tensor of a trace or vectorised call that has ended: then it can never run again."""
+        """Whether another trace is to take its place: it captured what has ended, and can never run again.
+
+        That is a tensor of a trace or vectorised call, or a variable where `renew_without` has been called.
+        """
         return any(
-            (isinstance(x, SymbolicTensor) and x._tracer.finished) or (isinstance(x, Batched) and x._batcher.finished)
+            (isinstance(x, SymbolicTensor) and x._tracer.finished)
+            or (isinstance(x, Batched) and x._batcher.finished)
+            or (x is None and self._renewable)
             for x in self.captures
         )
+
+    @property
+    def deleted(self) -> list[Any]:
+        """The names of the variables that it captured, and that have been deleted."""
+        return [name for name, get in zip(self._capture_names, self._captures, strict=True) if get() is None]
+
+    def renew_without(self, clear_shortcuts: Callable[[], None]) -> None:
+        """Has another trace made, rather than an error, once a variable that it captured has been deleted.
+
+        Args:
+            clear_shortcuts: a method, held weakly, which is then called: shortcuts do not ask whether a trace is stale.
+        """
+        clear = weakref.WeakMethod(clear_shortcuts)
+
+        def forget(_: object) -> None:
+            method = clear()
+            if method is not None:
+                method()
+
+        self._renewable = [weakref.ref(x, forget) for x in self.captures if isinstance(x, Resource)]
 
     @property
     def nbytes(self) -> int:
@@ -219,7 +246,7 @@ class ConcreteFunction:
             identity = part.identity
             if (
                 number != part.alias
-                or (identity is not None and identity.target() is not x)
+                or (identity is not None and identity.target() is not itself(x))
                 or (not identity and x._uid in captured)
             ):
                 raise SignatureError(

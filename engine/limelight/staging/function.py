@@ -48,9 +48,10 @@ from limelight.staging.options import check_bounds, check_function, check_names,
 from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation, lifted_value
-from limelight.staging.trace_cache import TraceCache, add_shortcut
+from limelight.staging.trace_cache import TraceCache, add_shortcut, objects_of
 from limelight.staging.trace_lock import TraceLock
 from limelight.staging.tracer import Tracer
+from limelight.staging.weak_identity import Identity
 from limelight.user_code import source_line, tracebacks
 
 _ids: Final = itertools.count(1)
@@ -115,6 +116,7 @@ class Function:
         self._cache = TraceCache(cache_size, max_traces)
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}  # of a method, by id of the instance
         self._created_state = False  # whether the first call has been used up
+        self._met: frozenset[Identity] = frozenset()  # objects that calls have been traced for
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
         self._in_progress = CallsInProgress()
         functools.update_wrapper(self, python_function, updated=())
@@ -178,12 +180,28 @@ class Function:
             bound.run_eagerly = on
 
     def _run_eagerly(self, call: Call) -> Any:
-        first = len(self._cache) == 0 and not self._created_state
-        creation = Creation(self.name, allowed=first)
+        creation = Creation(self.name, allowed=self._may_create(call.key))
         try:
-            return eager_mode.run(self.python_function, self._signature, call, creation)
+            result = eager_mode.run(self.python_function, self._signature, call, creation)
         finally:
             self._created_state = self._created_state or creation.any
+        self._note_met(call.key)
+        return result
+
+    def _may_create(self, key: Key) -> bool:
+        """Whether a call that is traced for `key` may create variables: the first one, or the first with an object."""
+        first = len(self._cache) == 0 and not self._created_state
+        return first or not self._met.issuperset(objects_of(key))
+
+    def _reads_objects(self, key: Key) -> bool:
+        """Whether variables may be attributes of what a call for `key` is given: they may be made again there."""
+        return bool(objects_of(key)) or hasattr(self.python_function, "__limelight_instance__")
+
+    def _note_met(self, key: Key) -> None:
+        """Notes the objects of `key`, as far as that keeps none of them alive."""
+        new = {x for x in objects_of(key) if not x.keeps_alive} - self._met
+        if new:
+            self._met = frozenset([x for x in self._met if x.ref() is not None]) | new
 
     def _note_hit(self, entry: ConcreteFunction) -> None:
         """Counts a hit. A subclass may note more, here and in `_note_trace`: a notebook's staged cell does."""
@@ -272,7 +290,7 @@ class Function:
         """
         count = len(self._cache)
         self._cache.clear()
-        self._created_state = False
+        self._created_state, self._met = False, frozenset()
         if count and events.wanted(events.CacheCleared):
             events.emit(events.CacheCleared(self.name, self.id, count))
         for _, bound in list(self._instances.values()):
@@ -385,30 +403,25 @@ class Function:
         if self._cache.budget_is_spent:
             raise TraceBudgetError(self._cache.over_budget(self.name, record), record)
         start = time.perf_counter()
-        first = len(self._cache) == 0 and not self._created_state
-        creation = Creation(self.name, allowed=first)
+        creation = Creation(self.name, allowed=self._may_create(asked))
         entry = self._trace_body(call, creation)
         self._created_state = self._created_state or creation.any
         if creation.variables:
+            call = key_by_identity(call, self._closed_over | entry.closed_over)
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
-        entry = self._by_identity(call, entry)
+        self._closed_over |= entry.closed_over
+        self._note_met(asked)
         argument_changes.warn(self.name, entry.lost_changes)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)
+        if self._reads_objects(asked):
+            entry.renew_without(self._cache.clear_shortcuts)
         self._cache.add(entry.key, entry)
         self._note_trace(entry)
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
-
-    def _by_identity(self, call: Call, entry: ConcreteFunction) -> ConcreteFunction:
-        """Traces again, for these very variables, where an argument turned out to be closed over as well."""
-        self._closed_over |= {x._uid for x in entry.captures if isinstance(x, Variable)}
-        exact = key_by_identity(call, self._closed_over)
-        if exact.lookup == call.lookup:
-            return entry
-        return self._trace_body(exact, Creation(self.name, allowed=False, again=True))
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once under a tracer, which writes a graph."""
@@ -439,10 +452,12 @@ class Function:
         changes = argument_changes.changes_of(
             self.python_function, self._signature, key.structure, leaves, around, result
         )
+        closed_over = tracer.closed_over.union([x._uid for x in tracer.captures if isinstance(x, Variable)])
+        key = key_by_identity(call, self._closed_over | closed_over).key  # arguments may have turned out to be, too
         where = str(stack[0]) if stack else "a library thread"
         entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
         entry.traced_from(self.python_function, self._signature, snapshot)
-        entry.lost_changes = changes
+        entry.lost_changes, entry.closed_over = changes, frozenset(closed_over)
         return entry
 
     def _note_trace(self, entry: ConcreteFunction) -> None:

@@ -41,7 +41,7 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.core.tensor import Tensor
-from limelight.core.variable import Variable
+from limelight.core.variable import Variable, itself
 from limelight.errors import SignatureError
 from limelight.staging.value_keys import BY_REPR, Words, words_for
 from limelight.staging.weak_identity import Bound, Identity
@@ -207,7 +207,7 @@ def with_identities(
 ) -> tuple[BarePart, ...]:
     """Bare parts of `leaves`, with an identity for each variable whose uid is among `closed_over`."""
     return tuple([
-        (*part, Identity(x)) if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part) else part
+        (*part, Identity(itself(x))) if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part) else part
         for part, x in zip(parts, leaves, strict=True)
     ])  # fmt: skip
 

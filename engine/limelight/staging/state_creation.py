@@ -4,8 +4,12 @@ The contract (paper section 4.6): a variable may be created on a function's firs
 again, and that second trace, the one that is kept, may create none: it finds the variables where the Python code has
 put them. There are no variables local to a call. `Creation` takes note of what a trace creates, or refuses it.
 
-State of which the library itself keeps account (`found_again`: the slots of optimisers) needs no second trace, which
-would have the same graph: it is made once for each variable, and its initial value depends on nothing that is traced.
+What a layer or an optimiser makes for itself (`created_by`) is state of that object and not of the function: it may be
+made in any trace. So may state of other objects on the first call with them (`Function._may_create`). The second trace
+tells what the code would make anew each time.
+
+Slots of optimisers (`found_again`) need no second trace, which would have the same graph: they are made once for each
+variable, and their initial values depend on nothing that is traced.
 
 An initial value that the traced code computes is lifted out of the trace: `lifted_value` runs the part of the graph so
 far that the value depends on, on the arguments of the call that is traced.
@@ -16,12 +20,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from limelight.core import dispatch
 from limelight.core.spec import VariableSpec
 from limelight.core.tensor import Tensor, wrap
-from limelight.core.variable import Variable, found_again
+from limelight.core.variable import Variable, created_by, found_again
 from limelight.errors import StateCreationError, SymbolicValueError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
@@ -32,6 +36,13 @@ from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 
 Lifter = Callable[[Any], Any]
+_MADE: Final = {
+    "variable": "self.w = ll.Variable(...)",
+    "generator": "self.w = ll.random.Generator(seed)",
+    "layer": "self.layer = ll.nn.Dense(...)",
+    "optimiser": "self.optimiser = ll.optim.Adam(...)",
+}
+"""What is to be made outside, or once, and how the latter is written."""
 
 
 class Creation:
@@ -39,35 +50,36 @@ class Creation:
 
     Args:
         name: that of the staged function, for messages.
-        allowed: whether it may create any.
+        allowed: whether the function may create any.
         again: whether the trace is the second one for its call.
+        of_objects: whether layers and optimisers may create theirs.
     """
 
-    def __init__(self, name: str, *, allowed: bool, again: bool = False) -> None:
+    def __init__(self, name: str, *, allowed: bool, again: bool = False, of_objects: bool = True) -> None:
         self.variables: list[Any] = []  # for which the function is traced again
         self.any = False
         self._name = name
         self._allowed = allowed
         self._again = again
+        self._of_objects = of_objects and not again
 
     def note(self, variable: Any) -> None:
-        if not self._allowed:
+        if not (self._allowed or (self._of_objects and created_by.get())):
             raise StateCreationError(self._message(variable))
         self.any = True
         if not found_again.get():
             self.variables.append(variable)  # kept alive until the second trace, which must find it
 
     def _message(self, created: Any) -> str:
-        kind, create = (
-            ("variable", "ll.Variable(...)")
-            if isinstance(created, Variable)
-            else ("generator", "ll.random.Generator(seed)")
-        )
+        kind = "variable" if isinstance(created, Variable) else "generator"
+        what = created_by.get() or kind
         when = "each time its Python code runs" if self._again else "on a call other than its first"
+        by = f" of {'an' if what[0] == 'o' else 'a'} {what}" if what != kind else ""
+        made = _MADE[what]
         return (
-            f"{self._name} creates a {kind} {when}{source_line.here()}. A staged function may create "
-            f"{kind}s on its first call only, since its graph refers to them afterwards. Create the {kind} outside, or "
-            f"once: `if self.w is None: self.w = {create}`"
+            f"{self._name} creates a {kind}{by} {when}{source_line.here()}. A staged function may create "
+            f"{kind}s on its first call only, since its graph refers to them afterwards. Create the {what} outside, or "
+            f"once: `if {made.partition(' ')[0]} is None: {made}`"
         )
 
 

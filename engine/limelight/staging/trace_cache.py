@@ -204,7 +204,7 @@ class Ghost(NamedTuple):
 
     def was_for(self, key: Key) -> bool:
         """Whether a call with `key`, of the same hash, would have found this trace. A hash would take -1 for -2."""
-        return self.values == _values(key) and self.objects == _objects(key)
+        return self.values == _values(key) and self.objects == objects_of(key)
 
 
 class History:
@@ -232,10 +232,10 @@ class History:
     def remove(self, entry: Any, why: str = "") -> None:
         """An entry leaves the cache. It is remembered where there is a reason `why`, other than that its key died."""
         self._past_calls += 1 + self._counters.pop(entry.index)[0]
-        if why and not any(identity.keeps_alive for identity in _objects(entry.key)):
+        if why and not any(identity.keeps_alive for identity in objects_of(entry.key)):
             key, uses = entry.key, entry.hits + 1
             relaxed = key if _is_relaxed(key) else None
-            words = _values(key), _objects(key)
+            words = _values(key), objects_of(key)
             self.ghosts.append(Ghost(why, entry.index + 1, entry.where, uses, hash(key), *words, relaxed))
 
     def note_clearing(self) -> None:
@@ -290,7 +290,8 @@ def _values(key: Key) -> str:
     return " ".join([str(part.value) for part in key.parts if isinstance(part, ValuePart) and part.kind is int])
 
 
-def _objects(key: Key) -> tuple[Identity, ...]:
+def objects_of(key: Key) -> tuple[Identity, ...]:
+    """The objects that a key has by identity, without variables."""
     return tuple([part.identity for part in key.parts if isinstance(part, ObjectPart)])
 
 

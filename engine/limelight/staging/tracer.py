@@ -26,7 +26,7 @@ from limelight.core.recursion_limit import Level
 from limelight.core.saved_scopes import SavedScopes
 from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.core.tensor import new_uid
-from limelight.core.variable import Resource, Variable, stand_in
+from limelight.core.variable import Resource, Variable, itself, stand_in
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value
@@ -62,7 +62,8 @@ class Tracer(dispatch.Interpreter):
         self.input_names: list[str] = []
         self.captured: dict[int, tuple[Any, Value]] = {}  # by uid: what is captured, and the input that stands for it
         self.scope: str = scope
-        self._values: dict[int, Value] = {}  # of variables, by uid
+        self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
+        self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._order = EffectOrder()
         self._walker = source_line.Walker()
@@ -108,7 +109,7 @@ class Tracer(dispatch.Interpreter):
         self.input_names.append(name or f"arg{len(self.inputs) - 1}")
         if isinstance(spec, VariableSpec):
             stand_in = SymbolicVariable(spec)
-            self._values[stand_in._uid] = value
+            self._values[stand_in._uid] = value, stand_in
             return stand_in
         return self._handle(value)
 
@@ -127,7 +128,7 @@ class Tracer(dispatch.Interpreter):
             if leaf._uid in seen:
                 self.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
             else:
-                seen[leaf._uid] = stand_in(leaf) if part.identity is None else leaf
+                seen[leaf._uid] = itself(leaf) if part.identity else stand_in(leaf, self.closed_over)
                 self.bind_variable(seen[leaf._uid], path)
             return seen[leaf._uid]
         return leaf
@@ -137,7 +138,7 @@ class Tracer(dispatch.Interpreter):
         value = Value(variable.spec)
         self.inputs.append(value)
         self.input_names.append(name or f"arg{len(self.inputs) - 1}")
-        self._values[variable._uid] = value
+        self._values[variable._uid] = value, variable
 
     @property
     def captures(self) -> list[Any]:
@@ -179,7 +180,11 @@ class Tracer(dispatch.Interpreter):
             return self._literal(x, op, beside)
         if isinstance(x, Resource):
             known = self._values.get(x._uid)
-            return known if known is not None else self._capture(x, x.spec)
+            if known is None:
+                return self._capture(x, x.spec)
+            if known[1] is not x:
+                self.closed_over.add(x._uid)
+            return known[0]
         if isinstance(x, SymbolicTensor) and (x._tracer.finished or x._tracer not in dispatch.stack()):
             raise no_value_error(x)
         return self._capture(x, x.spec)
@@ -237,6 +242,8 @@ class Tracer(dispatch.Interpreter):
         if not x._uid:
             x._uid = new_uid()
         known = self.captured.get(x._uid)
+        if known is None or (known[0] is not x and isinstance(x, Resource)):
+            _note_closed_over(x)
         if known is None:
             known = self.captured[x._uid] = (x, Value(spec))
         return known[1]
@@ -253,6 +260,19 @@ class Tracer(dispatch.Interpreter):
         if value is None:
             value = self._literals[key] = self._constant_node(np.asarray(scalar, dtype=dtype))
         return value
+
+
+def _note_closed_over(x: Any) -> None:
+    """Tells the trace around whose argument `x` is, if it is one, where that has another object for it.
+
+    A branch or a body captures one object for a variable, and may be what mentions the other.
+    """
+    for tracer in reversed(dispatch.stack()):
+        known = tracer._values.get(x._uid) if isinstance(tracer, Tracer) else None
+        if known is not None:
+            if known[1] is not x:
+                tracer.closed_over.add(x._uid)
+            return
 
 
 def _same_dtype_operands(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -18,6 +18,7 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import SignatureError, TraceBudgetError
 from limelight.explain import SideEffects
 from limelight.staging.function import Function
+from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
@@ -286,6 +287,14 @@ class StagedCell(Function):
             return super()._trace_body(call, creation)
         with lines_run(self.cell.filename) as self._ran:
             return super()._trace_body(call, creation)
+
+    def _may_create(self, key: Key) -> bool:
+        """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
+        return True
+
+    def _reads_objects(self, key: Key) -> bool:
+        """Always: a cell reads what stands in the notebook, where a variable may be made again."""
+        return True
 
     def _note_hit(self, entry: Any) -> None:
         if entry is not self.uncounted:

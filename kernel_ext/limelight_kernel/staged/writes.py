@@ -100,7 +100,8 @@ def _difference(change: Change) -> tuple[list[tuple[Any, Any]], tuple[Any, ...],
 def _of_dictionary(
     before: dict[Any, Any], now: dict[Any, Any], attributes: bool
 ) -> tuple[list[tuple[Any, Any]], tuple[Any, ...], bool]:
-    if not attributes and [k for k in now if k in before] != [k for k in before if k in now]:
+    stayed = [key for key in before if key in now]
+    if not attributes and list(now)[: len(stayed)] != stayed:
         return list(now.items()), (), True
     changed = [(key, x) for key, x in now.items() if before.get(key, _GONE) is not x]
     return changed, tuple([key for key in before if key not in now]), False

@@ -140,6 +140,11 @@ def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], neares
     history = function.trace_cache.history
     number = history.made + 1
     changes = differing(nearest.key, key, function._signature, nearest.paths)
+    if not changes and nearest.deleted:
+        said = " and ".join([f"`{name}`" for name in nearest.deleted[:_SPELLED]])
+        note = f"the trace for these arguments uses {said}, a variable that has been deleted"
+        advice = "A trace means the very variables that it was made with: keep them and write `v.assign(...)`."
+        return Miss(function.name, where, Cause.DELETED, number, closest=Closest.of(nearest), note=note, advice=advice)
     if not changes:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
         return Miss(function.name, where, Cause.STALE, number, closest=Closest.of(nearest), note=note)

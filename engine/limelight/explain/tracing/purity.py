@@ -115,7 +115,7 @@ def _is_needed(parameter: inspect.Parameter) -> bool:
 def _twice(F: Function, call: Call) -> tuple[ConcreteFunction, ConcreteFunction]:
     count = F._runs
     try:
-        first, second = [F._trace_body(call, Creation(F.name, allowed=False)) for _ in range(2)]
+        first, second = [F._trace_body(call, Creation(F.name, allowed=False, of_objects=False)) for _ in range(2)]
     finally:
         F._runs = count
     return first, second

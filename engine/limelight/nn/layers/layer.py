@@ -29,7 +29,7 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.core.variable import Variable
+from limelight.core.variable import Variable, created_by
 from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
@@ -78,7 +78,8 @@ class Layer(Module):
             return self.call(*args, **kwargs)
         before = snapshot(self)
         try:
-            return self.call(*args, **kwargs)
+            with created_by.override("layer"):
+                return self.call(*args, **kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
             raise
