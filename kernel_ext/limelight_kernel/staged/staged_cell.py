@@ -29,7 +29,7 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
-from limelight_kernel.inputs.object_reads import ObjectReads, refuse_consumed
+from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
 from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
@@ -240,6 +240,8 @@ class StagedCell(Function):
                 return numbers_as_tensors(value, None)
             if goes_into_graph(value):
                 return self._pins.pin(name, value)
+        if name in BY_IDENTITY:
+            return self._pins.pin(name, value, contents=False)
         return as_argument(name, value, self._pins, closed_over)
 
     def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
