@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
@@ -314,7 +315,15 @@ class StagedCell(Function):
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
-        return side_effects(self, self.namespace)
+        found = side_effects(self, self.namespace)
+        return dataclasses.replace(found, records=tuple([one for one in found.records if not self._makes_again(one)]))
+
+    def _makes_again(self, effect: Any) -> bool:
+        """Whether an effect of tracing is one of each run as well: a change in place of what the inputs lead to."""
+        if effect.kind not in ("mutation", "attribute write", "closure write"):
+            return False
+        words = set(re.findall(r"\w+", effect.what))
+        return any(not words.isdisjoint(template.changed) for template in self._templates.values())
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

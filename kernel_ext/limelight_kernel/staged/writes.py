@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from limelight_kernel.staged.borrowed_state import Change, Place
 from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
@@ -43,6 +45,19 @@ class Write:
         if self.whole:
             return lambda: holder.put(dict(items) if isinstance(holder.of, dict) else [value for _, value in items])
         return lambda: _update(holder, items, self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayWrite:
+    """An array of NumPy's that the cell changes in place, by `+=` and the like: it gets what the graph has computed."""
+
+    place: Place
+    recipe: Recipe
+
+    def prepared(self, run: Run) -> Apply:
+        """Finds the array and its new numbers; returns what makes the change."""
+        array, new = self.place.find(run.inputs), self.recipe.make(run)
+        return lambda: np.copyto(array, new.numpy(), casting="same_kind")
 
 
 def _add(x: Any, items: list[tuple[Any, Any]]) -> None:
