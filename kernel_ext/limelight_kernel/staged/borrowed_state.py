@@ -56,6 +56,20 @@ class Place(NamedTuple):
         return said
 
 
+class Itself(NamedTuple):
+    """The place of an object that the trace has made, a class say: it is the same at each run."""
+
+    of: Any
+    name: str
+
+    def find(self, _values: Mapping[str, Any]) -> Any:
+        """The object."""
+        return self.of
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Change(NamedTuple):
     """What a trace has changed: the contents of a holder, before with the stand-ins of the trace, and now.
 
@@ -63,7 +77,7 @@ class Change(NamedTuple):
     """
 
     holder: Holder
-    place: Place
+    place: Place | Itself
     before: Contents
     now: Contents
     only_adds: bool

@@ -69,7 +69,7 @@ def split_outputs(
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[_RESULT] = book.output("result", made.result)
     into_arrays = [ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)]
-    writes = [*[write_of(change, book) for change in changes], *into_arrays]
+    writes = [*[write_of(change, book) for change in [*changes, *book.left_in()]], *into_arrays]
     return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(book.tensors)
 
 

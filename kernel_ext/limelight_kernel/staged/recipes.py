@@ -19,7 +19,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
-from limelight_kernel.staged.borrowed_state import BorrowedState, Place
+from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
 Parts: TypeAlias = "list[tuple[Step, Recipe]]"
@@ -175,9 +175,27 @@ class RecipeBook:
                         setattr(self._met[key], word, True)
                         waiting.append(key)
 
-    def left_in(self) -> Iterator[_Met]:
-        """Objects that stay what they are and yet hold something of the run: classes, layers, staged functions."""
-        yield from [met for met in self._met.values() if met.hot and _stays(met.value) and self._place(met.value) is None]
+    def left_in(self) -> list[Change]:
+        """What classes and layers that the code has made hold of the run, as changes to be made at each.
+
+        Raises LeakedTensorError for a staged function that closes over a tensor of the cell.
+        """
+        met = [one for one in self._met.values() if one.hot and _stays(one.value) and self._place(one.value) is None]
+        return [change for one in met if (change := self._left_in(one)) is not None]
+
+    def _left_in(self, met: _Met) -> Change | None:
+        if isinstance(met.value, Function):
+            raise LeakedTensorError(
+                f"`{met.name}`, a staged function, closes over a tensor of the cell, which has a value only when the "
+                "graph runs. Give it that tensor as an argument, or make it in a cell below"
+            )
+        holder = Holder(met.value, True)
+        now = {step.key: x for step, x in met.inside if step.kind == "attribute" and self._is_hot(x)}
+        return Change(holder, Itself(met.value, met.name), {}, now, only_adds=False) if now else None
+
+    def _is_hot(self, x: Any) -> bool:
+        known = self._met.get(id(x))
+        return known is not None and known.hot
 
     def output(self, name: str, value: Any) -> Recipe:
         """The recipe of a name that the cell assigns, or of its result: tensors in it are results of the graph."""

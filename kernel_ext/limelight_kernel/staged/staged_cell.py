@@ -106,13 +106,16 @@ class StagedCell(Function):
         miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
         return dataclasses.replace(answer, miss=miss)
 
-    def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
-        """Traces if need be, and runs unless told otherwise."""
+    def call(self, overrides: Mapping[str, Any], run: bool = True, changed: Mapping[str, Any] | None = None) -> Run:
+        """Traces if need be, and runs unless told otherwise.
+
+        Changes in place are made to the inputs, or to what `changed` has in their place.
+        """
         __tracebackhide__ = True
         while True:
             values = self._values(self._names(), overrides)
             try:
-                return self._run(values, run)
+                return self._run(values, run, values if changed is None else {**values, **changed})
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
@@ -255,7 +258,7 @@ class StagedCell(Function):
 
     # Tracing and running
 
-    def _run(self, values: dict[str, Any], run: bool) -> Run:
+    def _run(self, values: dict[str, Any], run: bool, changed: Mapping[str, Any]) -> Run:
         __tracebackhide__ = True
         self._body.originals = values
         sent = self._sent(values)
@@ -266,7 +269,7 @@ class StagedCell(Function):
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
                 raise budget_error(error, self.name, parts, self.options, self.effects) from None
-        made = self._templates[entry].filled(tensors, values) if run else None
+        made = self._templates[entry].filled(tensors, changed) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:

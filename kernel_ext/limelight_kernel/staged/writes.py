@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from limelight_kernel.staged.borrowed_state import Change, Place
+from limelight_kernel.staged.borrowed_state import Change, Itself, Place
 from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
 
@@ -29,7 +29,7 @@ class Write:
     `adds`: the items are added to whatever it holds.
     """
 
-    place: Place
+    place: Place | Itself
     attributes: bool
     items: list[tuple[Any, Recipe]]
     gone: tuple[Any, ...] = ()
