@@ -31,10 +31,14 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
     >>> [name for name, _ in found.calls], sorted(found.augmented)
     (['a', 'b'], ['c'])
     """
-    calls = [(name, node) for node in ast.walk(tree) if isinstance(node, ast.Expr) and (name := _changed_by(node.value))]
+    calls = [
+        (name, node) for node in ast.walk(tree) if isinstance(node, ast.Expr) and (name := _changed_by(node.value))
+    ]
     augmented = {x.target.id for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)}
     again = {id(x.target) for x in ast.walk(tree) if isinstance(x, ast.AugAssign)}
-    bound = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in again}
+    bound = {
+        x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in again
+    }
     return ArrayChanges(tuple(calls), frozenset(augmented - bound))
 
 
@@ -43,11 +47,15 @@ def _changed_by(call: ast.expr) -> str:
         return ""
     changed: Any = call.args[0] if call.func.attr in _IN_PLACE and len(call.args) else None
     if call.func.attr in _METHODS and isinstance(call.func.value, ast.Name):
-        changed = changed if isinstance(changed, ast.Name) and call.func.value.id in ("np", "numpy") else call.func.value
+        changed = (
+            changed if isinstance(changed, ast.Name) and call.func.value.id in ("np", "numpy") else call.func.value
+        )
     return changed.id if isinstance(changed, ast.Name) else ""
 
 
-def refuse_calls(changes: ArrayChanges, values: Mapping[str, Any], filename: str, lines: list[str], header: int) -> None:
+def refuse_calls(
+    changes: ArrayChanges, values: Mapping[str, Any], filename: str, lines: list[str], header: int
+) -> None:
     """Raises StagedSyntaxError for a call that changes an array in place.
 
     Args:
@@ -65,4 +73,6 @@ def refuse_calls(changes: ArrayChanges, values: Mapping[str, Any], filename: str
                 f"`{code}` changes the NumPy array `{name}` in place; in a staged cell a tensor stands for it, and the "
                 f"array would stay as it is. Put that line into a cell above, or {instead}"
             )
-            raise StagedSyntaxError(message, (filename, node.lineno, node.col_offset + 1, lines[node.lineno - header - 1]))
+            raise StagedSyntaxError(
+                message, (filename, node.lineno, node.col_offset + 1, lines[node.lineno - header - 1])
+            )

@@ -171,9 +171,7 @@ class ObjectReads:
         if self.consumed is None and _is_iterator(read.value):
             self.consumed = Consumed(str(read.use.chain), read.value, read.line)
 
-    def _way(
-        self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool
-    ) -> Way | None:
+    def _way(self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool) -> Way | None:
         """The way to what is read; None where it is an input anyway, or nothing that changes.
 
         What an object that `is_called` reads of itself is read in its own code.

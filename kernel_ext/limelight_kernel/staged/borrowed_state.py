@@ -172,9 +172,9 @@ class BorrowedState:
             return tuple.__new__(type(x), filled)
         if isinstance(x, list | dict):
             self._remember(Holder(x), place)
-            put = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
+            put: Any = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
             for key, child in zip(keys, filled, strict=True):
-                put(x, key, child)  # type: ignore[operator]  # of the one type or the other
+                put(x, key, child)
             return x
         if hasattr(type(x), "__limelight_fields__") or isinstance(x, Mapping):
             return traced
@@ -215,7 +215,7 @@ class BorrowedState:
         return any(_is_state(x) for x in _values(now) if id(x) not in known)
 
 
-def _step(kind: type, key: Any) -> Step:
+def _step(kind: Any, key: Any) -> Step:
     if kind is dict or kind is list or issubclass(kind, tuple):
         return Step("item", kind._fields.index(key) if hasattr(kind, "_fields") else key)
     return Step("attribute", key)

@@ -43,7 +43,7 @@ class OutputTemplate:
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
 
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
-        """What the body made, with the tensors that a run has computed; changes what the inputs hold as the body does."""
+        """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
         values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
         for apply in [write.prepared(run) for write in self.writes]:
@@ -68,9 +68,16 @@ def split_outputs(
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[_RESULT] = book.output("result", made.result)
-    into_arrays = [ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)]
-    writes = [*[write_of(change, book) for change in [*changes, *book.left_in()]], *into_arrays]
-    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(book.tensors)
+    into_arrays = [
+        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
+    ]
+    writes: list[Write | ArrayWrite] = [
+        *[write_of(change, book) for change in [*changes, *book.left_in()]],
+        *into_arrays,
+    ]
+    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(
+        book.tensors
+    )
 
 
 def _words(paths: Iterable[str]) -> frozenset[str]:
@@ -104,7 +111,11 @@ class Body(threading.local):
         refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
         state = BorrowedState(self.originals)
         try:
-            values = {name: _meant(state, name, self.originals[name], value) for name, value in inputs.items() if name in self.originals}
+            values = {
+                name: _meant(state, name, self.originals[name], value)
+                for name, value in inputs.items()
+                if name in self.originals
+            }
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)

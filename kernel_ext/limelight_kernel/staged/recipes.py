@@ -153,8 +153,8 @@ class RecipeBook:
     def _is_leaf(self, x: Any, met: _Met) -> bool:
         """Whether nothing in `x` is looked at: it is a tensor, a variable, or an input."""
         place = self._place(x)
-        met.hot = isinstance(x, Tensor) or id(x) in self._state.stand_ins or (
-            place is not None and isinstance(x, CONTAINERS)
+        met.hot = (
+            isinstance(x, Tensor) or id(x) in self._state.stand_ins or (place is not None and isinstance(x, CONTAINERS))
         )
         return met.hot or place is not None or isinstance(x, Resource)
 
@@ -286,9 +286,11 @@ def _stays(x: Any) -> bool:
 
 def _is_object(x: Any) -> bool:
     """Whether it is an object of attributes that can be made anew, past its `__init__`."""
-    return isinstance(x, types.CellType) or (
-        is_opened(x) and not _stays(x) and type(x).__new__ is object.__new__
-    ) or type(x) is types.SimpleNamespace
+    return (
+        isinstance(x, types.CellType)
+        or (is_opened(x) and not _stays(x) and getattr(type(x), "__new__", None) is getattr(object, "__new__", None))
+        or type(x) is types.SimpleNamespace
+    )
 
 
 def _blank(x: Any) -> Callable[[], Any]:
@@ -309,7 +311,9 @@ def _builder(x: Any) -> Callable[[list[tuple[Step, Any]]], Any] | None:
     if isinstance(x, types.FunctionType):
         return functools.partial(_function, x.__code__, x.__globals__, _spared(x))
     if isinstance(x, types.MethodType):
-        return lambda parts: types.MethodType(dict(parts)[Step("part", "__func__")], dict(parts)[Step("part", "__self__")])
+        return lambda parts: types.MethodType(
+            dict(parts)[Step("part", "__func__")], dict(parts)[Step("part", "__self__")]
+        )
     if isinstance(x, functools.partial):
         return functools.partial(_partial, type(x))
     return None

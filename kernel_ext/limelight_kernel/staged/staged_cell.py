@@ -232,7 +232,7 @@ class StagedCell(Function):
         }
         return {**sent, **through_objects, **({SHARING: same} if same else {})}
 
-    def _added_to(self, name: str, value: Any, shared: Collection[int]) -> OnlyWritten | None:
+    def _added_to(self, name: str, value: Any, shared: frozenset[int]) -> OnlyWritten | None:
         """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
         if name not in self._written_only or name in (self.options.inputs or ()) or name in self._names_read.by_helpers:
             return None

@@ -24,7 +24,7 @@ Apply: TypeAlias = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What to change at a place: `items` are set, or, where `whole`, all that it holds from then on; `gone` are removed.
+    """What to change at a place: `items` are set, or, where `whole`, all that it holds then; `gone` are removed.
 
     `adds`: the items are added to whatever it holds.
     """
