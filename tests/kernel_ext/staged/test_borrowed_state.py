@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 
+import pytest
+
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.constant([[1.0, 2.0]])")
+    return run
+
+
 def value(run, expression):
     return run(expression).value
 
