@@ -155,7 +155,9 @@ class VariablePart(_Part):
 
     @property
     def _where(self) -> str:
-        return "" if self.device is CPU0 else f" on {self.device.short}"
+        constraint = self.spec.constraint
+        words = "" if constraint is None else f" with constraint {getattr(constraint, '__name__', constraint)}"
+        return words if self.device is CPU0 else f"{words} on {self.device.short}"
 
 
 class ValuePart(_Part):
@@ -207,7 +209,9 @@ def with_identities(
 ) -> tuple[BarePart, ...]:
     """Bare parts of `leaves`, with an identity for each variable whose uid is among `closed_over`."""
     return tuple([
-        (*part, Identity(itself(x))) if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part) else part
+        (*part, Identity(itself(x)))
+        if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part)
+        else part
         for part, x in zip(parts, leaves, strict=True)
     ])  # fmt: skip
 
