@@ -39,9 +39,7 @@ def warned_of(effects: explain.SideEffects) -> list[explain.SideEffect]:
     return [one for one in effects.records if one.kind in _WARNED]
 
 
-def warn_of(
-    effects: explain.SideEffects, warnings: CellWarnings, filename: str, ran: Collection[int] | None
-) -> None:
+def warn_of(effects: explain.SideEffects, warnings: CellWarnings, filename: str, ran: Collection[int] | None) -> None:
     """Warns of the effects that a trace alone had; `ran` are the lines of the cell that ran, None where nobody knows."""
     for one in warned_of(effects):
         line = one.line.line if one.line.file == filename else 0
