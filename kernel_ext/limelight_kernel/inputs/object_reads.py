@@ -267,7 +267,7 @@ def _is_foreign(read: Read) -> bool:
 
 
 def _whole(read: Read) -> tuple[Chain, Any]:
-    """The chain and its value; where it goes on inside an array, a tensor or a container, as by a method, up to that."""
+    """The chain and its value; where it goes on inside an array, a tensor or a container, up to that."""
     chain, x = read.use.chain, read.start
     x = contents(x) if type(x) is types.CellType else x
     for i, (kind, key) in enumerate(chain.steps):
