@@ -177,7 +177,7 @@ class ObjectReads:
         What an object that `is_called` reads of itself is read in its own code.
         """
         chain, value = _whole(read)
-        if isinstance(value, _NO_VALUES) or _is_library(value):
+        if _is_method(value):
             return None
         if chain.name in inputs and read.start is inputs[chain.name]:
             if is_called and not isinstance(value, types.FunctionType) and not chain.steps:
@@ -211,12 +211,19 @@ def _is_keyed(chain: Chain, value: Any) -> bool:
 def _of_input(chain: Chain, value: Any) -> Way | None:
     """An input, or a part of one: what it holds is compared where its own key does not tell."""
     if isinstance(value, types.FunctionType):
-        changes = is_users(value.__code__.co_filename) and value.__module__ != "__main__"
-        return Way(f"{chain}.__code__", chain.name, None, (*chain.steps, (".", "__code__"))) if changes else None
+        part = _changing_part(value)
+        return Way(f"{chain}.{part}", chain.name, None, (*chain.steps, (".", part))) if part else None
     if chain.name not in BY_IDENTITY and not _has_more_than_its_key(value):
         return None
     is_leaf = nest.opened(value) is None and not chain.steps
     return Way(chain.name if is_leaf else f"{chain}[...]", chain.name, None, chain.steps)
+
+
+def _changing_part(function: types.FunctionType) -> str:
+    """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
+    if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
+        return "__code__"
+    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
 
 
 def _has_more_than_its_key(value: Any) -> bool:
@@ -260,14 +267,29 @@ def _is_foreign(read: Read) -> bool:
 
 
 def _whole(read: Read) -> tuple[Chain, Any]:
-    """The chain and its value; for a method of a container that tells of its contents, that container."""
-    chain = read.use.chain
-    if chain.steps and isinstance(read.value, types.MethodDescriptorType) and chain.steps[-1][1] in _LOOKS:
-        return chain._replace(steps=chain.steps[:-1]), read.base
-    return chain, read.value
+    """The chain and its value; where it goes on inside an array, a tensor or a container, up to that."""
+    chain, x = read.use.chain, read.start
+    x = contents(x) if type(x) is types.CellType else x
+    for i, (kind, key) in enumerate(chain.steps):
+        further = step(x, kind, key)
+        if isinstance(x, _AS_A_WHOLE) or (_is_method(further) and not _tells_itself(x) and key not in _ADDS):
+            return chain._replace(steps=chain.steps[:i]), x
+        x = further
+    return chain, x
 
 
-_LOOKS = frozenset(["get", "items", "keys", "values", "index", "count", "copy", "pop", "popitem", "popleft"])
+_AS_A_WHOLE = (np.ndarray, np.generic, Tensor, Resource, str, bytes)
+_ADDS = frozenset(["append", "extend", "add", "update", "insert", "appendleft", "extendleft", "discard", "clear"])
+"""Methods of containers that do not tell what is in them."""
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, _NO_VALUES) or _is_library(value)
+
+
+def _tells_itself(owner: Any) -> bool:
+    """Whether what its methods read is found by reading their code."""
+    return isinstance(owner, (types.ModuleType, type)) or is_users_object(owner)
 
 
 def _label(chain: Chain, read: Read, owners: Mapping[int, str]) -> str:

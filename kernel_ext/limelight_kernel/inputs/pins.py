@@ -104,6 +104,8 @@ class Pins:
             return known
         known = Pinned(value)
         pins = self._by_name.setdefault(name, [])
+        if any(pinned.value is value for pinned, _ in pins):
+            known.__limelight_name__ += " with other contents"
         pins.append((known, portrait(value) if contents else None))
         del pins[:-MOST_PINS]
         return known
