@@ -115,11 +115,16 @@ def attributes(x: Any) -> dict[str, Any]:
     own: Any = getattr(x, "__dict__", {})
     if isinstance(x, type):
         return {name: value for name, value in own.items() if not (name.startswith("__") and name.endswith("__"))}
-    return {**{name: value for name in _slots(type(x)) if (value := getattr(x, name, _MISSING)) is not _MISSING}, **own}
+    return {**{name: value for name in _slots(x) if (value := getattr(x, name, _MISSING)) is not _MISSING}, **own}
+
+
+def _slots(x: Any) -> tuple[str, ...]:
+    kind: Any = type(x)
+    return _slots_of(kind)
 
 
 @functools.lru_cache(maxsize=1024)
-def _slots(kind: Any) -> tuple[str, ...]:
+def _slots_of(kind: Any) -> tuple[str, ...]:
     members = [
         name for base in kind.__mro__ for name, x in vars(base).items() if isinstance(x, types.MemberDescriptorType)
     ]
@@ -130,7 +135,7 @@ def set_attribute(x: Any, name: str, value: Any) -> None:
     """Sets one attribute where it lies, past the object's own `__setattr__`: it has run when the trace was made."""
     if isinstance(x, type):
         type.__setattr__(x, name, value)
-    elif name in _slots(type(x)):
+    elif name in _slots(x):
         object.__setattr__(x, name, value)
     else:
         x.__dict__[name] = value
@@ -140,7 +145,7 @@ def delete_attribute(x: Any, name: str) -> None:
     """Deletes one attribute where it lies."""
     if isinstance(x, type):
         type.__delattr__(x, name)
-    elif name in _slots(type(x)):
+    elif name in _slots(x):
         object.__delattr__(x, name)
     else:
         x.__dict__.pop(name, None)
@@ -200,7 +205,8 @@ def is_opened(x: Any) -> bool:
         return True
     if isinstance(x, type):
         return _is_users(x) and not _is_enum(x)
-    return _is_users(type(x)) and not _is_enum(type(x))
+    kind: Any = type(x)
+    return _is_users(kind) and not _is_enum(kind)
 
 
 def _is_enum(kind: type) -> bool:

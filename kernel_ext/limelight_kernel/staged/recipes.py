@@ -294,7 +294,7 @@ def _is_object(x: Any) -> bool:
 
 
 def _blank(x: Any) -> Callable[[], Any]:
-    kind = type(x)
+    kind: Any = type(x)
     if kind is types.CellType:
         return types.CellType
     if isinstance(x, defaultdict):
@@ -311,9 +311,7 @@ def _builder(x: Any) -> Callable[[list[tuple[Step, Any]]], Any] | None:
     if isinstance(x, types.FunctionType):
         return functools.partial(_function, x.__code__, x.__globals__, _spared(x))
     if isinstance(x, types.MethodType):
-        return lambda parts: types.MethodType(
-            dict(parts)[Step("part", "__func__")], dict(parts)[Step("part", "__self__")]
-        )
+        return _method
     if isinstance(x, functools.partial):
         return functools.partial(_partial, type(x))
     return None
@@ -321,6 +319,11 @@ def _builder(x: Any) -> Callable[[list[tuple[Step, Any]]], Any] | None:
 
 def _tuple(kind: type, parts: list[tuple[Step, Any]]) -> Any:
     return tuple.__new__(kind, [value for step, value in parts if step.kind == "item"])
+
+
+def _method(parts: list[tuple[Step, Any]]) -> Any:
+    known = {step.key: value for step, value in parts if step.kind == "part"}
+    return types.MethodType(known["__func__"], known["__self__"])
 
 
 def _spared(x: types.FunctionType) -> dict[str, Any]:

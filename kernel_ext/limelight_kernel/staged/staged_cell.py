@@ -103,7 +103,7 @@ class StagedCell(Function):
         answer: Any = super().explain(*args, **sent)
         if answer.miss is None:
             return answer
-        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
+        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.all_effects)
         return dataclasses.replace(answer, miss=miss)
 
     def call(self, overrides: Mapping[str, Any], run: bool = True, changed: Mapping[str, Any] | None = None) -> Run:
@@ -268,7 +268,7 @@ class StagedCell(Function):
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
-                raise budget_error(error, self.name, parts, self.options, self.effects) from None
+                raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
         made = self._templates[entry].filled(tensors, changed) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
@@ -311,15 +311,19 @@ class StagedCell(Function):
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         if self._body.last is not None:
             self._templates[entry] = self._body.last
-        put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
+        put_fix(entry, self.options, self.trace_cache.history.misses, self.all_effects)
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
-        found = side_effects(self, self.namespace)
+        found = self.all_effects()
         return dataclasses.replace(found, records=tuple([one for one in found.records if not self._makes_again(one)]))
+
+    def all_effects(self) -> SideEffects:
+        """What the cell does besides computing, at each run as well: its changes in place."""
+        return side_effects(self, self.namespace)
 
     def _makes_again(self, effect: Any) -> bool:
         """Whether an effect of tracing is one of each run as well: a change in place of what the inputs lead to."""
