@@ -165,6 +165,8 @@ def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[i
             raised = f"plain raises {one.error or 'nothing'}, staged {other.error or 'nothing'}"
             yield f"{where}: {raised}: {other.said[-300:]}"
             return  # what follows follows from it
+        if one.error:  # what was assigned before an error, a staged cell does not leave behind
+            return
         if not same(one.result, other.result):
             yield f"{where}: the result is {one.result}, staged {other.result}"
         for name in sorted({*one.names, *other.names}):

@@ -158,6 +158,8 @@ class FunctionScope:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         here.depth = self._depth  # also where an interrupt has kept an inner function from leaving
+        if not self._depth:
+            here.outermost = None  # it keeps the function's frame
         self._conversion_scope.__exit__(None, None, None)
         here.trying = self._outside
         swallowed, here.swallowed = here.swallowed, None

@@ -10,6 +10,7 @@ between. Everything else goes by `_run`, which under a tape, a tracer or on othe
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -173,7 +174,7 @@ class ConcreteFunction:
 
         def forget(_: object) -> None:
             method = clear()
-            if method is not None:
+            if method is not None and not sys.is_finalizing():
                 method()
 
         self._renewable = [weakref.ref(x, forget) for x in self.captures if isinstance(x, Resource)]

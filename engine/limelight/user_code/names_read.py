@@ -45,6 +45,7 @@ class Read(NamedTuple):
     base: Any
     module: str
     globals: Mapping[str, Any]  # of that code
+    start: Any = MISSING  # what the first name of the chain leads to: for one of a closure the cell that holds it
 
     @property
     def line(self) -> source_line.Source:
@@ -62,6 +63,7 @@ class _Frame(NamedTuple):
     bound: Mapping[str, str] = {}  # its parameters that `functools.partial` ("bound") or a mutable "default" has given
     uses: Uses | None = None  # where the code around it has been read
     body: Sequence[ast.stmt] | None = None  # of a notebook's cell, which is no function's of a file
+    cells: Mapping[str, types.CellType] = {}  # of its closure
 
 
 def is_users(file: str) -> bool:
@@ -92,7 +94,9 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
             yield read
             if use.how == "read" and read.value is not MISSING:
                 waiting += _called(read.value, read.base)
-        waiting += [_Frame(code, frame.globals, frame.names, uses=inner) for code, inner in uses.inner]
+        waiting += [
+            _Frame(code, frame.globals, frame.names, uses=inner, cells=frame.cells) for code, inner in uses.inner
+        ]
 
 
 def _first(code: CodeType) -> str:
@@ -115,11 +119,11 @@ def _frames(value: Any, arguments: Mapping[str, Any] | None = None, owner: Any =
         return _frames(vars(value)["__wrapped__"], arguments) if "__wrapped__" in vars(value) else []
     names = _lasting_defaults(value) if arguments is None else dict(arguments)
     bound = dict.fromkeys(names, "default") if arguments is None else {}
-    for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
-        names[name] = _contents(cell)
+    cells = dict(zip(code.co_freevars, value.__closure__ or (), strict=True))
+    names |= {name: contents(cell) for name, cell in cells.items()}
     if owner is not MISSING and code.co_argcount:
         names[_first(code)] = owner
-    return [_Frame(code, value.__globals__, names, bound)]
+    return [_Frame(code, value.__globals__, names, bound, cells=cells)]
 
 
 def _lasting_defaults(function: FunctionType) -> dict[str, Any]:
@@ -176,7 +180,8 @@ def _called(value: Any, base: Any) -> list[_Frame]:
     return _frames(value)
 
 
-def _contents(cell: types.CellType) -> Any:
+def contents(cell: types.CellType) -> Any:
+    """What a name of a closure stands for now."""
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
@@ -192,14 +197,15 @@ def _resolved(use: Use, frame: _Frame) -> Read:
         chain = chain._replace(root=frame.bound[chain.name])
         use = use._replace(chain=chain)
     base, value = MISSING, _root(chain, frame)
+    start = frame.cells.get(chain.name, value) if chain.root == "free" else value
     module = value.__name__ if isinstance(value, ModuleType) else ""
     for i, one in enumerate(chain.steps):
         further = step(value, *one)
         if further is MISSING and use.how == "read":  # an item of an array, say: what it is taken from was read
             shorter = use._replace(chain=chain._replace(steps=chain.steps[:i]))
-            return Read(shorter, frame.code, value, base, module, frame.globals)
+            return Read(shorter, frame.code, value, base, module, frame.globals, start)
         base, value = value, further
-    return Read(use, frame.code, value, base, module, frame.globals)
+    return Read(use, frame.code, value, base, module, frame.globals, start)
 
 
 def _root(chain: Chain, frame: _Frame) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from limelight import explain
 from limelight.core import dispatch
+from limelight.user_code import source_line
+from limelight_kernel.cell.cell_warnings import CellWarnings
 
 
 def side_effects(function: Any, namespace: Mapping[str, Any] | None) -> explain.SideEffects:
@@ -27,6 +29,22 @@ def _for_cell(effect: explain.SideEffect, namespace: Mapping[str, Any]) -> expla
         return effect
     instead = f"change `{name}` in a cell below, by the values that this one leaves in the notebook at each run"
     return effect._replace(instead=instead)
+
+
+_WARNED = frozenset(["print", "host randomness", "time", "file", "debugger", "iterator"])
+
+
+def warned_of(effects: explain.SideEffects) -> list[explain.SideEffect]:
+    """Those that the plain cell would have at each run, and that nothing makes up for."""
+    return [one for one in effects.records if one.kind in _WARNED]
+
+
+def warn_of(effects: explain.SideEffects, warnings: CellWarnings, filename: str, ran: Collection[int] | None) -> None:
+    """Warns of the effects that a trace alone had; `ran` are the lines of the cell that did, None if not known."""
+    for one in warned_of(effects):
+        line = one.line.line if one.line.file == filename else 0
+        if not line or ran is None or line in ran:
+            warnings.warn(str(one).replace(source_line.at(one.line), "") if line else str(one), line)
 
 
 def base_name(path: str) -> str:

@@ -12,11 +12,13 @@ never assigned, and says so when it runs), a function's body runs when its name 
 from __future__ import annotations
 
 import ast
+import re
 import symtable
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+_HISTORY = re.compile(r"_{1,3}|_i{1,3}|_i?\d+|_[ido]h|In|Out")
 Reads = Callable[[str], Iterable[str]]
 """Maps a name of the notebook to the names that using it reads in turn (the globals of a helper function)."""
 
@@ -56,6 +58,16 @@ def free_names(node: ast.stmt) -> tuple[set[str], set[str]]:
             if symbol.is_declared_global() and symbol.is_assigned():
                 writes.add(symbol.get_name())
     return reads, writes
+
+
+def history_names(tree: ast.Module) -> frozenset[str]:
+    """The names of IPython's history that the code mentions: `_`, `__`, `_3`, `_i2`, `In`, `Out`.
+
+    >>> sorted(history_names(ast.parse("y = _ + Out[3] * _12; z = _x")))
+    ['Out', '_', '_12']
+    """
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(name for name in names if _HISTORY.fullmatch(name))
 
 
 @dataclass

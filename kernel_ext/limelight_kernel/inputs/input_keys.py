@@ -15,59 +15,33 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, constant
-from limelight.core.variable import Resource, Variable
+from limelight.core.variable import Resource
 from limelight.errors import SignatureError
 from limelight.staging.key_parts import bare_part
-from limelight.staging.weak_identity import describe_object
+from limelight_kernel.inputs.pins import Pinned, Pins, by_value, is_tensor_dtype
 
-_ARRAYS = (Tensor, Resource, np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
-
-
-class Pinned:
-    """Stands for a value that a cell reads but that is no argument of its graph: it is keyed by identity."""
-
-    __limelight_leaf__ = True
-    __slots__ = ("__dict__", "__weakref__", "value")
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-        variable = f"variable {value.name}" if isinstance(value, Variable) else ""
-        self.__limelight_name__ = variable or describe_object(value)  # what signatures call it
-
-    def __repr__(self) -> str:
-        named = f" {self.value.name}" if isinstance(self.value, Variable) else ""
-        return f"this {type(self.value).__name__}{named}"
-
-
-class Pins:
-    """Hands out one `Pinned` for each name, and a new one when the name means another object, or the object changed."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, tuple[Pinned, object]] = {}
-
-    def pin(self, name: str, value: object) -> Pinned:
-        contents = _contents(value)
-        known = self._by_name.get(name)
-        if known is None or known[0].value is not value or known[1] != contents:
-            known = self._by_name[name] = (Pinned(value), contents)
-        return known[0]
-
-
-def _contents(value: object) -> object:
-    """What tells whether a container without a key has changed in place since; a 1 is no True here."""
-    if isinstance(value, set | frozenset):
-        return frozenset((type(x), x) for x in value)
-    return bytes(value) if isinstance(value, bytearray) else None
+_PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
+_LARGE = (list, dict, tuple)
+_SMALL = 1 << 16
+_AT_ONCE = _PLAIN | {Tensor}
+_MANY = 64
+"""From so many leaves on a container without tensors is compared as a whole, rather than keyed leaf by leaf."""
 
 
 def goes_into_graph(value: object) -> bool:
     """Whether `value` is, or holds, something that goes into the graph."""
-    return any(isinstance(leaf, _ARRAYS) for leaf in nest.leaves_of(value))
+    return any(map(_travels, nest.leaves_of(value)))
+
+
+def _travels(leaf: object) -> bool:
+    if isinstance(leaf, np.ndarray):
+        return is_tensor_dtype(leaf.dtype)
+    return isinstance(leaf, (Tensor, Resource))
 
 
 def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] = ()) -> Any:
-    """`value` as an argument that the engine can key: with pins for leaves that the engine cannot key.
+    """`value` as an argument that the engine can key: with stand-ins for leaves that the engine cannot key.
 
     Args:
         name: of the input.
@@ -76,11 +50,23 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
         closed_over: ids of variables that are no arguments, although variables are, by type: helpers mean these very
             ones, so the graph captures them, and the cell must mean them too.
     """
+    if type(value) in _AT_ONCE or (type(value) is np.ndarray and is_tensor_dtype(value.dtype)):
+        return value
+    if isinstance(value, _LARGE) and len(value) >= _MANY and (whole := pins.known(name, value)) is not None:
+        return whole
     leaves, structure = nest.flatten(value)
-    pinned = [
-        x if _keyable(x) and id(x) not in closed_over else pins.pin(f"{name}#{i}", x) for i, x in enumerate(leaves)
-    ]
+    if len(leaves) >= _MANY and all(type(leaf) in _PLAIN for leaf in leaves):
+        return pins.pin(name, value)
+    pinned = [_leaf(f"{name}#{i}", x, pins, closed_over) for i, x in enumerate(leaves)]
     return value if all(map(operator.is_, pinned, leaves)) else nest.unflatten(structure, pinned)
+
+
+def _leaf(name: str, leaf: Any, pins: Pins, closed_over: Collection[int]) -> Any:
+    if isinstance(leaf, np.generic):
+        return leaf if isinstance(leaf, (np.str_, np.bytes_)) else by_value(leaf)
+    if isinstance(leaf, np.ndarray) and not is_tensor_dtype(leaf.dtype):
+        return pins.pin(name, leaf) if leaf.dtype.hasobject or leaf.nbytes > _SMALL else by_value(leaf)
+    return leaf if id(leaf) not in closed_over and _keyable(leaf) else pins.pin(name, leaf)
 
 
 def variables_in(values: Iterable[object]) -> frozenset[int]:
@@ -100,8 +86,8 @@ def numbers_as_tensors(value: object, spec: TensorSpec | None) -> object:
 
 
 def _keyable(leaf: object) -> bool:
-    """Whether the engine takes `leaf` as part of a key, as what it is: arrays of dates, say, are refused later on."""
+    """Whether the engine takes `leaf` as part of a key, as what it is."""
     try:
-        return isinstance(leaf, _ARRAYS) or bool(bare_part(leaf, {}))
+        return isinstance(leaf, (Tensor, Resource, np.ndarray)) or bool(bare_part(leaf, {}))
     except SignatureError:
         return False

@@ -28,12 +28,19 @@ class NamesRead:
         self._tree = cell.tree
         self._met: dict[str, tuple[object, frozenset[str]]] = {}
         self._names: Names | None = None
+        self._by_helpers: frozenset[str] = frozenset()
 
     def __call__(self) -> Names:
         if self._names is None or not self._still_holds():
             self._met.clear()
             self._names = analyse(self._tree, self._indirect)
+            self._by_helpers = frozenset(name for _, reads in self._met.values() for name in reads)
         return self._names
+
+    @property
+    def by_helpers(self) -> frozenset[str]:
+        """The names that helpers read, whether or not the cell mentions them itself; as of the last time asked."""
+        return self._by_helpers
 
     def _indirect(self, name: str) -> Iterable[str]:
         self._met[name] = met = self._look(name)

@@ -24,9 +24,9 @@ class Explanation:
     @classmethod
     def of(cls, function: Any) -> Explanation:
         """The explanation of a staged function."""
-        namespace = function.namespace if isinstance(function, StagedCell) else None
-        answers = explain.retrace(function), side_effects(function, namespace), explain.baked(function)
-        return cls(*answers, namespace is not None)
+        of_cell = isinstance(function, StagedCell)
+        effects = function.effects() if of_cell else side_effects(function, None)
+        return cls(explain.retrace(function), effects, explain.baked(function), of_cell)
 
     def to_dict(self) -> dict[str, str]:
         said = {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}

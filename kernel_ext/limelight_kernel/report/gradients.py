@@ -20,6 +20,7 @@ from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Variable
 from limelight.staging.function import Function
 from limelight.staging.key_parts import VariablePart
+from limelight_kernel.inputs.pins import is_tensor_dtype
 from limelight_kernel.inputs.variable_names import name_variables
 from limelight_kernel.report.listing import wrapped
 from limelight_kernel.staged.staged_cell import Run, StagedCell
@@ -126,7 +127,7 @@ class Recording:
     def __init__(self, staged: StagedCell) -> None:
         self._staged = staged
         self._tape = GradientTape(persistent=True)
-        self._values = values = staged.inputs()
+        self.values = values = staged.inputs()
         self.overrides = {name: _as_tensors(value) for name, value in values.items() if _has_array(value)}
         self._sources = dict(_sources({**values, **self.overrides}))
 
@@ -146,7 +147,7 @@ class Recording:
                 f"No gradient: {_said(result)}, and a gradient is that of a floating tensor. "
                 "End the cell with the loss, as an expression by itself."
             )
-        space = {**self._values, **done.made.assigned}
+        space = {**self.values, **done.made.assigned}
         variables = name_variables(self._tape.watched_variables(), space, self._sources)
         sources: dict[str, Any] = {**self._sources, **variables}
         values = self._tape.gradient(result, list(sources.values()))
@@ -185,11 +186,15 @@ def _differentiable(x: Tensor | Variable) -> bool:
 
 
 def _has_array(value: object) -> bool:
-    return any(isinstance(leaf, np.ndarray) for leaf in nest.leaves_of(value))
+    return any(map(_is_array, nest.leaves_of(value)))
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, np.ndarray) and is_tensor_dtype(leaf.dtype)
 
 
 def _as_tensors(value: object) -> object:
-    return nest.map_structure(lambda leaf: constant(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+    return nest.map_structure(lambda leaf: constant(leaf) if _is_array(leaf) else leaf, value)
 
 
 def _sources(values: Mapping[str, object]) -> Iterator[tuple[str, Tensor]]:

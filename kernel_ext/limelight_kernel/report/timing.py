@@ -112,7 +112,7 @@ def measure(staged: StagedCell, entry: Any, run: bool = True) -> Times:
         return Times(entry.trace_seconds, passes, planning, None, None, note)
     with _kept(staged.tensors({}) + list(entry.captures)):
         cached = _repeated(staged.cached())
-    effects = staged.effects()
+    effects = staged.all_effects()
     repeated = [one for one in effects.records if not _unnoticed(one)]
     if repeated:
         first, more = repeated[0], f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""

@@ -2,76 +2,86 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
-from limelight_kernel.inputs.input_keys import Pinned, goes_into_graph, without_pins
+from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
+from limelight_kernel.inputs.input_keys import goes_into_graph
+from limelight_kernel.inputs.written_only import OnlyWritten
+from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
+from limelight_kernel.staged.recipes import Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
-_HOLE = object()  # where a tensor of the graph goes
 _RESULT = "the result"  # no identifier, so no name of the cell's
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class OutputTemplate:
-    """What one trace made: for each name (and the result) a structure, and its leaves with holes for tensors.
+    """What one trace made: a recipe for each name and for the result, and the changes in place.
 
-    A graph returns tensors alone. Functions, strings and numbers that a cell assigns exist from the trace on.
+    A graph returns tensors alone, with these `names`. Functions, strings and numbers that a cell assigns exist from the
+    trace on.
     """
 
-    structures: dict[str, nest.Structure]
-    leaves: dict[str, list[Any]]
+    recipes: dict[str, Recipe]
+    writes: tuple[Write | ArrayWrite, ...]
     deleted: frozenset[str]
+    names: list[str]
+    changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
 
-    def filled(self, tensors: tuple[Tensor, ...]) -> Made:
-        """What the body made, with these tensors in the holes."""
-        feed = iter(tensors)
-        values = {
-            name: nest.unflatten(structure, [next(feed) if leaf is _HOLE else leaf for leaf in self.leaves[name]])
-            for name, structure in self.structures.items()
-        }
+    def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
+        """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
+        run = Run(tensors, inputs)
+        values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
+        for apply in [write.prepared(run) for write in self.writes]:
+            apply()
         result = values.pop(_RESULT)
         return Made(values, self.deleted, result)
 
-    @property
-    def names(self) -> list[str]:
-        """What the notebook calls each tensor of the graph: `loss`, `gradients[0]`, and `result`."""
-        return [
-            path
-            for name, structure in self.structures.items()
-            for path, leaf in zip(nest.paths(structure, _said(name)), self.leaves[name], strict=True)
-            if leaf is _HOLE
-        ]
+
+def split_outputs(
+    made: Made, state: BorrowedState, unconnected: tuple[NoneGradient, ...] = (), arrays: frozenset[str] = frozenset()
+) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
+    """Splits what a body made into what only the trace knows, and the tensors that the graph computes.
+
+    Args:
+        made: what it made.
+        state: what it was lent.
+        unconnected: the gradients that are None.
+        arrays: the names that mean arrays of NumPy's, and are changed in place.
+    """
+    book, changes = RecipeBook(state), state.changes()
+    changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
+    book.survey({**made.assigned, "result": made.result, **changed})
+    recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
+    recipes[_RESULT] = book.output("result", made.result)
+    into_arrays = [
+        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
+    ]
+    writes: list[Write | ArrayWrite] = [
+        *[write_of(change, book) for change in [*changes, *book.left_in()]],
+        *into_arrays,
+    ]
+    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(
+        book.tensors
+    )
 
 
-def _said(name: str) -> str:
-    return "result" if name == _RESULT else name
-
-
-def split_outputs(made: Made, unconnected: tuple[NoneGradient, ...] = ()) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
-    """Splits what a body made into what only the trace knows, and the tensors that the graph computes."""
-    structures: dict[str, nest.Structure] = {}
-    leaves: dict[str, list[Any]] = {}
-    tensors: list[Tensor] = []
-    for name, value in {**made.assigned, _RESULT: made.result}.items():
-        flat, structure = nest.flatten(value)
-        if not any(isinstance(leaf, Tensor) for leaf in flat):
-            flat, structure = [value], nest.LEAF  # a container without tensors stays the object that it is
-        structures[name] = structure
-        leaves[name] = [_HOLE if isinstance(leaf, Tensor) else leaf for leaf in flat]
-        tensors += [leaf for leaf in flat if isinstance(leaf, Tensor)]
-    return OutputTemplate(structures, leaves, made.deleted, unconnected), tuple(tensors)
+def _words(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for path in paths for word in re.findall(r"\w+", path))
 
 
 class Body(threading.local):
@@ -84,6 +94,7 @@ class Body(threading.local):
     def __init__(self, shell: InteractiveShell, cell: Cell, converted: Converted | None = None) -> None:
         self._shell = shell
         self._cell = cell
+        self._arrays = array_changes(cell.tree)
         self._converted = converted
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
@@ -97,13 +108,28 @@ class Body(threading.local):
     def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
-        values = {
-            name: without_pins(value)
-            if goes_into_graph(value) and not isinstance(value, Pinned)
-            else self.originals[name]
-            for name, value in inputs.items()
-        }
-        with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
-            made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-        self.last, tensors = split_outputs(made, tuple(unconnected))
+        refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
+        state = BorrowedState(self.originals)
+        try:
+            values = {
+                name: _meant(state, name, self.originals[name], value)
+                for name, value in inputs.items()
+                if name in self.originals
+            }
+            state.begin()
+            with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
+                made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
+            self.last, tensors = split_outputs(made, state, tuple(unconnected), self._changed_arrays())
+        finally:
+            state.restore()
         return tensors
+
+    def _changed_arrays(self) -> frozenset[str]:
+        return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
+
+
+def _meant(state: BorrowedState, name: str, original: Any, traced: Any) -> Any:
+    """What the code finds under the name of an input."""
+    if isinstance(traced, OnlyWritten):
+        return state.lend_empty(name, original, traced.nested)
+    return state.lend(name, original, traced) if goes_into_graph(traced) else original

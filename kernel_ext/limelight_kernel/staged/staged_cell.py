@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
@@ -20,14 +21,20 @@ from limelight.explain import SideEffects
 from limelight.staging.function import Function
 from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
+from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
-from limelight_kernel.explain.side_effects import side_effects
-from limelight_kernel.inputs.cell_names import Names
-from limelight_kernel.inputs.input_keys import Pins, as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
+from limelight_kernel.inputs.cell_names import Names, history_names
+from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
+from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
+from limelight_kernel.inputs.pins import Pins
+from limelight_kernel.inputs.sharing import KEY as SHARING
+from limelight_kernel.inputs.sharing import sharing
+from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
 from limelight_kernel.staged.cell_body import Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
@@ -60,13 +67,18 @@ class StagedCell(Function):
         self.cell = cell
         self.options = options
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
+        self.warnings = CellWarnings(cell.filename)
         self._shell = shell
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
+        self._written_only = written_only(cell.tree)
+        self._object_reads = ObjectReads(self._body, shell.user_ns)
         self._pins = Pins()
+        self._history = history_names(cell.tree)
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
         super().__init__(
@@ -91,16 +103,19 @@ class StagedCell(Function):
         answer: Any = super().explain(*args, **sent)
         if answer.miss is None:
             return answer
-        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.effects)
+        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.all_effects)
         return dataclasses.replace(answer, miss=miss)
 
-    def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
-        """Traces if need be, and runs unless told otherwise."""
+    def call(self, overrides: Mapping[str, Any], run: bool = True, changed: Mapping[str, Any] | None = None) -> Run:
+        """Traces if need be, and runs unless told otherwise.
+
+        Changes in place are made to the inputs, or to what `changed` has in their place.
+        """
         __tracebackhide__ = True
         while True:
             values = self._values(self._names(), overrides)
             try:
-                return self._run(values, run)
+                return self._run(values, run, values if changed is None else {**values, **changed})
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
@@ -180,7 +195,7 @@ class StagedCell(Function):
         space = self._shell.user_ns
         if self._withheld is None:
             self._withheld = frozenset(name for name in names.writes if name not in space)
-        passed_over = (self._withheld | self._shell.user_ns_hidden.keys()) - self._wanted
+        passed_over = (self._withheld | (self._shell.user_ns_hidden.keys() - self._history)) - self._wanted
         values = {
             name: overrides[name] if name in overrides else space[name]
             for name in dict.fromkeys([*names.reads, *sorted(self._wanted)])
@@ -206,10 +221,22 @@ class StagedCell(Function):
         """The arguments that stand for the inputs."""
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
-        return {
-            name: self._fitted(name, value, specs[name]) if name in specs else self._argument(name, value, closed_over)
+        through_objects = self._object_reads(values, self._body.writes)
+        refuse_consumed(self._object_reads.consumed)
+        same, shared = sharing(values)
+        sent = {
+            name: self._fitted(name, value, specs[name])
+            if name in specs
+            else self._added_to(name, value, shared) or self._argument(name, value, closed_over)
             for name, value in values.items()
         }
+        return {**sent, **through_objects, **({SHARING: same} if same else {})}
+
+    def _added_to(self, name: str, value: Any, shared: frozenset[int]) -> OnlyWritten | None:
+        """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
+        if name not in self._written_only or name in (self.options.inputs or ()) or name in self._names_read.by_helpers:
+            return None
+        return only_written(value, self._written_only[name], shared)
 
     def _argument(self, name: str, value: Any, closed_over: Collection[int]) -> Any:
         if self.options.inputs is not None:
@@ -217,6 +244,8 @@ class StagedCell(Function):
                 return numbers_as_tensors(value, None)
             if goes_into_graph(value):
                 return self._pins.pin(name, value)
+        if name in BY_IDENTITY:
+            return self._pins.pin(name, value, contents=False)
         return as_argument(name, value, self._pins, closed_over)
 
     def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
@@ -229,7 +258,7 @@ class StagedCell(Function):
 
     # Tracing and running
 
-    def _run(self, values: dict[str, Any], run: bool) -> Run:
+    def _run(self, values: dict[str, Any], run: bool, changed: Mapping[str, Any]) -> Run:
         __tracebackhide__ = True
         self._body.originals = values
         sent = self._sent(values)
@@ -239,8 +268,8 @@ class StagedCell(Function):
                 entry, hit, tensors = self._use(sent, run)
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
-                raise budget_error(error, self.name, parts, self.options, self.effects) from None
-        made = self._templates[entry].filled(tensors) if run else None
+                raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
+        made = self._templates[entry].filled(tensors, changed) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
@@ -256,6 +285,14 @@ class StagedCell(Function):
         tensors = super().__call__(**sent)
         used = next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
+
+    def _trace_body(self, call: Any, creation: Any) -> Any:
+        """A trace; of a cell that may have effects besides, the lines that run are noted."""
+        __tracebackhide__ = True
+        if self.options.strict or not warned_of(self.effects()):
+            return super()._trace_body(call, creation)
+        with lines_run(self.cell.filename) as self._ran:
+            return super()._trace_body(call, creation)
 
     def _may_create(self, key: Key) -> bool:
         """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
@@ -274,12 +311,26 @@ class StagedCell(Function):
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         if self._body.last is not None:
             self._templates[entry] = self._body.last
-        put_fix(entry, self.options, self.trace_cache.history.misses, self.effects)
+        put_fix(entry, self.options, self.trace_cache.history.misses, self.all_effects)
         super()._note_trace(entry)
+        if not self.options.strict:  # which refuses them
+            warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
+        found = self.all_effects()
+        return dataclasses.replace(found, records=tuple([one for one in found.records if not self._makes_again(one)]))
+
+    def all_effects(self) -> SideEffects:
+        """What the cell does besides computing, at each run as well: its changes in place."""
         return side_effects(self, self.namespace)
+
+    def _makes_again(self, effect: Any) -> bool:
+        """Whether an effect of tracing is one of each run as well: a change in place of what the inputs lead to."""
+        if effect.kind not in ("mutation", "attribute write", "closure write"):
+            return False
+        words = set(re.findall(r"\w+", effect.what))
+        return any(not words.isdisjoint(template.changed) for template in self._templates.values())
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

@@ -129,8 +129,9 @@ def test_errors_while_tracing(notebook, body, kind, words):
 
 
 def test_a_leaked_tensor_is_explained(notebook):
-    notebook("class Box: pass\nbox = Box()")
-    notebook("%%stage -q\nbox.kept = x + 1\nq = x")
+    notebook("class Box: pass\nbox = Box()\nwith_box = {'box': box}")
+    notebook("exec('def keep(t):\\n    box.kept = t + 1\\n', with_box)\nkeep = with_box['keep']")
+    notebook("%%stage -q\nkeep(x)\nq = x")
     error = notebook("box.kept + 1", fails=True).error
     assert type(error).__name__ == "LeakedTensorError"
     assert "line 2" in str(error)

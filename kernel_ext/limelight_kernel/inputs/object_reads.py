@@ -1,0 +1,300 @@
+"""What a cell reads through the objects among its inputs, as inputs of their own: `cfg.rate`, `helpers.SCALE`.
+
+The code of the cell and of the user's functions that it calls is read once, for the ways by which it gets at values:
+attributes, items, globals of other files, closures. Each call goes these ways again. Plain values are keyed by value,
+all else by identity and by what it holds; so a change leads to another trace, whose reason names the way. Where the
+code does not tell what it reads of an object (`vars(cfg)`, `getattr(cfg, name)`, `helper(cfg)`), all its attributes
+are compared.
+"""
+
+from __future__ import annotations
+
+import enum
+import io
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from limelight.core import nest
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.user_code.code_uses import Chain
+from limelight.user_code.names_read import MISSING, Read, contents, is_users, reads, step
+from limelight.user_code.source_line import Source
+from limelight_kernel.cell.compiled_cell import StagedSyntaxError
+from limelight_kernel.inputs.pins import Pins, by_value
+from limelight_kernel.inputs.portraits import PLAIN, is_users_object, items_of
+
+BY_IDENTITY = frozenset(["In", "Out"])  # lists and dictionaries that every cell adds to
+MOST_WAYS = 200  # that one cell compares
+_BY_VALUE = (*PLAIN, range, slice, enum.Enum, np.dtype)
+_MOST_LEAVES = 32
+_NO_VALUES = (
+    *(types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType),
+    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc),
+    *(property, staticmethod, classmethod),
+)
+
+
+_KEYED = (
+    *(*_BY_VALUE, Tensor, Resource, np.ndarray, np.generic, type, types.FunctionType),
+    *(set, frozenset, bytearray),  # pins, with what they hold
+)
+
+
+class Way(NamedTuple):
+    """How the code gets at a value: from `start`, which is held if it is no input and no global, by steps."""
+
+    label: str
+    name: str | None  # of an input, or of a global in `start`
+    start: Any
+    steps: tuple[tuple[str, Any], ...]
+
+    def value(self, inputs: Mapping[str, Any]) -> Any:
+        """What it leads to now."""
+        x: Any = self.start
+        if self.name is not None:
+            x = (inputs if x is None else x).get(self.name, MISSING)
+        elif type(x) is types.CellType:
+            x = contents(x)
+        for kind, key in self.steps:
+            x = step(x, kind, key)
+        return x
+
+
+class Consumed(NamedTuple):
+    """An iterator of the notebook's whose items the code takes, and the line where."""
+
+    name: str
+    value: Any
+    line: Source
+
+
+def refuse_consumed(consumed: Consumed | None) -> None:
+    """Raises StagedSyntaxError for an iterator whose items the code takes: calls that find the trace would take none.
+
+    It is asked before the code runs, so the iterator still has them.
+    """
+    if consumed is None:
+        return
+    what = "generator" if isinstance(consumed.value, types.GeneratorType) else type(consumed.value).__name__
+    message = (
+        f"`{consumed.name}` is a {what}, whose items are gone once they are taken: a staged cell would take them while "
+        f"it is traced alone. Write `items = list({consumed.name})` in a cell above and go through `items`, or take "
+        f"`item = next({consumed.name})` there and read `item` here"
+    )
+    line = consumed.line
+    raise StagedSyntaxError(message, (line.file, line.line, 1, line.text))
+
+
+class ObjectReads:
+    """The ways of one cell, found anew when what they lead to has changed.
+
+    Args:
+        body: what the reader of code takes for the cell's function; it is told what is compared.
+        namespace: the notebook's.
+    """
+
+    def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any]) -> None:
+        self._body = body
+        self._compared: set[tuple[types.CodeType, Chain]] = set()  # by the code that reads it
+        vars(body)["__limelight_compared__"] = self._compared
+        self._namespace = namespace
+        self._pins = Pins()
+        self._ways: tuple[Way, ...] = ()
+        self._types: tuple[type, ...] | None = None
+        self._names: tuple[str, ...] = ()
+        self._last: dict[str, Any] = {}
+        self.consumed: Consumed | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is compared on each call, as the code writes it."""
+        return tuple([way.label for way in self._ways])
+
+    def __call__(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> dict[str, Any]:
+        """Arguments that stand for what is read through `inputs`, by paths; the code assigns the names `written`."""
+        if self._types == tuple(map(type, inputs.values())) and self._names == tuple(inputs):
+            now = self._arguments(inputs)
+            if now == self._last:
+                return now
+        self._look(inputs, written)
+        self._last = self._arguments(inputs)
+        return self._last
+
+    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {way.label: self._keyed(way.label, way.value(inputs)) for way in self._ways}
+
+    def _keyed(self, label: str, value: Any) -> Any:
+        if isinstance(value, _BY_VALUE) and type(value).__eq__ is not object.__eq__:
+            return value
+        if isinstance(value, np.generic):
+            return by_value(value)
+        return value if _is_small_and_plain(value) else self._pins.pin(label, value)
+
+    def _look(self, inputs: Mapping[str, Any], written: Collection[str]) -> None:
+        """Reads the code."""
+        self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
+        self.consumed = None
+        self._compared.clear()
+        ways: dict[str, Way] = {}
+        if any(map(_may_lead_on, inputs.values())):
+            for way in self._found(inputs, written):
+                if len(ways) < MOST_WAYS:
+                    ways.setdefault(way.label, way)
+        self._ways = tuple(ways.values())
+
+    def _found(self, inputs: Mapping[str, Any], written: Collection[str]) -> Iterator[Way]:
+        owners = {id(x): name for name, x in inputs.items() if not isinstance(x, _BY_VALUE)}
+        found = list(reads(self._body, inputs, {**self._namespace, **inputs}))
+        called = Counter((read.code, read.use.chain) for read in found if read.use.how == "call")
+        for read in found:
+            if read.use.how != "read" or read.value is MISSING or _is_foreign(read):
+                continue
+            self._note_consumed(read)
+            key = (read.code, read.use.chain)
+            is_called = called[key] > 0
+            called[key] -= is_called
+            way = self._way(read, inputs, owners, is_called)
+            if way is not None:
+                self._compared.add(key)
+                yield way
+        for name in written:  # of which the reader of code takes no notice
+            if name in inputs and (way := _of_input(Chain("global", name), inputs[name])) is not None:
+                yield way
+
+    def _note_consumed(self, read: Read) -> None:
+        if self.consumed is None and _is_iterator(read.value):
+            self.consumed = Consumed(str(read.use.chain), read.value, read.line)
+
+    def _way(self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool) -> Way | None:
+        """The way to what is read; None where it is an input anyway, or nothing that changes.
+
+        What an object that `is_called` reads of itself is read in its own code.
+        """
+        chain, value = _whole(read)
+        if _is_method(value):
+            return None
+        if chain.name in inputs and read.start is inputs[chain.name]:
+            if is_called and not isinstance(value, types.FunctionType) and not chain.steps:
+                return None
+            if _is_keyed(chain, read.start):
+                return _of_input(chain, value)
+            return Way(str(chain), chain.name, None, chain.steps)
+        if not chain.steps and chain.root == "local":
+            return None if items_of(value) is None else Way(_label(chain, read, owners), None, read.start, ())
+        if chain.root == "global":
+            return self._of_global(chain, read)
+        return Way(_label(chain, read, owners), None, read.start, chain.steps)
+
+    def _of_global(self, chain: Chain, read: Read) -> Way | None:
+        """A global of another file; those of the notebook are inputs."""
+        module = read.globals.get("__name__")
+        if read.globals.get("__builtins__") is None or chain.name not in read.globals or module == "__main__":
+            return None
+        return Way(f"{module}.{chain}", chain.name, read.globals, chain.steps)
+
+
+def _is_keyed(chain: Chain, value: Any) -> bool:
+    """Whether the chain leads to an input, or to a part of one that its key tells of, rather than through an object."""
+    for kind, key in chain.steps:
+        if chain.name in BY_IDENTITY or nest.opened(value) is None:
+            return False
+        value = step(value, kind, key)
+    return True
+
+
+def _of_input(chain: Chain, value: Any) -> Way | None:
+    """An input, or a part of one: what it holds is compared where its own key does not tell."""
+    if isinstance(value, types.FunctionType):
+        part = _changing_part(value)
+        return Way(f"{chain}.{part}", chain.name, None, (*chain.steps, (".", part))) if part else None
+    if chain.name not in BY_IDENTITY and not _has_more_than_its_key(value):
+        return None
+    is_leaf = nest.opened(value) is None and not chain.steps
+    return Way(chain.name if is_leaf else f"{chain}[...]", chain.name, None, chain.steps)
+
+
+def _changing_part(function: types.FunctionType) -> str:
+    """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
+    if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
+        return "__code__"
+    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
+
+
+def _has_more_than_its_key(value: Any) -> bool:
+    """Whether something in `value` is keyed by identity alone, and holds more."""
+    opaque = [x for x in nest.leaves_of(value) if not isinstance(x, _KEYED)]
+    return any(items_of(x) is not None for x in opaque[:MOST_WAYS])
+
+
+def _may_lead_on(value: Any) -> bool:
+    return not isinstance(value, (Tensor, Resource, np.ndarray, np.generic, *PLAIN))
+
+
+def _is_small_and_plain(value: Any) -> bool:
+    if type(value) not in (tuple, list, dict) or len(value) > _MOST_LEAVES:
+        return False
+    items = value.values() if type(value) is dict else value
+    return all(type(x) in PLAIN for x in items) and (type(value) is not dict or all(map(_is_key, value)))
+
+
+def _is_key(key: Any) -> bool:
+    return type(key) is str
+
+
+def _is_iterator(value: Any) -> bool:
+    """Whether its items are gone once they are taken; those of the user's classes are compared by their attributes."""
+    return isinstance(value, Iterator) and not isinstance(value, io.IOBase) and not is_users_object(value)
+
+
+def _is_library(value: Any) -> bool:
+    """Whether `value` is limelight's own function or class: these do not change."""
+    module = getattr(value, "__module__", None) if isinstance(value, (type, types.FunctionType)) else None
+    return isinstance(module, str) and module.partition(".")[0] in ("limelight", "limelight_kernel")
+
+
+def _is_foreign(read: Read) -> bool:
+    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14."""
+    if not read.module:
+        return False
+    file = getattr(sys.modules.get(read.module), "__file__", None)
+    return read.module.partition(".")[0] == "limelight" or file is None or not is_users(file)
+
+
+def _whole(read: Read) -> tuple[Chain, Any]:
+    """The chain and its value; where it goes on inside an array, a tensor or a container, up to that."""
+    chain, x = read.use.chain, read.start
+    x = contents(x) if type(x) is types.CellType else x
+    for i, (kind, key) in enumerate(chain.steps):
+        further = step(x, kind, key)
+        if isinstance(x, _AS_A_WHOLE) or (_is_method(further) and not _tells_itself(x) and key not in _ADDS):
+            return chain._replace(steps=chain.steps[:i]), x
+        x = further
+    return chain, x
+
+
+_AS_A_WHOLE = (np.ndarray, np.generic, Tensor, Resource, str, bytes)
+_ADDS = frozenset(["append", "extend", "add", "update", "insert", "appendleft", "extendleft", "discard", "clear"])
+"""Methods of containers that do not tell what is in them."""
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, _NO_VALUES) or _is_library(value)
+
+
+def _tells_itself(owner: Any) -> bool:
+    """Whether what its methods read is found by reading their code."""
+    return isinstance(owner, (types.ModuleType, type)) or is_users_object(owner)
+
+
+def _label(chain: Chain, read: Read, owners: Mapping[int, str]) -> str:
+    """`schedule.rate` for the `self.rate` of an object that the notebook calls `schedule`."""
+    owner = owners.get(id(read.start))
+    if owner is not None:
+        return str(chain._replace(name=owner)) if chain.steps else f"{owner}[...]"
+    return str(chain) if chain.steps else f"{read.code.co_name}.{chain.name}"

@@ -1,0 +1,143 @@
+"""What an object holds, to be compared later: whether it is still what it was when a trace was made.
+
+An object is taken apart into items; a portrait keeps these, and portraits of those that can change. Comparing asks
+whether the items are the very same, at the speed of C; where they are not, plain ones count by type and value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import operator
+import sys
+import types
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.user_code.names_read import defaults_of, is_users
+
+PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+_SEQUENCES: Final = (list, tuple, deque, set, frozenset)
+_NAMESPACES: Final = (types.SimpleNamespace, argparse.Namespace)
+_CODE: Final = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType)
+_MOST_BYTES: Final = 1 << 22
+_DEEPEST: Final = 6
+_SAMPLES: Final = 1 << 16
+_LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
+
+
+class Portrait:
+    """What one object held. It keeps the items alive, and so does not mistake new ones for them."""
+
+    __slots__ = ("_inner", "_items", "_kind")
+
+    def __init__(self, kind: type, items: tuple[Any, ...], inner: tuple[tuple[int, Portrait], ...]) -> None:
+        self._kind = kind
+        self._items = items
+        self._inner = inner
+
+    def still(self, value: object) -> bool:
+        """Whether `value` holds the same now."""
+        if type(value) is not self._kind:
+            return False
+        items = items_of(value)
+        if items is None or len(items) != len(self._items):
+            return False
+        if not all(map(operator.is_, items, self._items)) and not all(map(_alike, items, self._items)):
+            return False
+        return all(inner.still(items[index]) for index, inner in self._inner)
+
+
+def _alike(one: object, other: object) -> bool:
+    kind = type(one)
+    if one is other or kind is not type(other):
+        return one is other
+    if kind in (float, complex) or isinstance(one, np.generic):
+        return repr(one) == repr(other)  # which tells 0.0 from -0.0, and finds NaN
+    return kind in PLAIN and one == other
+
+
+def portrait(value: object, around: tuple[object, ...] = ()) -> Portrait | None:
+    """The portrait of `value`; None for what is itself, such as a number, a tensor, a module."""
+    if type(value) in _LEAVES and type(value) is not types.FunctionType:
+        return None
+    if len(around) > _DEEPEST or any(value is outer for outer in around):
+        return None
+    items = items_of(value)
+    if items is None:
+        return None
+    inside = (*around, value)
+    inner = [(i, one) for i, x in enumerate(items) if type(x) not in _LEAVES and (one := portrait(x, inside))]
+    return Portrait(type(value), items, tuple(inner))
+
+
+def items_of(value: Any) -> tuple[Any, ...] | None:
+    """What `value` holds; None for what holds nothing that is looked at."""
+    if isinstance(value, _SEQUENCES):
+        return (*value, *_attributes(value))
+    if isinstance(value, dict):
+        return (*value, *dict.values(value), *_attributes(value))
+    if isinstance(value, bytearray):
+        return (bytes(value),)
+    if isinstance(value, np.ndarray):
+        return _of_array(value)
+    if isinstance(value, types.FunctionType):
+        return (value.__code__, *defaults_of(value).values())
+    if isinstance(value, (Tensor, Resource, *_CODE)):
+        return None
+    if hasattr(type(value), "__array__"):
+        return _of_table(value)
+    return _attributes(value) if is_users_object(value) else None
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    head = (array.dtype.str, *array.shape)
+    if array.dtype.hasobject:
+        return (*head, *array.ravel().tolist())
+    return (*head, contents(array))
+
+
+def contents(array: np.ndarray[Any, Any]) -> bytes:
+    """A hash of all numbers of an array, or, beyond 4 MB, of every so many."""
+    if array.nbytes > _MOST_BYTES:
+        flat = array.reshape(-1)
+        array = flat[:: max(1, flat.size // _SAMPLES)]
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
+
+
+def _of_table(value: Any) -> tuple[Any, ...] | None:
+    """A table or a column of another library, by its numbers and its names."""
+    try:
+        names = tuple(value.keys()) if hasattr(type(value), "keys") and hasattr(type(value), "columns") else ()
+        return (*names, *_of_array(np.asarray(value)))
+    except Exception:  # noqa: BLE001  # the library's, or the user's
+        return None
+
+
+def is_users_object(value: object) -> bool:
+    """Whether `value` is of a class that the user has written, or a mere namespace."""
+    kind = type(value)
+    if isinstance(value, _NAMESPACES):
+        return True
+    if kind.__module__ == "__main__":
+        return True
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return file is not None and is_users(file) and not kind.__module__.startswith("limelight")
+
+
+def _attributes(value: object) -> tuple[Any, ...]:
+    """Names and values of the attributes of one object, slots included."""
+    own = getattr(value, "__dict__", None)
+    found = (*own, *own.values()) if type(own) is dict else ()
+    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    return (*found, *[getattr(value, name, None) for name in slots]) if slots else found
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    names = vars(kind).get("__slots__", ())
+    names = (names,) if isinstance(names, str) else tuple(names)
+    return tuple([name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")])

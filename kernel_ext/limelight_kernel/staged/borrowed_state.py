@@ -1,0 +1,254 @@
+"""The mutable objects that a cell's inputs lead to, lent to the cell's code while it is traced.
+
+The code works on the notebook's own containers and objects, so that helpers, aliases and types mean what they mean in
+a plain cell; where tensors stand in a container, their symbolic stand-ins do for the time of the trace. Afterwards what
+has changed is told, and everything is put back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import limelight as ll
+from limelight.core import nest
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight_kernel.inputs.pins import Pinned
+from limelight_kernel.staged.contents import (
+    ATOMS,
+    CONTAINERS,
+    Contents,
+    Holder,
+    Path,
+    Step,
+    children,
+    holders_of,
+    mapping,
+    same,
+    set_attribute,
+)
+
+_MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
+
+
+class Place(NamedTuple):
+    """Where the notebook keeps something: the input's name, and the steps from there."""
+
+    name: str
+    path: Path = ()
+
+    def find(self, values: Mapping[str, Any]) -> Any:
+        """What stands there, as the inputs are now."""
+        x = values[self.name]
+        for step in self.path:
+            x = step(x)
+        return x
+
+    def then(self, step: Step) -> Place:
+        return Place(self.name, (*self.path, step))
+
+    def __str__(self) -> str:
+        said = self.name
+        for step in self.path:
+            said = step.after(said)
+        return said
+
+
+class Itself(NamedTuple):
+    """The place of an object that the trace has made, a class say: it is the same at each run."""
+
+    of: Any
+    name: str
+
+    def find(self, _values: Mapping[str, Any]) -> Any:
+        """The object."""
+        return self.of
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Change(NamedTuple):
+    """What a trace has changed: the contents of a holder, before with the stand-ins of the trace, and now.
+
+    `only_adds`: the code does not read what it holds, and was given it empty.
+    """
+
+    holder: Holder
+    place: Place | Itself
+    before: Contents
+    now: Contents
+    only_adds: bool
+
+
+class BorrowedState:
+    """The state that inputs lead to: lend it, run the code, ask for the `changes`, `restore` it in any case.
+
+    Args:
+        originals: what each input means in the notebook.
+    """
+
+    def __init__(self, originals: Mapping[str, Any]) -> None:
+        self.places: dict[int, tuple[Any, Place]] = {}
+        self.stand_ins: dict[int, tuple[Any, Place, Any]] = {}  # what stands for what: (stand-in, place, original)
+        self._real: dict[tuple[int, bool], tuple[Holder, Place, Contents]] = {}
+        self._lent: dict[tuple[int, bool], Contents] = {}
+        self._replaced: dict[int, tuple[Any, Any]] = {}
+        self._emptied: set[tuple[int, bool]] = set()
+        self._owned: set[int] = set()  # ids of limelight's own objects, and of the containers that these keep
+        self._walk((Place(name), value) for name, value in originals.items() if type(value) not in ATOMS)
+
+    def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
+        waiting = deque(roots)
+        while waiting and len(self.places) < _MOST:
+            place, x = waiting.popleft()
+            if id(x) in self.places:
+                continue
+            self.places[id(x)] = x, place
+            if type(x).__module__.startswith("limelight."):
+                self._owned.add(id(x))
+            for holder in holders_of(x):
+                self._remember(holder, place)
+            if id(x) in self._owned:
+                self._owned |= {id(child) for _, child in children(x) if isinstance(child, CONTAINERS)}
+            waiting += [(place.then(step), child) for step, child in children(x) if id(child) not in self.places]
+
+    def _remember(self, holder: Holder, place: Place) -> None:
+        if holder.key not in self._real:
+            self._real[holder.key] = holder, place, holder.contents()
+
+    # Lending
+
+    def lend(self, name: str, original: Any, traced: Any) -> Any:
+        """`original`, with what the tracer passes, `traced`, at its leaves."""
+        return self._fill(original, traced, Place(name))
+
+    def lend_empty(self, name: str, original: Any, nested: bool) -> Any:
+        """`original`, a container whose contents the code does not read, without them; `nested`: and those in it."""
+        place = Place(name)
+        inside = [(x, place.then(Step("item", key))) for key, x in original.items()] if nested else []
+        for x, where in [(original, place), *inside]:
+            holder = Holder(x)
+            self._remember(holder, where)
+            self._emptied.add(holder.key)
+            if x is not original or not nested:
+                x.clear()
+        return original
+
+    def begin(self) -> None:
+        """From here on the code runs."""
+        self._lent = {key: holder.contents() for key, (holder, _, _) in self._real.items()}
+
+    def _fill(self, x: Any, traced: Any, place: Place) -> Any:
+        if isinstance(traced, Pinned):
+            return traced.value
+        node = nest.opened(traced)
+        if node is None:
+            if traced is not x:
+                self.stand_ins[id(traced)] = traced, place, x
+            return traced
+        parts = nest.opened(x)
+        assert parts is not None, "what the tracer passes has the structure of what it was given"
+        kind = parts[0]
+        filled = [
+            self._fill(child, other, place.then(_step(kind, key)))
+            for key, child, other in zip(parts[1], list(parts[2]), node[2], strict=True)
+        ]
+        if id(x) in self._replaced:
+            return self._replaced[id(x)][1]
+        if all(one is other for one, other in zip(filled, parts[2], strict=True)):
+            return x
+        new = self._filled(x, parts[1], filled, traced, place)
+        self._replaced[id(x)] = x, new
+        if new is not x:
+            self.stand_ins[id(new)] = new, place, x
+        return new
+
+    def _filled(self, x: Any, keys: tuple[Any, ...], filled: list[Any], traced: Any, place: Place) -> Any:
+        """`x` with these children: itself where it can be changed in place."""
+        if isinstance(x, tuple):
+            return tuple.__new__(type(x), filled)
+        if isinstance(x, list | dict):
+            self._remember(Holder(x), place)
+            put: Any = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
+            for key, child in zip(keys, filled, strict=True):
+                put(x, key, child)
+            return x
+        if hasattr(type(x), "__limelight_fields__") or isinstance(x, Mapping):
+            return traced
+        self._remember(Holder(x, True), place)
+        for key, child in zip(keys, filled, strict=True):
+            set_attribute(x, key, child)
+        return x
+
+    # Afterwards
+
+    def changes(self) -> list[Change]:
+        """What the code has changed, but for state that it has made once and for all: variables, layers."""
+        found = []
+        for key, (holder, place, _) in self._real.items():
+            before, now = self._lent[key], holder.contents()
+            if self._is_kept(holder, before, now):
+                now = _without_state(before, now)
+            if not same(before, now):
+                found.append(Change(holder, place, before, now, key in self._emptied))
+        return found
+
+    def restore(self) -> None:
+        """Puts everything back, but for such state."""
+        for key, (holder, _, real) in self._real.items():
+            before, now = self._lent.get(key), holder.contents()
+            if before is not None and self._is_kept(holder, before, now):
+                holder.put(_kept(real, before, now))
+            else:
+                holder.put(real)
+
+    def _is_kept(self, holder: Holder, before: Contents, now: Contents) -> bool:
+        """Whether variables or layers have been made, and put there: a second trace must find them."""
+        if same(before, now):
+            return False
+        if id(holder.of) in self._owned:
+            return True
+        known = {id(x) for x in _values(before)}
+        return any(_is_state(x) for x in _values(now) if id(x) not in known)
+
+
+def _step(kind: Any, key: Any) -> Step:
+    if kind is dict or kind is list or issubclass(kind, tuple):
+        return Step("item", kind._fields.index(key) if hasattr(kind, "_fields") else key)
+    return Step("attribute", key)
+
+
+def _values(contents: Contents) -> Iterator[Any]:
+    yield from contents.values() if isinstance(contents, dict) else contents
+
+
+def _is_state(x: Any, depth: int = 3) -> bool:
+    if isinstance(x, Resource | ll.Module):
+        return True
+    if not isinstance(x, (*CONTAINERS, tuple)) or depth == 0:
+        return False
+    return any(_is_state(child, depth - 1) for child in (x.values() if isinstance(x, dict) else x))
+
+
+def _without_state(before: Contents, now: Contents) -> Contents:
+    """`before`, with the tensors of the trace that have been put there since."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return before
+    return {**before, **{key: x for key, x in now.items() if before.get(key) is not x and _is_symbolic(x)}}
+
+
+def _kept(real: Contents, before: Contents, now: Contents) -> Contents:
+    """`now`, with the originals of the stand-ins that were lent, and without tensors of the trace."""
+    pairs = zip(_values(before), _values(real), strict=True)
+    originals = {id(lent): original for lent, original in pairs}
+    if isinstance(now, dict):
+        return {k: originals.get(id(x), x) for k, x in now.items() if id(x) in originals or not _is_symbolic(x)}
+    left = [originals.get(id(x), x) for x in now if id(x) in originals or not _is_symbolic(x)]
+    return set(left) if isinstance(now, set) else left
+
+
+def _is_symbolic(x: Any) -> bool:
+    return isinstance(x, Tensor) and type(x) is not Tensor
