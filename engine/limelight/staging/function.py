@@ -572,7 +572,8 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         ArgumentError: an option cannot be fulfilled, or `fn` cannot be called, is a generator or a coroutine function.
         CallError: there is no such option.
         SignatureError: an argument cannot be part of a key, or `input_signature` does not fit (at the call or before).
-        StateCreationError: a variable is created on a call other than the first, or anew each time the code runs.
+        StateCreationError: the code itself creates a variable on a call other than the first (one with an object that
+            is new to it counts as first), or anything creates one each time the code runs.
         ControlFlowError: `autograph` cannot stage what the code does (at the call).
         TraceBudgetError: a call needs more than `max_traces` traces; told with the reason, before anything is traced.
 

@@ -207,7 +207,9 @@ def with_identities(
 ) -> tuple[BarePart, ...]:
     """Bare parts of `leaves`, with an identity for each variable whose uid is among `closed_over`."""
     return tuple([
-        (*part, Identity(itself(x))) if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part) else part
+        (*part, Identity(itself(x)))
+        if part[0] == "variable" and _uid(x) in closed_over and not has_identity(part)
+        else part
         for part, x in zip(parts, leaves, strict=True)
     ])  # fmt: skip
 

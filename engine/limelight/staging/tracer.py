@@ -268,9 +268,8 @@ def _note_closed_over(x: Any) -> None:
     A branch or a body captures one object for a variable, and may be what mentions the other.
     """
     for tracer in reversed(dispatch.stack()):
-        known = tracer._values.get(x._uid) if isinstance(tracer, Tracer) else None
-        if known is not None:
-            if known[1] is not x:
+        if isinstance(tracer, Tracer) and x._uid in tracer._values:
+            if tracer._values[x._uid][1] is not x:
                 tracer.closed_over.add(x._uid)
             return
 

@@ -112,15 +112,33 @@ def test_the_rate_keeps_the_precision_of_python():
     assert ll.optim.SGD(0.1).learning_rate.read_value().item() == 0.1
 
 
-def test_a_variable_that_is_an_argument_has_no_slots_of_its_own():
-    optimiser = ll.optim.Momentum()
-    step = ll.function(lambda v, g: optimiser.apply([g], [v]))
-    with pytest.raises(ll.errors.ArgumentError, match="an argument of the staged function"):
-        step(ll.Variable(1.0), ll.constant(1.0))
-    plain = ll.function(lambda v, g: ll.optim.SGD.apply(descent, [g], [v]))
+def test_a_variable_that_is_an_argument_has_slots_of_its_own_and_a_trace_for_them():
+    def run(stage):
+        vs, momentum = [ll.Variable(1.0), ll.Variable(2.0)], ll.optim.Momentum(0.5)
+        step = stage(lambda v, g: momentum.apply([g], [v]))
+        for v in (vs[0], vs[1], vs[0], vs[1], vs[0]):
+            step(v, ll.constant(1.0))
+        return [v.numpy().item() for v in vs], len(momentum.slots), step
+
+    values, slots, step = run(ll.function)
+    assert (values, slots) == run(lambda f: f)[:2]
+    assert step.trace_count == len(step.trace_cache) == slots == 2
+
+
+def test_updates_without_slots_share_a_trace():
+    descent, vs = ll.optim.SGD(0.5), [ll.Variable(1.0), ll.Variable(2.0)]
+    step = ll.function(lambda v, g: descent.apply([g], [v]))
+    for v in vs:
+        step(v, ll.constant(1.0))
+    assert [v.numpy().item() for v in vs] == [0.5, 1.5]
+    assert step.trace_count == 1
+
+
+def test_a_variable_given_and_closed_over_occurs_twice():
     descent, v = ll.optim.SGD(0.5), ll.Variable(1.0)
-    plain(v, ll.constant(1.0))
-    assert v.numpy() == 0.5
+    step = ll.function(lambda w, g: descent.apply([g, g], [v, w]))
+    with pytest.raises(ll.errors.ArgumentError, match="occurs twice"):
+        step(v, ll.constant(1.0))
 
 
 def test_an_optimiser_made_in_a_staged_function_is_state_like_any_other():

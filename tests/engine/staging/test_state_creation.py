@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.errors import SymbolicValueError
+from limelight.errors import StateCreationError, SymbolicValueError
 
 
 @pytest.mark.parametrize(
@@ -139,19 +139,111 @@ def test_other_state_still_has_the_second_trace():
     assert str(values) == str(trained()[1])
 
 
-def test_slots_for_a_later_variable_are_refused_as_before():
-    v, w, adam = ll.Variable(1.0), ll.Variable(1.0), ll.optim.Adam(0.1)
+def test_slots_for_a_later_variable_are_made_in_its_trace():
+    def run(stage):
+        v, w, adam = ll.Variable(1.0), ll.Variable(1.0), ll.optim.Adam(0.1)
+        step = stage(lambda which: adam.apply([ll.constant(1.0)], [v if which else w]))
+        for which in (True, False, False, True):
+            step(which)
+        assert len(adam.slots) == 2
+        return [v.numpy().item(), w.numpy().item()], step
 
-    @ll.function
-    def step(which):
-        adam.apply([ll.constant(1.0)], [v if which else w])
+    (eager, _), (staged, step) = run(lambda f: f), run(ll.function)
+    assert staged == pytest.approx(eager)
+    assert step.trace_count == 2
 
-    step(True)
-    with pytest.raises(ll.errors.StateCreationError, match="step creates a variable on a call other than its first"):
-        step(False)
-    adam.build([w])
-    step(False)
-    assert step.trace_count == 3
+
+class Lazy:
+    """Makes its weight at its first call, as people write it."""
+
+    def __init__(self) -> None:
+        self.w: Any = None
+
+    def __call__(self, x: Any) -> Any:
+        if self.w is None:
+            self.w = ll.Variable(ll.ones((x.shape[-1],)))
+        return x * self.w
+
+
+class Deep(ll.Module):
+    """A module that makes its layers at its first call."""
+
+    def call(self, x: Any) -> Any:
+        if "layer" not in vars(self):
+            self.layer = ll.nn.Dense(2)
+        return self.layer(x)
+
+
+@pytest.mark.parametrize("make", [lambda: ll.nn.Dense(2), lambda: ll.nn.Sequential(ll.nn.Dense(2)), Deep, Lazy])
+def test_another_object_may_make_its_state(make: Any) -> None:
+    step = ll.function(lambda net, x: net(x))
+    x = ll.ones((2, 3))
+    kept = []
+    for i in range(4):
+        kept.append(make())
+        wanted = step(kept[-1], x).numpy()
+        assert (kept[-1](x).numpy() == wanted).all()
+        assert (step.trace_count, len(step.trace_cache)) == (2 * i + 2, i + 1)
+    assert all((step(net, x).numpy() == net(x).numpy()).all() for net in kept)
+    assert step.trace_count == 8
+
+
+@pytest.mark.parametrize("make", [lambda: ll.nn.Dense(2), Deep, Lazy])
+def test_another_object_may_make_its_state_eagerly(make: Any) -> None:
+    step = ll.function(lambda net, x: net(x), run_eagerly=True)
+    for _ in range(3):
+        net = make()
+        assert step(net, ll.ones((2, 3))).shape == step(net, ll.ones((2, 3))).shape
+
+
+ORDER = [(0, 0), (0, 1), (1, 0), (0, 0), (1, 1), (1, 0), (0, 1)]
+
+
+def test_other_optimisers_and_networks_in_turn() -> None:
+    def run(stage: Any) -> Any:
+        ll.random.seed(3)
+        nets = [ll.nn.Dense(2), ll.nn.Dense(3)]
+        optimisers = [ll.optim.Adam(0.1), ll.optim.Momentum(0.1)]
+
+        @stage
+        def step(net: Any, optimiser: Any, x: Any) -> Any:
+            with ll.GradientTape() as tape:
+                loss = ll.sum(net(x) ** 2)
+            optimiser.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+            return loss
+
+        return [step(nets[i], optimisers[j], ll.ones((2, 3))).item() for i, j in ORDER]
+
+    assert run(ll.function) == pytest.approx(run(lambda f: f), rel=1e-4)
+
+
+def test_weights_of_a_layer_closed_over_may_be_made_in_a_later_trace() -> None:
+    layers = {2: ll.nn.Dense(2), 3: ll.nn.Dense(2)}
+    f = ll.function(lambda x: layers[x.shape[-1]](x))
+    assert [f(ll.ones((1, n))).shape for n in (2, 3, 2)] == [(1, 2)] * 3
+    assert f.trace_count == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (lambda x: ll.nn.Dense(2)(x) * 1.0, "a variable of a layer each time .*Create the layer outside"),
+        (
+            lambda x: ll.optim.Adam(0.1).apply([x], [outside]),
+            "a variable of an optimiser each time .*Create the optimiser outside",
+        ),
+        (lambda x: x * ll.Variable(1.0), "a variable each time .*Create the variable outside"),
+    ],
+)
+def test_what_is_made_anew_each_time_is_refused_by_its_name(body: Any, words: str) -> None:
+    f = ll.function(body)
+    for net in ("first", "second"):
+        with pytest.raises(StateCreationError, match=words):
+            f(ll.ones((2, 3)))
+        assert len(f.trace_cache) == 0, net
+
+
+outside = ll.Variable(ll.ones((2, 3)))
 
 
 def test_slots_made_by_an_inner_function_do_not_trace_the_outer_one_again():
