@@ -21,7 +21,7 @@ from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
 from limelight_kernel.staged.writes import Write, changed_values, write_of
 
-_RESULT = "the result"  # no identifier, so no name of the cell's
+RESULT = "the result"  # no identifier, so no name of the cell's
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -44,7 +44,7 @@ class OutputTemplate:
         values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
         for apply in [write.prepared(run) for write in self.writes]:
             apply()
-        result = values.pop(_RESULT)
+        result = values.pop(RESULT)
         return Made(values, self.deleted, result)
 
 
@@ -56,7 +56,7 @@ def split_outputs(
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
-    recipes[_RESULT] = book.output("result", made.result)
+    recipes[RESULT] = book.output("result", made.result)
     writes = [write_of(change, book) for change in changes]
     return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, unconnected), tuple(book.tensors)
 
