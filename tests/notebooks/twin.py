@@ -131,16 +131,19 @@ def _array(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], Any]:
     return array.dtype.name, array.shape, array.copy()
 
 
-def run(cells: Sequence[str], order: Sequence[int], shell: InteractiveShell, staged: bool) -> list[Step]:
-    """Runs the cells by their numbers, from 1, in a notebook that is new."""
+def run(
+    cells: Sequence[str], order: Sequence[int], shell: InteractiveShell, staged: bool, flags: str = "-q"
+) -> list[Step]:
+    """Runs the cells by their numbers, from 1, in a notebook that is new; staged ones with these flags."""
     shell.reset(new_session=True)
     shell.run_line_magic("reload_ext", "limelight")
     shell.run_cell("import numpy as np\nimport limelight as ll\nll.random.seed(0)\nnp.random.seed(0)")
-    return [_step(shell, cells[number - 1], staged) for number in order]
+    line = f"%%stage {flags}" if staged else ""
+    return [_step(shell, cells[number - 1], line) for number in order]
 
 
-def _step(shell: InteractiveShell, cell: str, staged: bool) -> Step:
-    text = re.sub(r"^%%stage\b", "%%stage -q", cell, flags=re.MULTILINE) if staged else STAGE.sub("", cell)
+def _step(shell: InteractiveShell, cell: str, line: str) -> Step:
+    text = re.sub(r"^%%stage\b", line, cell, flags=re.MULTILINE) if line else STAGE.sub("", cell)
     with capture_output() as captured, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ran = shell.run_cell(text, store_history=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -21,6 +22,7 @@ from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
 from limelight_kernel.staged.writes import Write, changed_values, write_of
 
+_REMEMBERS: Final = functools._lru_cache_wrapper
 RESULT = "the result"  # no identifier, so no name of the cell's
 
 
@@ -85,14 +87,22 @@ class Body(threading.local):
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
         state = BorrowedState(self.originals)
+        memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
-            values = {name: _meant(state, name, self.originals[name], value) for name, value in inputs.items() if name in self.originals}
+            values = {
+                name: _meant(state, name, self.originals[name], value)
+                for name, value in inputs.items()
+                if name in self.originals
+            }
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
             self.last, tensors = split_outputs(made, state, tuple(unconnected))
         finally:
             state.restore()
+            for x, misses in memories:
+                if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
+                    x.cache_clear()
         return tensors
 
 
