@@ -51,21 +51,23 @@ CHANGES = st.sampled_from(
         "box.n += 1",
     ]
 )
-TENSORS = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from(
+TESTS = st.sampled_from(["flag", "n > 1", "len(xs) % 2 == 0", "'x' in names", "xs is alias", "word == 'ab'", "box.n > 1"])
+ATOMS = st.sampled_from(
             [
                 "a", "b", "v", "u", "xs[0]", "xs[-1]", "ys[-1]", "d['p']", "d['q']", "box.t", "alias[0]", "window[-1]",
                 "ll.ones(2)", "sum(xs)", "(v * scale)", "ll.random.normal((2,))", "d.get('z', a)", "box.keep(b)",
             ]
-        ),
-        st.builds("({} {} {})".format, TENSORS, st.sampled_from("+-*"), TENSORS),
-        st.builds("{}({})".format, st.sampled_from(["helper", "noisy", "ll.tanh", "ll.sin", "ll.abs"]), TENSORS),
-        st.builds("({} * {})".format, TENSORS, st.sampled_from(["n", "len(xs)", "0.5", "scale", "box.n", "len(word)"])),
-        st.builds("({} if {} else {})".format, TENSORS, st.deferred(lambda: TESTS), TENSORS),
-    )
 )
-TESTS = st.sampled_from(["flag", "n > 1", "len(xs) % 2 == 0", "'x' in names", "xs is alias", "word == 'ab'", "box.n > 1"])
+TENSORS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*"), ATOMS),
+        st.builds("{}({})".format, st.sampled_from(["helper", "noisy", "ll.tanh", "ll.sin", "ll.abs"]), inner),
+        st.builds("({} * {})".format, inner, st.sampled_from(["n", "len(xs)", "0.5", "scale", "box.n", "len(word)"])),
+        st.builds("({} if {} else {})".format, inner, TESTS, ATOMS),
+    ),
+    max_leaves=3,
+)
 SIMPLE = st.one_of(
     st.builds("{} = {}".format, st.sampled_from(["a", "b", "c", "box.t", "xs[0]", "xs[-1]", "d['p']", "d['z']"]), TENSORS),
     st.builds("{} += {}".format, st.sampled_from(["a", "b", "d['q']", "xs[0]", "box.t"]), TENSORS),
