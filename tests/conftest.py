@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import random
 import shutil
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 # A shared machine pauses a process for longer than Hypothesis's deadline, and makes drawing examples look slow; the
@@ -25,10 +30,16 @@ hypothesis.settings.load_profile("limelight")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # while ten thousand tests are collected, nothing of which is garbage
     config.pluginmanager.register(FailuresAtOnce(config))
     # Tests interrupt themselves, also in a run that a shell has begun in the background, with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # nor will it be, and collections need not look at it
+    gc.enable()
 
 
 class FailuresAtOnce:
@@ -78,45 +89,41 @@ def why_no_gpu() -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def _staged_for_the_first_time() -> None:
-    """A test with many parameters stages its functions again and again, which would bring the retracing warning."""
+def _alone() -> Iterator[None]:
+    """Each test finds things as if it ran alone, and draws the same numbers, in whatever order they run.
+
+    One fixture, since ten thousand tests pay for each: what they must not see of one another is undone here.
+    """
+    from limelight import events, settings
+    from limelight.core import devices, dispatch, op
     from limelight.explain.retracing import restaging
+    from limelight.random import seed
 
-    restaging.forget()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_open() -> Iterator[None]:
-    """Fails a test that leaves an interpreter, a device scope or a listener behind: the next would run under it."""
-    from limelight.core import dispatch
-
-    before = list(dispatch.active)
-    yield
-    left = [one for one in dispatch.active if one not in before]
-    dispatch.active[:] = before
-    assert not left, f"left open by this test: {left}"
-
-
-@pytest.fixture(autouse=True)
-def _devices_as_before() -> Iterator[None]:
-    """Takes back the virtual devices that a test has made: messages and lists name all there are."""
-    from limelight.core import devices
-
-    before = list(devices._local)
-    yield
-    devices._local[:] = before
-
-
-@pytest.fixture(autouse=True)
-def _ops_go_with_their_test() -> Iterator[None]:
-    """Takes ops that a test has defined out of the registry: other tests walk over it."""
-    import sys
-
-    from limelight.core import op
-
+    restaging.forget()  # a test with many parameters stages its functions again and again, which would be warned of
+    for draws in (seed, random.seed, np.random.seed):
+        draws(20)
+    interpreters, local = list(dispatch.active), list(devices._local)
     ops, modules = set(op._ops), set(sys.modules)
+    listeners, values = dict(events._listeners), {setting: setting.get() for setting in settings._all}
     yield
-    for name in set(op._ops) - ops:
+    if events._listeners != listeners:
+        gc.collect()  # a view that nobody holds listens until then
+    left: list[Any] = [one for one in dispatch.active if one not in interpreters]
+    left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) != old]
+    left += _listening(events, listeners)
+    dispatch.active[:] = interpreters
+    dispatch.scopes[:] = [one for one in dispatch.scopes if one in interpreters]
+    devices._local[:] = local  # messages and lists name all devices that there are
+    for name in set(op._ops) - ops:  # other tests walk over the registry
         home = op._homes[name]
         if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
             del op._ops[name], op._homes[name]
+    assert not left, f"left by this test: {left}"  # an interpreter, a device scope, a listener or a setting
+
+
+def _listening(events: Any, before: dict[Any, Any]) -> list[str]:
+    """Who listens to which events, but for those that did `before`; and they do so no more."""
+    new = [(kind, f) for kind, found in events._listeners.items() for f in found if f not in before.get(kind, ())]
+    for _, deliver in new:
+        deliver.__self__.close()
+    return [f"{deliver.__self__._callback} of {kind.__name__}" for kind, deliver in new]

@@ -256,7 +256,7 @@ def test_the_sampler_is_the_same_program_staged_and_not(tmp_path):
     done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr  # it fails where a library finds another loss
     found = json.loads(results.read_text(encoding="utf-8"))
-    assert found["seconds"]["step, 10 samples"].keys() == {"limelight", "limelight, staged"}
+    assert found["seconds"]["step, 10 samples"].keys() == {"limelight", "limelight, staged", "variables"}
     assert found["seconds"]["first call, 10 samples"].keys() == {"limelight, staged"}
 
 

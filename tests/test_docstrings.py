@@ -160,6 +160,7 @@ def test_lists_of_arguments_name_parameters() -> None:
     assert {name: extra for name, extra in strangers.items() if extra} == {}, "renamed, or gone"
 
 
+@pytest.mark.slow  # reads all sources
 def test_errors_that_a_function_raises_are_told() -> None:
     docs = {name: inspect.getdoc(value) or "" for name, value in PUBLIC.items()}
     untold = {name: {e for e in raised_by(value) if e not in docs[name]} for name, value in PUBLIC.items()}

@@ -127,7 +127,7 @@ def __getattr__(name: str) -> Any:
         return _notebook_package("limelight_widgets")
     if name == "__all__":
         return [public for public in __dir__() if public[0] != "_" and not hasattr(builtins, public)]
-    hint = "" if name.startswith("__") else hints.suggested(name, [*__dir__(), *_below()])
+    hint = "" if name.startswith("__") else hints.suggested(name)
     missing = AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
     errors.mark_user_error(missing)
     raise missing
@@ -141,16 +141,6 @@ def __dir__() -> list[str]:
         if name not in _HIDDEN and name[0] != "_" and (name in _PARTS or not isinstance(value, ModuleType))
     ]
     return sorted({*names, "widgets", "__version__", "__array_api_version__", "__array_namespace_info__"})
-
-
-def _below() -> list[str]:
-    """The functions and classes of the parts, as "nn.relu"."""
-    return [
-        f"{part}.{name}"
-        for part in ("nn", "linalg", "random", "optim", "fft")
-        for name, value in vars(globals()[part]).items()
-        if name[0] != "_" and callable(value) and name not in globals()
-    ]
 
 
 def load_ipython_extension(shell: Any) -> None:

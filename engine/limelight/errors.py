@@ -168,3 +168,8 @@ def mark_user_error(error: BaseException) -> None:
 def is_user_error(error: BaseException) -> bool:
     """Whether `error` came out of the user's own code (a py_func)."""
     return getattr(error, "__limelight_user_error__", False)
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, without those that are imported."""
+    return sorted([k for k, v in globals().items() if k[0] != "_" and getattr(v, "__module__", "") == __name__])

@@ -12,6 +12,7 @@ engine makes a record only where somebody listens to its kind: `if events.wanted
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import traceback
@@ -20,7 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from limelight import forking
 from limelight.user_code.source_line import Source
+from limelight.with_blocks import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,7 @@ class Subscription:
         self._callback = callback
         self._kinds = kinds
         self._open = False
+        self._block: Block | None = None
 
     @property
     def closed(self) -> bool:
@@ -194,6 +198,9 @@ class Subscription:
                     _set(kind, tuple(f for f in _listeners.get(kind, ()) if f != self._deliver))
 
     def _deliver(self, event: Event) -> None:
+        if self._block is not None and self._block.is_over_here:
+            self.close()
+            return
         try:
             self._callback(event)
         except Exception:  # noqa: BLE001  # whatever a listener raises, it must not break a computation
@@ -205,6 +212,7 @@ class Subscription:
             )
 
     def __enter__(self) -> Subscription:
+        self._block = Block(sys._getframe(1))
         return self.open()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -247,3 +255,11 @@ def _set(kind: type[Event], listeners: tuple[Callback, ...]) -> None:
     if had != bool(listeners):
         for hook in _interest.get(kind, ()):
             hook(bool(listeners))
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, without those that are imported."""
+    return sorted([k for k, v in globals().items() if k[0] != "_" and getattr(v, "__module__", "") == __name__])
+
+
+forking.renew_in_child(__name__, "_lock", threading.RLock)

@@ -8,6 +8,7 @@ float32 first. All are differentiable to any order. `norm` says where the sums a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +20,16 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import fourier
 from limelight.ops.fourier import TRANSPOSED, as_complex, as_real, checked_norm
+from limelight.user_code import hints
 
 __all__ = [
     "fft", "ifft", "fftn", "ifftn", "fft2", "ifft2", "rfft", "irfft", "rfftn", "irfftn", "hfft", "ihfft",
     "fftfreq", "rfftfreq", "fftshift", "ifftshift",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("fft")
+__dir__ = hints.listing(__all__)
 
 Axes = int | Sequence[int] | None
 Sizes = Sequence[int] | None

@@ -29,4 +29,5 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.missing_name_hint("linalg", __all__)
+    __getattr__ = hints.missing_name_hint("linalg")
+__dir__ = hints.listing(__all__)

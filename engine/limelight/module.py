@@ -58,7 +58,7 @@ class Module:
 
     Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
     edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
-    `call`; calling the module calls it.
+    `call`; calling the module calls it. They need not call `super().__init__()`; its `name` is an attribute, no more.
 
     >>> import limelight as ll
     >>> class Scale(ll.Module):
@@ -72,6 +72,10 @@ class Module:
     """
 
     __limelight_leaf__ = True
+
+    def __init__(self, *, name: str | None = None) -> None:
+        if name is not None:
+            self.name = name
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The forward computation; to be defined by subclasses.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, Final, Generic, TypeVar
+
+from limelight import forking
+from limelight.with_blocks import Block
 
 T = TypeVar("T")
 _all: Final[list[Scoped[Any]]] = []
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
 
 
 class Scoped(Generic[T]):
@@ -37,6 +42,8 @@ class Scoped(Generic[T]):
 
     def get(self) -> T:
         override = _in_force(self._innermost.get())
+        if override is None and self._global is not None and self._global.has_ended:
+            self.withdraw(self._global)
         return self._value if override is None else override.value  # type: ignore[return-value]  # what `override` was given
 
     def set_globally(self, value: T) -> _Override:
@@ -48,7 +55,7 @@ class Scoped(Generic[T]):
     def withdraw(self, mine: _Override) -> None:
         """Undoes one `set_globally`, in any order, from any thread: the newest of the others holds. May be repeated."""
         with _lock:
-            mine.ended = True
+            mine.end()
             self._global = _in_force(self._global)
             self._value = self.default if self._global is None else self._global.value  # type: ignore[assignment]  # set
 
@@ -58,12 +65,13 @@ class Scoped(Generic[T]):
 
         Overrides may be left in any order: each ends itself only.
         """
-        mine = _Override(value, self._innermost.get())
+        mine = _Override(value, _in_force(self._innermost.get()))
+        mine.lasts_for_block_of(sys._getframe(1))
         try:
             self._innermost.set(mine)
             yield value
         finally:
-            mine.ended = True  # all that matters: an interrupt may come after it
+            mine.end()  # all that matters: an interrupt may come after it
             self._innermost.set(_in_force(self._innermost.get()))
 
     def innermost(self) -> _Override | None:
@@ -78,7 +86,7 @@ class Scoped(Generic[T]):
             to = to.before
         override = self._innermost.get()
         while override is not None and override not in older:
-            override.ended = True
+            override.end()
             override = override.before
         self._innermost.set(_in_force(override))
 
@@ -86,17 +94,30 @@ class Scoped(Generic[T]):
 class _Override:
     """One override of a setting, and the one that held before it."""
 
-    __slots__ = ("before", "ended", "value")
+    __slots__ = ("before", "block", "ended", "value")
 
     def __init__(self, value: object, before: _Override | None) -> None:
         self.value = value
         self.before = before
         self.ended = False
+        self.block: Block | None = None
+
+    def lasts_for_block_of(self, frame: FrameType) -> None:
+        """It ends with the `with` block that the code of `frame` is about to begin, at the latest."""
+        self.block = Block(frame)
+
+    def end(self) -> None:
+        self.ended = True
+        self.block = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.ended or (self.block is not None and self.block.is_over_here)
 
 
 def _in_force(override: _Override | None) -> _Override | None:
     """The newest of an override and those before it that has not ended; None where the global value holds."""
-    while override is not None and override.ended:
+    while override is not None and override.has_ended:
         override = override.before
     return override
 
@@ -104,3 +125,6 @@ def _in_force(override: _Override | None) -> _Override | None:
 def current_overrides() -> list[tuple[Scoped[Any], _Override | None]]:
     """The innermost override of each setting in this context."""
     return [(setting, setting.innermost()) for setting in _all]
+
+
+forking.renew_in_child(__name__, "_lock", threading.Lock)

@@ -12,6 +12,7 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.core import dispatch
 from limelight.user_code import source_line
 from limelight.user_code import tracebacks as frames
 from limelight_kernel import tracebacks
@@ -50,6 +51,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell.Completer.custom_matchers.append(matcher)
     exceptions, custom_tb = shell.custom_exceptions, vars(shell).get("CustomTB", _MISSING)
     shell.set_custom_exc(tracebacks.HANDLED, tracebacks.handler)
+    shell.events.register("pre_run_cell", _heal)
     frames.left_to(shell)
     namer = _namer(shell)
     before = source_line.set_cell_namer(namer)
@@ -64,6 +66,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
         return
     frames.left_to(shell, on=False)
     loaded.magics.remove()
+    shell.events.unregister("pre_run_cell", _heal)
     if loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
     if vars(shell).get("CustomTB") is loaded.our_tb:  # somebody who replaced our handler keeps his
@@ -75,6 +78,11 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     current = source_line.set_cell_namer(loaded.namer)
     if current is not loaded.our_namer:
         source_line.set_cell_namer(current)
+
+
+def _heal(_: object) -> None:
+    """Before a cell runs: an interrupted one may have left scopes open, in generators that its traceback keeps."""
+    dispatch.heal()
 
 
 def session_of(shell: InteractiveShell) -> Session:

@@ -27,7 +27,7 @@ from limelight_kernel.cell.compiled_cell import CellSyntaxError
 _IPYTHON = os.path.join(os.path.dirname(os.path.abspath(IPython.__file__)), "")
 _RUNNERS: set[str] = set()  # files under whose frames the bodies of cell magics run
 MOST_CAUSES = 20
-HANDLED: tuple[type[BaseException], ...] = (Exception,)
+HANDLED: tuple[type[BaseException], ...] = (Exception, KeyboardInterrupt)
 """Anything may be raised in a staged function; what limelight took no part in is shown as IPython would."""
 
 

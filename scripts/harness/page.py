@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, sync_playwright
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
 
 from harness.server import HOST, LabServer
 
@@ -33,8 +33,8 @@ ARGUMENTS = (
     "--disable-sync",
     f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}",
 )
-OPEN_MILLISECONDS = 60_000
-RUN_MILLISECONDS = 120_000
+OPEN_MILLISECONDS = 300_000
+RUN_MILLISECONDS = 300_000
 BARS = 240
 """Pixels that JupyterLab's menu, toolbar, status bar and margins take off a window's height."""
 SETTLE_MILLISECONDS, SETTLE_TRIES = 100, 30
@@ -101,6 +101,8 @@ def browser(executable: Path, profile: Path, *, scale: float = 1) -> Iterator[Br
             viewport={"width": 1280, "height": 900},
             device_scale_factor=scale,
         )
+        context.set_default_timeout(RUN_MILLISECONDS)  # what hangs ends; a busy machine is no reason to
+        expect.set_options(timeout=RUN_MILLISECONDS)
         try:
             yield context
         finally:

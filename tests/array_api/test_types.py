@@ -25,8 +25,13 @@ def tried(function: Any) -> Any:
         return None
 
 
-@pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, DTYPES)))
-def test_pairs(a: str, b: str) -> None:
+@pytest.mark.parametrize("a", DTYPES)
+def test_pairs(a: str) -> None:
+    for b in DTYPES:
+        promote_as_theirs(a, b)
+
+
+def promote_as_theirs(a: str, b: str) -> None:
     wanted = tried(lambda: strict.result_type(getattr(strict, a), getattr(strict, b)))
     found = tried(lambda: ll.result_type(getattr(ll, a), getattr(ll, b)))
     if wanted is None:

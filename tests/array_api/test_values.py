@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from typing import Any
 
 import array_api_strict as strict
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 import limelight as ll
 from limelight.ops._shape_rules import TOTAL
 
-EXAMPLES = 8
+EXAMPLES = 8 if os.environ.get("LIMELIGHT_TESTS") == "full" else 3
 TESTED_ELSEWHERE = {
     "__array_namespace_info__": "test_names",
     "broadcast_shapes": "here",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -244,8 +243,13 @@ def test_043_unused_outputs_count_as_zeros(stage: Callable[..., Any]) -> None:
 SHAPES = [(), (1,), (3,), (1, 1), (2, 1), (1, 3), (2, 3), (0,), (2, 0), (0, 1)]
 
 
-@pytest.mark.parametrize(("a", "b"), list(itertools.product(SHAPES, repeat=2)), ids=str)
-def test_044_gradients_of_broadcasting_have_the_shape_of_their_source(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("a", SHAPES, ids=str)
+def test_044_gradients_of_broadcasting_have_the_shape_of_their_source(a: tuple[int, ...]) -> None:
+    for b in SHAPES:
+        gradients_have_the_shape_of_their_source(a, b)
+
+
+def gradients_have_the_shape_of_their_source(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     try:
         result = np.broadcast_shapes(a, b)
     except ValueError:

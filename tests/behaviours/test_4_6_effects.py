@@ -211,7 +211,7 @@ def in_threads(count, call):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
     if failures:
         raise failures[0]

@@ -108,7 +108,7 @@ def test_176_py_funcs_keep_program_order() -> None:
 
 
 def test_176_blocking_py_funcs_of_two_calls_can_wait_for_each_other() -> None:
-    meet = threading.Barrier(2, timeout=20)
+    meet = threading.Barrier(2, timeout=300)
     f = ll.function(lambda a: ll.py_func(lambda t: (meet.wait(), t)[1], [a], scalar))
     with pytest.raises(threading.BrokenBarrierError):
         meet.abort()
@@ -119,7 +119,7 @@ def test_176_blocking_py_funcs_of_two_calls_can_wait_for_each_other() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     assert found == [3.0, 3.0]
 
 
@@ -128,18 +128,18 @@ def test_176_a_blocking_py_func_does_not_stop_others_from_tracing() -> None:
 
     def block(t: Any) -> Any:
         entered.set()
-        assert leave.wait(20)
+        assert leave.wait(300)
         return t
 
     f = ll.function(lambda a: ll.py_func(block, [a], scalar))
     thread = threading.Thread(target=lambda: f(x))
     thread.start()
     try:
-        assert entered.wait(20)
+        assert entered.wait(300)
         assert ll.function(lambda a: a * 2)(x).item() == 6.0
     finally:
         leave.set()
-        thread.join(30)
+        thread.join(300)
     assert not thread.is_alive()
 
 

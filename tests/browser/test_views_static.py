@@ -35,7 +35,7 @@ def executed(tmp_path_factory):
     path = folder / "views.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), path)
     convert = [sys.executable, "-m", "jupyter", "nbconvert", "--execute", "--inplace", path]
-    done = subprocess.run([*map(str, convert)], capture_output=True, text=True, check=False, timeout=170)
+    done = subprocess.run([*map(str, convert)], capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -51,7 +51,7 @@ def test_an_executed_notebook_is_small_and_stores_no_widgets(executed):
 
 def test_every_figure_shows_in_converted_html_without_network(executed, chromium_context, watch):
     convert = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "html", executed]
-    subprocess.run([*map(str, convert)], capture_output=True, check=True, timeout=170)
+    subprocess.run([*map(str, convert)], capture_output=True, check=True, timeout=500)
     page = chromium_context.new_page()
     page.goto(executed.with_suffix(".html").as_uri())
     images = page.locator("figure img")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.core import device_scopes, devices, dispatch
+from limelight import settings
+from limelight.core import autograph_hook, device_scopes, devices, dispatch, name_scopes
 from limelight.core.variable import lift, on_create
 from limelight.staging import function as staging
 from limelight.user_code import source_line
@@ -19,7 +21,8 @@ Clean = Callable[..., AbstractContextManager[None]]
 
 
 def engine_state() -> dict[str, Any]:
-    """Everything of the engine's that a mistake could leave behind, as seen from this thread."""
+    """Everything of the engine's that a mistake could leave behind, as seen from this thread by the next op."""
+    dispatch.heal()
     free = staging._trace_lock.lock.acquire(blocking=False)
     if free:
         staging._trace_lock.lock.release()
@@ -30,9 +33,13 @@ def engine_state() -> dict[str, Any]:
         "device": device_scopes.requested_device(),
         "thread": {k: list(v) if isinstance(v, list) else v for k, v in vars(dispatch.local).items()},
         "state creation": (on_create.get(), lift.get()),
-        "pretended lines": source_line._pretence.stack,
+        "pretended lines": source_line._pretended(),
         "the lock of tracing can be taken": free,
-        "tracing": list(staging._trace_lock.tracing),
+        "tracing": staging._trace_lock.is_taken(),
+        "name scope": name_scopes.current_name_scope(),
+        "settings": [setting.get() for setting in settings._all],
+        "converted": autograph_hook.maybe_converted(engine_state) is not engine_state,
+        "garbage collector": gc.isenabled(),
     }
 
 

@@ -54,7 +54,7 @@ def test_gradients_by_the_values(stage: Any) -> None:
         tape.watch(NETS[1].variables)
         y = ll.sum(NETS[1](X) ** 2)
     wanted = tape.gradient(y, NETS[1].variables)
-    found = stage(lambda values: ll.grad(of_values)(values))(_values(NETS[1]))
+    found = stage(ll.grad(of_values))(_values(NETS[1]))
     for (path, _), g in zip(NETS[1].named_variables(), wanted, strict=True):
         np.testing.assert_allclose(found[path].numpy(), g.numpy(), rtol=1e-10, err_msg=path)
     tangents = {path: ll.ones_like(v) for path, v in _values(NETS[1]).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import RichOutput, capture_output
 from traitlets.config import Config
+
+from limelight_kernel.cell.cell_warnings import StagedCellWarning
 
 
 class Ran:
@@ -22,6 +25,7 @@ class Ran:
         self.out: str = captured.stdout
         self.err: str = captured.stderr
         self.shown: list[RichOutput] = [output for output in captured.outputs if _is_display(output)]
+        self.warned: list[str] = []  # by StagedCellWarning
 
     @property
     def text(self) -> str:
@@ -59,9 +63,15 @@ def run(shell: InteractiveShell) -> Run:
     """Runs a cell as a notebook does, and checks that it fails or not; None where that depends on IPython's version."""
 
     def run_cell(text: str, fails: bool | None = False) -> Ran:
-        with capture_output() as captured:
+        with capture_output() as captured, warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", category=StagedCellWarning)
             result = shell.run_cell(text, store_history=True)
         ran = Ran(result, captured)
+        for one in caught:
+            if one.category is StagedCellWarning:
+                ran.warned.append(f"{one.filename}:{one.lineno}: {one.message}")
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         if fails is False and ran.error is not None:
             raise AssertionError(f"the cell failed: {ran.out}{ran.err}") from ran.error
         if fails:

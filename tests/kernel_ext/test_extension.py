@@ -61,7 +61,7 @@ def test_loading_prints_nothing_and_adds_only_what_it_says(shell, run):
     assert (loaded.out, loaded.err, loaded.shown, loaded.value) == ("", "", [], None)
     after = belongings(shell)
     changed = {key for key in before if after[key] != before[key]}
-    assert changed == {"magics", "registry", "matchers", "exceptions", "namer"}
+    assert changed == {"magics", "registry", "matchers", "exceptions", "events", "namer"}
     assert set(after["magics"]["line"]) - set(before["magics"]["line"]) == OURS
     assert set(after["magics"]["cell"]) - set(before["magics"]["cell"]) == {"stage", "trace_cache"}
 
@@ -145,6 +145,7 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
     assert run(f"%{name}?").err == ""
 
 
+@pytest.mark.slow  # runs all examples
 def test_the_examples_in_the_help_run(shell, run):
     run("%load_ext limelight")
     for name in (name for magic in MAGICS for name in magic.magics["line"]):

@@ -62,6 +62,7 @@ def test_converted_code_is_shown_at_its_own_lines(notebook, cell, expected):
         assert text.strip().removeprefix("# ") == lines[int(number) - 1]
 
 
+@pytest.mark.slow  # formats long tracebacks
 @pytest.mark.parametrize(
     ("cell", "kind", "expected"),
     [

@@ -86,7 +86,7 @@ SIMPLE = st.one_of(
             "xs[0], xs[-1] = xs[-1], xs[0]", "a, b = b, a", "alias = list(xs)", "ys = xs", "kept = box", "w = v",
             "xs.reverse()", "last = ys.pop() if len(ys) > 1 else None", "window.popleft() if len(window) > 1 else None",
             "box = Box()", "copied = dict(d)", "pair = (a, xs)", "label = f'{word}{n}'", "gone = d.pop('z', None)",
-            "same = xs[0] is a", "flag = not flag", "old = box.kept\nbox.kept = []",
+            "flag = not flag", "old = box.kept\nbox.kept = []",
             "with ll.GradientTape() as tape:\n    loss = ll.sum(v * v * a)\nv.assign_sub(0.01 * tape.gradient(loss, v))",
         ]
     ),

@@ -1,4 +1,4 @@
-"""A staged cell means what the plain cell means, or says so: the notebooks in `twins/`, run with `%%stage` and without."""
+"""A staged cell means what the plain cell means, or says so: notebooks run with `%%stage` and without it."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _step(shell: InteractiveShell, cell: str, line: str) -> Step:
 def visible(shell: InteractiveShell) -> set[str]:
     """The names that the notebook's cells have bound, but for those of staged cells."""
     own = {name for name in shell.user_ns if not name.startswith("_") and name not in shell.user_ns_hidden}
-    from limelight_kernel.staged.staged_cell import StagedCell  # noqa: PLC0415  # needs the extension
+    from limelight_kernel.staged.staged_cell import StagedCell  # needs the extension
 
     return {name for name in own if not isinstance(shell.user_ns[name], StagedCell)} - {"In", "Out"}
 
@@ -168,7 +168,8 @@ def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[i
     for place, (one, other) in enumerate(zip(plain, staged, strict=True)):
         where = f"run {place + 1} (cell {order[place]})"
         if bool(one.error) != bool(other.error):
-            yield f"{where}: plain raises {one.error or 'nothing'}, staged {other.error or 'nothing'}: {other.said[-300:]}"
+            raised = f"plain raises {one.error or 'nothing'}, staged {other.error or 'nothing'}"
+            yield f"{where}: {raised}: {other.said[-300:]}"
             return  # what follows follows from it
         if one.error:  # a plain cell keeps what it assigned before the error, a staged one leaves the notebook as it was
             if one.error != other.error:
@@ -178,7 +179,8 @@ def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[i
             yield f"{where}: the result is {one.result}, staged {other.result}"
         for name in sorted({*one.names, *other.names}):
             if name not in one.names or name not in other.names or not same(one.names[name], other.names[name]):
-                yield f"{where}: {name} is {one.names.get(name, 'not bound')}, staged {other.names.get(name, 'not bound')}"
+                bound, staged_bound = one.names.get(name, "not bound"), other.names.get(name, "not bound")
+                yield f"{where}: {name} is {bound}, staged {staged_bound}"
 
 
 def same(one: Any, other: Any) -> bool:

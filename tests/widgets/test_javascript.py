@@ -17,7 +17,7 @@ JS = ROOT / "js"
 STATIC = ROOT / "limelight_widgets" / "static"
 NODE = shutil.which("node")
 SCRIPTS = [f"{view.name}.js" for view in VIEWS]
-SMALL = (*SCRIPTS, "views.css")
+SMALL = (*SCRIPTS, "view.js", "views.css")
 
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js here (`node` is not on the path)")
 
@@ -40,10 +40,10 @@ def test_the_bundle_is_complete_and_reaches_for_nothing():
 
 
 def test_every_view_has_its_script_and_no_script_is_without_a_view():
-    assert {path.name for path in STATIC.glob("*.js")} == {"engine.js", *SCRIPTS}
+    assert {path.name for path in STATIC.glob("*.js")} == {"engine.js", "view.js", *SCRIPTS}
     assert {path.name for path in (JS / "src" / "views").iterdir()} == set(SCRIPTS)
     for view in VIEWS:
-        assert str(view.widget_type._esm) == (STATIC / f"{view.name}.js").read_text(encoding="utf-8")
+        assert view.widget_type.script_path == STATIC / f"{view.name}.js"
 
 
 def test_the_lock_file_names_no_registry():

@@ -1,4 +1,4 @@
-// Bundles each view into one file, as anywidget loads them: `npm run build`. The result is committed, so that users need
+// Bundles each view into one file, as anywidget loads it: `npm run build`. The result is committed, so that users need
 // no Node; build.json says from which sources it was made, and a test compares.
 
 import { createHash } from "node:crypto";
@@ -28,7 +28,7 @@ const inlineWorker = {
 
 // A file of src/views is the script of a view, and bears the name that the view has in Python.
 const VIEWS = readdirSync(join(HERE, "src/views")).map((name) => `views/${name}`);
-const ENTRIES = ["engine.js", ...VIEWS, "views.css"];
+const ENTRIES = ["engine.js", "view.js", ...VIEWS, "views.css"];
 
 for (const entry of ENTRIES) {
   const result = await esbuild.build({

@@ -30,8 +30,9 @@ UNCONNECTED: Final = ("none", "zero")
 """What a source without influence may get."""
 
 
-def unconnected_error(option: Any) -> ArgumentError:
-    return ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
+def check_unconnected(option: Any) -> None:
+    if option not in UNCONNECTED:
+        raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
 
 
 def check(what: str, leaves: Sequence[Any]) -> None:

@@ -86,8 +86,11 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
 
     def __enter__(self) -> Self:
         if self.below is not None:
+            dispatch.heal()
+        if self.below is not None:
             raise TapeError("this accumulator is active already; use another one for another direction")
-        return super().__enter__()
+        dispatch.push(self, _getframe(1))
+        return self
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"

@@ -16,8 +16,8 @@ import sys
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import CodeType, TracebackType
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import source_line
+from limelight.with_blocks import Block
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
@@ -59,6 +60,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     Ops that depend on something watched are recorded: trainable variables are watched when read, tensors by `watch`. A
     tape answers one question (`gradient`, `jacobian`, `batch_jacobian`), and then lets go of everything it saved,
     unless it is `persistent`. Tapes nest: an outer tape records what an inner one computes, which gives higher orders.
+    The gradient by a complex number is the direction of steepest ascent, as in PyTorch and TensorFlow: the conjugate of
+    JAX's.
 
     Args:
         persistent: whether the tape may be asked more than once; it then keeps what it saved until it is deleted.
@@ -93,6 +96,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._edges_left: list[Edge] | None = None  # what is left of the entries where a gradient may be None
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
+        self._pauses: list[_Pause] = []
         self._used = False
         self._warned = False
         _alive.add(weakref.ref(self, _alive.discard))
@@ -102,24 +106,25 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     @property
     def active(self) -> bool:
         """Whether the tape's block is being executed (on this thread)."""
-        return self.below is not None and self in dispatch.local.stack
+        return self.below is not None and self in dispatch.stack()
 
     def __enter__(self) -> GradientTape:
         if self.below is not None:
+            dispatch.heal()
+        if self.below is not None:
             raise TapeError("this tape is recording already; use another tape, or tape.stop_recording() around a part")
-        dispatch.push(self)
+        dispatch.push(self, _getframe(1))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         try:
-            if self.active:
+            if self.below is not None and self in dispatch.local.stack:
                 dispatch.remove(self)
         except KeyboardInterrupt:
             dispatch.remove(self)
             raise
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> AbstractContextManager[None]:
         """A context manager that leaves the ops of its block unrecorded by this tape; other tapes go on.
 
         >>> import limelight as ll
@@ -132,11 +137,13 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         >>> tape.gradient(y, x).item()  # `factor` is a constant to the tape
         6.0
         """
-        before, self._recording = self._recording, False
-        try:
-            yield
-        finally:
-            self._recording = before
+        return _Pause([self])
+
+    def _is_paused(self, but: _Pause | None = None) -> bool:
+        """Whether a pause, other than `but`, is not over."""
+        self._pauses = [pause for pause in self._pauses if pause is not but and not pause.block.is_over]
+        self._recording = not self._pauses
+        return not self._recording
 
     def reset(self) -> None:
         """Discards everything recorded and watched so far; what follows in the block is recorded as by a new tape.
@@ -204,7 +211,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         below = self.below
         assert below is not None, "an interpreter is asked only while it is on the stack"
-        if not self._recording:
+        if not self._recording and self._is_paused():
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
         uids, mask, bit = [], 0, 1
         for x in inputs:
@@ -239,7 +246,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         """`process` without the detour, for ops of one or two inputs."""
         watched = self._watched
         mask = (first in watched) + 2 * (second in watched)
-        if not mask or not self._recording:
+        if not mask or (not self._recording and self._is_paused()):
             if self._cut_descendants:
                 note_descendants(self._cut_descendants, recipes.op, (x, y), out)
             return
@@ -397,8 +404,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         >>> tape.gradient(y, x).tolist(), tape.gradient(y, x, ll.constant([1.0, 10.0])).tolist()
         ([2.0, 4.0], [2.0, 40.0])
         """
-        if unconnected_gradients not in backward.UNCONNECTED:
-            raise backward.unconnected_error(unconnected_gradients)
+        backward.check_unconnected(unconnected_gradients)
         targets, structure = nest.flatten(target)
         wanted, source_structure = nest.flatten(sources)
         backward.check("target", targets)
@@ -427,8 +433,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:
-        if unconnected not in backward.UNCONNECTED:
-            raise backward.unconnected_error(unconnected)
+        backward.check_unconnected(unconnected)
         backward.check("target", targets)
         backward.check("source", sources)
         self._start_answer()
@@ -507,11 +512,23 @@ def alive() -> list[GradientTape]:
     return sorted(tapes, key=lambda tape: tape.id)
 
 
-@contextmanager
-def unrecorded() -> Iterator[None]:
+class _Pause:
+    """A block whose ops tapes leave unrecorded."""
+
+    def __init__(self, tapes: Sequence[GradientTape]) -> None:
+        self._tapes = tapes
+
+    def __enter__(self) -> None:
+        self.block = Block(_getframe(1))
+        for tape in self._tapes:
+            tape._pauses.append(self)
+            tape._recording = False
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for tape in self._tapes:
+            tape._is_paused(but=self)
+
+
+def unrecorded() -> _Pause:
     """Keeps the ops of its block from all tapes on this thread's stack."""
-    with ExitStack() as pauses:
-        for interpreter in dispatch.stack():
-            if isinstance(interpreter, GradientTape):
-                pauses.enter_context(interpreter.stop_recording())
-        yield
+    return _Pause([interpreter for interpreter in dispatch.stack() if isinstance(interpreter, GradientTape)])

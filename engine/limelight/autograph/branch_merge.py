@@ -19,10 +19,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from limelight.autograph import user_lines
-from limelight.autograph.context import staged_block
+from limelight.autograph.context import changes_next, staged_block
+from limelight.autograph.local_containers import Changed, Held, contents, fill, given_back, made_within, now
 from limelight.autograph.reachable_state import Outer
-from limelight.autograph.undefined_variables import Doubtful, Undefined, is_hidden, shown
+from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
 from limelight.control_flow.cond import cond_op
+from limelight.control_flow.py_func import py_func
 from limelight.core import dispatch, dtypes, nest
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError
@@ -55,6 +57,7 @@ class Ran(NamedTuple):
     tracer: Tracer
     values: tuple[Any, ...]
     reads: dict[int, Tensor]  # of objects that stand for tensors (variables), by identity
+    changed: dict[int, Changed]  # the containers of older blocks that it changes, by identity
 
     def tensor(self, leaf: Any, dtype: Any = None) -> Tensor:
         """`leaf` as a tensor of this trace; a Python number takes on `dtype`."""
@@ -90,11 +93,18 @@ def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[A
         outer: what was there before.
         run: runs the block, and returns the values of the variables.
     """
-    with Tracer(name) as tracer, staged_block(what, outer):
+    with Tracer(name) as tracer, staged_block(what, outer) as changes:
         values = tuple(run())
-        leaves = [leaf for value in values if not isinstance(value, Undefined) for leaf in nest.leaves_of(value)]
+        changed = changes.left()
+        leaves = [leaf for x in (*values, *[x.value for x in changed.values()]) for leaf in _leaves(x)]
         reads = {id(x): as_tensor(x) for x in leaves if hasattr(x, "__as_tensor__") and not isinstance(x, Tensor)}
-    return Ran(tracer, values, reads)
+    return Ran(tracer, values, reads, changed)
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, AssignedIfRun):
+        return [*nest.leaves_of(value.value), value.assigned]
+    return [] if isinstance(value, Undefined) else nest.leaves_of(value)
 
 
 class _Pair(NamedTuple):
@@ -107,7 +117,7 @@ class _Pair(NamedTuple):
 def join(
     pred: Tensor, true: Ran, false: Ran, names: Sequence[str], words: Words, blocks: Sequence[Any] = ()
 ) -> list[Any]:
-    """The values of the variables `names` after one of two blocks, as `pred` says.
+    """The values of the variables `names` after one of two blocks, as `pred` says; containers get their contents.
 
     Raises ControlFlowError where a variable has values that cannot be one.
 
@@ -119,14 +129,54 @@ def join(
         words: how messages speak of the blocks.
         blocks: the functions that converted code made of them: messages say where these assign.
     """
+    changed = list({**true.changed, **false.changed}.values())
     outputs: list[_Pair] = []
-    joined = [
-        _Joining(true, false, name, words, outputs, blocks).variable(a, b)
-        for name, a, b in zip(names, true.values, false.values, strict=True)
+    sides = [
+        *[(name, a, b, "") for name, a, b in zip(names, true.values, false.values, strict=True)],
+        *[(x.name, _content(true, x), _content(false, x), x.where) for x in changed],
     ]
+    joined = [_Joining(true, false, name, words, outputs, blocks, where).variable(a, b) for name, a, b, where in sides]
     branches, captures = close([true.returning([x.true for x in outputs]), false.returning([x.false for x in outputs])])
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))
-    return [value if isinstance(value, Undefined) else nest.map_structure(_filled(results), value) for value in joined]
+    values = [
+        a if a is b else _with_results(value, _filled(results))
+        for value, (_, a, b, _) in zip(joined, sides, strict=True)
+    ]
+    for x, value in zip(changed, values[len(names) :], strict=True):
+        changes_next(x.container, x.name, x.where)
+        fill(x.container, value)
+    return values[: len(names)]
+
+
+def _content(ran: Ran, x: Changed) -> Any:
+    """What the container `x` holds after the block `ran`, which may not have changed it."""
+    own = ran.changed.get(id(x.container))
+    return contents(x.container, now()) if own is None else own.value
+
+
+def _left(ran: Ran, value: Any) -> Any:
+    """`value` with what the block `ran` has left in containers, which hold again what they held before it."""
+    if not ran.changed:
+        return value
+    own = ran.changed.get(id(value))
+    if own is not None:
+        value = given_back(own.value)
+    if type(value) is dict:
+        return {key: _left(ran, x) for key, x in value.items()}
+    return type(value)([_left(ran, x) for x in value]) if type(value) in (list, tuple) else value
+
+
+def _with_results(value: Any, filled: Callable[[Any], Any]) -> Any:
+    if type(value) is _Sometimes:
+        return assigned_if(value.name, value.why, nest.map_structure(filled, value.value), filled(value.assigned))
+    return value if isinstance(value, Undefined) else made_within(nest.map_structure(filled, value))
+
+
+def _value_and_flag(value: Any) -> tuple[Any, Any]:
+    """A variable's value, and whether it has one: a Python bool, or a tensor."""
+    if isinstance(value, AssignedIfRun):
+        return value.value, value.assigned
+    return (None, False) if isinstance(value, Undefined) else (value, True)
 
 
 def _filled(results: Sequence[Any]) -> Callable[[Any], Any]:
@@ -142,6 +192,38 @@ class _Mark:
         self.index = index
 
 
+class _Sometimes(Undefined):
+    """A variable that only some runs assign: its value, and the flag that says whether it was, with marks in them."""
+
+    __slots__ = ("assigned", "value", "why")
+
+    def __init__(self, name: str, why: str, value: Any, assigned: Any) -> None:
+        super().__init__(name)
+        self.why, self.value, self.assigned = why, value, assigned
+
+
+def assigned_if(name: str, why: str, value: Any, assigned: Any) -> Any:
+    """`value` of a variable that has one if `assigned`, a Python bool or a tensor; reading it checks that."""
+    if isinstance(assigned, bool):
+        return value if assigned else Undefined(name)
+    return AssignedIfRun(name, why, value, assigned, _check)
+
+
+def _check(holds: Tensor, error: Exception) -> None:
+    """Has the graph raise `error` unless `holds`."""
+
+    def check(holds: Tensor) -> None:
+        if not holds.item():
+            raise error
+
+    py_func(check, [holds], None)
+
+
+def can_be_carried(value: Any) -> bool:
+    """Whether there can be a blank for `value`: each iteration makes another tape, or another optimiser, of its own."""
+    return all(is_value(leaf) or leaf is None or isinstance(leaf, str | bytes) for leaf in nest.flatten(value)[0])
+
+
 class _Joining(NamedTuple):
     """One variable, whose values after the two blocks become one."""
 
@@ -151,43 +233,70 @@ class _Joining(NamedTuple):
     words: Words
     outputs: list[_Pair]
     blocks: Sequence[Any]
+    where: str  # of a container, where it is first changed
 
     def variable(self, a: Any, b: Any) -> Any:
         if a is b:
             return a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._half(a, b)
-        leaves, structure = nest.flatten(a)
-        others, other = nest.flatten(b)
+        leaves, structure = nest.flatten(_left(self.true, a))
+        others, other = nest.flatten(_left(self.false, b))
         if structure != other:
             raise self._differ(described(a), described(b), "give it one structure on both")
         paths = nest.paths(structure, self.name)
         return nest.unflatten(structure, list(map(self._leaf, leaves, others, paths)))
 
     def _half(self, a: Any, b: Any) -> Any:
-        """One block has given it no value."""
-        doubtful = next((x for x in (a, b) if isinstance(x, Doubtful)), None)
-        if isinstance(a, Undefined) and isinstance(b, Undefined):
-            return doubtful or a
-        if doubtful is not None and not is_hidden(self.name):
-            return doubtful
+        """At most one block has given it a value in any case."""
+        if is_hidden(self.name) and not (isinstance(a, Undefined) and isinstance(b, Undefined)):
+            return self._hidden_half(a, b)  # a flag says whether it counts
+        sure = not isinstance(a, Undefined) or not isinstance(b, Undefined)
+        if not sure and not isinstance(a, AssignedIfRun) and not isinstance(b, AssignedIfRun):
+            return next((x for x in (a, b) if isinstance(x, Doubtful)), a)
+        lost = next((x for x in (a, b) if is_lost(x)), None)
+        return lost or self._sometimes(a, b)
+
+    def _hidden_half(self, a: Any, b: Any) -> Any:
+        return (
+            self.variable(self._blank(self.false, b), b)
+            if isinstance(a, Undefined)
+            else self.variable(a, self._blank(self.true, a))
+        )
+
+    def _blank(self, ran: Ran, value: Any) -> Any:
+        """What stands for `value`, which `ran` has made, where nobody reads it."""
+        return nest.map_structure(lambda x: blank(ran.tensor(x)) if is_value(x) else x, value)
+
+    def _sometimes(self, a: Any, b: Any) -> Any:
+        """A variable with a flag; where no tensors can tell, one that is refused when it is read."""
+        why = next((x.why for x in (a, b) if isinstance(x, AssignedIfRun)), None) or self._why(a)
+        kept = len(self.outputs)
+        (x, has_x), (y, has_y) = map(_value_and_flag, (a, b))
+        known = [value for value, has in ((x, has_x), (y, has_y)) if has is not False]
+        if not all(map(can_be_carried, known)):
+            return Doubtful(self.name, why)
+        try:
+            x = self._blank(self.false, y) if has_x is False else x
+            y = self._blank(self.true, x) if has_y is False else y
+            return _Sometimes(self.name, why, self.variable(x, y), self._leaf(has_x, has_y, self.name))
+        except ControlFlowError as error:  # it may be a name for several things, that nobody reads
+            del self.outputs[kept:]
+            return Doubtful(self.name, f"{why} ({error})")
+
+    def _why(self, a: Any) -> str:
         assigned = self.words.false if isinstance(a, Undefined) else self.words.true
-        if is_hidden(self.name):  # a flag says whether it counts
-            ran, value = (self.false, b) if isinstance(a, Undefined) else (self.true, a)
-            zeros = nest.map_structure(lambda x: blank(ran.tensor(x)) if is_value(x) else x, value)
-            return self.variable(zeros, b) if isinstance(a, Undefined) else self.variable(a, zeros)
         where = user_lines.line_of_assignment(self.name, *self.blocks)
-        return Doubtful(
-            self.name,
+        return (
             f"a tensor decides {self.words.whole}, and it is assigned only {assigned}{where}. Assign it on both sides, "
-            "or before, with the same dtype and shape",
+            "or before, with the same dtype and shape"
         )
 
     def _leaf(self, a: Any, b: Any, path: str) -> Any:
         if a is b or _equal(a, b):
             return a
         if not is_value(a) or not is_value(b):
-            raise self._differ(described(a), described(b), _remedy(a, b), path)
+            raise self._differ(described(a), described(b), _remedy(a, b, path), path)
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:
@@ -207,27 +316,37 @@ class _Joining(NamedTuple):
 
     def _differ(self, a: str, b: str, remedy: str, path: str = "") -> ControlFlowError:
         places = [user_lines.line_of_assignment(self.name, block) for block in self.blocks] or ["", ""]
-        here = "" if any(places) else source_line.here()
+        here = "" if any(places) else self.where or source_line.here()
         return ControlFlowError(
             f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
             f"{here}; a tensor decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"
         )
 
 
-def _remedy(a: Any, b: Any) -> str:
+def _remedy(a: Any, b: Any, path: str) -> str:
     """What to write where not both of two values can be tensors."""
     if a is None or b is None:
         like = as_tensor(b if a is None else a) if is_value(b if a is None else a) else None
         return "choose among tensors" + (
-            "" if like is None else f", as ll.zeros({like.shape}, dtype=ll.{like.dtype.name})"
+            "" if like is None else f", as ll.zeros({like.shape}, dtype=ll.{like.dtype.name}){flag_beside(path)}"
         )
     if callable(a) and callable(b):
         return "call it on both sides, and choose among the results"
     return "choose among tensors, or by a Python value"
 
 
+def flag_beside(path: str) -> str:
+    """What to write beside a tensor that stands for None."""
+    if not path.isidentifier() or is_hidden(path):
+        return " in place of None"
+    flag = f"`has_{path} = False` before, `has_{path} = True` where it is assigned"
+    return f" in place of None, with a flag beside it: {flag}"
+
+
 def _equal(a: Any, b: Any) -> bool:
     """Whether both blocks leave the same plain Python value."""
+    if isinstance(a, Held) and isinstance(b, Held):
+        return a.container is b.container
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes, type(None))):
         return False
     return a == b and (not isinstance(a, (float, complex)) or repr(a) == repr(b))  # 0.0 is not -0.0
@@ -255,7 +374,7 @@ def fits(number: Any, dtype: Any) -> bool:
 def described(value: Any) -> str:
     if isinstance(value, Tensor):
         return str(value.spec)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | float | str | Held):
         return repr(value)
     structure = nest.flatten(value)[1]
     if structure is not nest.LEAF:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import CodeType, TracebackType
 from typing import Any, ClassVar, NamedTuple
 
+from limelight import with_blocks
+from limelight.autograph.local_containers import Changes, age
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import Doubtful, Undefined
 from limelight.core.autograph_hook import conversion_scope
@@ -23,6 +25,8 @@ class Block(NamedTuple):
 
     what: str
     outer: Outer
+    changes: Changes
+    is_condition: bool
 
 
 class _Context(threading.local):
@@ -31,6 +35,7 @@ class _Context(threading.local):
         self.trying = 0
         self.swallowed: ControlFlowError | None = None
         self.depth = 0  # of converted functions
+        self.outermost: with_blocks.Block | None = None  # that of the first of them
         self.sized = ""  # one of them that reads sizes while tracing
         self.widened = ""  # what is said of a loop variable whose sizes are unknown
 
@@ -39,19 +44,32 @@ here = _Context()
 
 
 @contextmanager
-def staged_block(what: str, outer: Outer) -> Iterator[None]:
-    """Within its block, Python code runs once for a block that a graph may run at any time, or never."""
-    here.blocks.append(Block(what, outer))
+def staged_block(what: str, outer: Outer, is_condition: bool = False) -> Iterator[Changes]:
+    """Within its block, Python code runs once for a block that a graph may run at any time, or never.
+
+    It gives the changes of containers of older blocks, which are undone at the end; a condition may have none.
+    """
+    changes = Changes()
+    here.blocks.append(Block(what, outer, changes, is_condition))
     before = outer.contents()
     try:
-        yield
+        yield changes
     except Exception as error:
         if not isinstance(error, LimelightError) and not getattr(error, "__notes__", ()):
             error.add_note(f"while {what} was traced: a tensor decides it, so its code runs then, whatever it says")
         raise
     finally:
         here.blocks.pop()
+        changes.undo()
     outer.refuse_changes(before, what)
+
+
+def changes_next(container: Any, name: str, where: str) -> None:
+    """Notes in the blocks that are older than it that `container`, made by converted code, is changed next."""
+    made = age(container)
+    for block in here.blocks:
+        if made is not None and made < block.changes.since:
+            block.changes.note(container, name, where)
 
 
 @contextmanager
@@ -126,7 +144,12 @@ class FunctionScope:
         self._always_returns = always_returns is True
 
     def __enter__(self) -> FunctionScope:
-        _enter(self._code or sys._getframe(1).f_code)
+        frame = sys._getframe(1)
+        if here.depth and here.outermost is not None and here.outermost.is_over:
+            here.__init__()  # type: ignore[misc]
+        if not here.depth:
+            here.outermost = with_blocks.Block(frame)
+        _enter(self._code or frame.f_code)
         self._outside, here.trying = here.trying, 0
         self._conversion_scope = conversion_scope(FunctionScope.convert)
         self._conversion_scope.__enter__()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
+from limelight.autograph.local_containers import registry
 from limelight.core.autograph_hook import conversion_scope
 from limelight.errors import ControlFlowError, SymbolicValueError
 from limelight.user_code import source_line
@@ -27,7 +28,7 @@ class Converted:
         from limelight.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
         from limelight.autograph.converted_calls import as_converted  # noqa: PLC0415  # as above
 
-        with conversion_scope(as_converted):
+        with conversion_scope(as_converted), registry():
             return self._run(as_converted, args, kwargs)
 
     def _run(self, as_converted: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import operator
 import os
@@ -15,6 +16,7 @@ from typing import Any, Final
 from limelight.autograph import iterables, mutation_guards
 from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
+from limelight.autograph.local_containers import made
 from limelight.autograph.logical_operators import all_, any_, decides
 from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
@@ -37,7 +39,7 @@ _LIBRARIES: Final = tuple(
 _HIGHER: Final = (builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max, functools.reduce)
 """Builtins that call functions that they are given."""
 
-_AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompute_grad"})
+_AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompute_grad", "print_"})
 """Functions of ours that look at a function's identity, or run it on values."""
 
 
@@ -60,7 +62,20 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         args = tuple(map(_argument, args))
     else:
         function = as_converted(function)
-    return function(*args, **kwargs) if kwargs else function(*args)
+    result = function(*args, **kwargs) if kwargs else function(*args)
+    return made(result) if _makes_anew(function) else result
+
+
+_MAKE: Final = (builtins.list, builtins.dict, builtins.sorted, copy.copy)
+
+
+def _makes_anew(function: Any) -> bool:
+    """Whether a list or dictionary that `function` returns has just been made."""
+    if any(function is x for x in _MAKE):
+        return True
+    if type(function) is not BuiltinFunctionType or function.__name__ != "copy":
+        return False
+    return type(function.__self__) is list or type(function.__self__) is dict
 
 
 def _argument(x: Any) -> Any:

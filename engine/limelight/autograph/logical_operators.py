@@ -89,7 +89,11 @@ def _is_harmless(ran: Ran) -> bool:
     """
     value = ran.values[0]
     boolean = isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == dtypes.bool_ and not value.ndim)
-    return boolean and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
+    return (
+        boolean
+        and not ran.changed
+        and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
+    )
 
 
 @in_place_of_python

@@ -11,17 +11,35 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from limelight.autograph import user_lines
-from limelight.autograph.branch_merge import Ran, blank, described, fits, is_value, trace_block
-from limelight.autograph.context import restore_on_error, staged_block, widen
+from limelight.autograph.branch_merge import (
+    Ran,
+    assigned_if,
+    blank,
+    can_be_carried,
+    described,
+    fits,
+    flag_beside,
+    is_value,
+    trace_block,
+)
+from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
+from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.reserved_names import added
-from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, may_have_value, shown
-from limelight.control_flow.py_func import py_func
+from limelight.autograph.undefined_variables import (
+    AssignedIfRun,
+    Doubtful,
+    NotYet,
+    Undefined,
+    is_hidden,
+    may_have_value,
+    shown,
+)
 from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
@@ -33,11 +51,16 @@ _WEAK = (int, float, complex)
 
 
 _NAME = re.compile(r"\w+")
-_HAS_RUN = added("whether the loop has run")
+_APPENDED = re.compile(r"append\((.+)\)(\s*#.*)?\)$")  # in a place with its line of code
+_REMEDY = "Assign it before the loop, with the dtype and shape that it has there"
 
 
 class _DoubtfulDtypeError(Exception):
     """Python numbers may have been given the wrong dtype: a trial trace of the body tells."""
+
+
+class _MoreStateError(Exception):
+    """An iteration changes what the loop did not carry: it is made again, with more to carry."""
 
 
 class _WiderError(Exception):
@@ -78,28 +101,73 @@ class Carried:
         shared: Sequence[str],
         runs_always: bool = False,
     ) -> None:
-        self._names = names
-        self._get, self._set = get_state, set_state
+        self._own = (list(names), get_state, set_state)
         self._body, self._what = body, what
+        self._shared, self._runs_always = shared, runs_always
         self._entry = get_state()
-        self._before = [Undefined(name) if name in shared else x for name, x in zip(names, self._entry, strict=True)]
         self._outer = reachable(body, state=get_state, names=names)
+        self._containers: list[Changed] = []
+        self._sometimes: set[str] = set()  # what not every iteration assigns
+        self._run: Callable[[], object] = lambda: None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Takes the state apart: variables, the contents of containers, and flags of what may be unassigned."""
+        names, _, _ = self._own
+        before = [Undefined(x) if x in self._shared else value for x, value in zip(names, self._entry, strict=True)]
         self._assigned: set[str] = set()
         self._dtypes_resolved = False
         self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
         self._element_shapes: dict[int, shapes.Shape] = {}  # of arrays into which the body writes first
-        self._run: Callable[[], object] = lambda: None
-        local = body.__code__.co_freevars  # those of a cell are global: whoever reads them cannot be told
+        local = self._body.__code__.co_freevars  # those of a cell are global: whoever reads them cannot be told
         self._blanks = [
             i
-            for i, (name, x) in enumerate(zip(names, self._before, strict=True))
-            if isinstance(x, Undefined) and (is_hidden(name) or runs_always or name in local) and name not in shared
+            for i, (name, x) in enumerate(zip(names, before, strict=True))
+            if isinstance(x, Undefined)
+            and not isinstance(x, AssignedIfRun)
+            and (is_hidden(name) or self._runs_always or name in local)
+            and name not in self._shared
         ]
-        self._unsure = set() if runs_always else {names[i] for i in self._blanks if not is_hidden(names[i])}
-        if self._unsure:  # a flag says whether they count
-            self._names, self._before = [*names, _HAS_RUN], [*self._before, False]
-            self._get, self._set = lambda: (*get_state(), True), lambda values: set_state(values[: len(names)])
+        blanks = {names[i] for i in self._blanks if not is_hidden(names[i])}
+        self._flagged = [
+            i
+            for i, (name, x) in enumerate(zip(names, before, strict=True))
+            if (name in blanks and (name in self._sometimes or not self._runs_always)) or isinstance(x, AssignedIfRun)
+        ]
+        flags = [x.assigned if isinstance(x := before[i], AssignedIfRun) else False for i in self._flagged]
+        before = [x.value if isinstance(x, AssignedIfRun) else x for x in before]
+        held = [contents(x.container, now()) for x in self._containers]
+        self._names = [*names, *[x.name for x in self._containers], *[added(f"{names[i]} flag") for i in self._flagged]]
+        self._before = [*before, *held, *flags]
         self._spread()
+
+    def _get(self) -> tuple[Any, ...]:
+        """The state after an iteration."""
+        values = list(self._own[1]())
+        flags: list[Any] = []
+        for i in self._flagged:
+            x = values[i]
+            flags.append(x.assigned if isinstance(x, AssignedIfRun) else not isinstance(x, Undefined))
+            values[i] = x.value if isinstance(x, AssignedIfRun) else x
+        changes = here.blocks[-1].changes
+        held = [contents(x.container, changes.since) for x in self._containers]
+        return (*map(changes.as_left, values), *held, *flags)
+
+    def _set(self, state: tuple[Any, ...], why: Callable[[str], str] | None = None) -> None:
+        """Gives variables and containers the values of a `state`."""
+        names, _, set_state = self._own
+        n, held = len(names), len(self._containers)
+        values = list(state[:n])
+        for i, flag in zip(self._flagged, state[n + held :], strict=True):
+            if not isinstance(values[i], Undefined):
+                values[i] = assigned_if(names[i], (why or self._unassigned)(names[i]), values[i], flag)
+        for x, value in zip(self._containers, state[n : n + held], strict=True):
+            changes_next(x.container, x.name, x.where)
+            fill(x.container, value)
+        set_state(tuple(values))
+
+    def _unassigned(self, name: str) -> str:
+        return f"{self._what} reads it before an iteration has assigned it. Assign it before the loop"
 
     def stage(self, run: Callable[[], object], build: Callable[[list[Tensor]], Sequence[Any]]) -> None:
         """Makes the loop, by `build` from the initial tensors, and gives the variables their last values.
@@ -107,15 +175,47 @@ class Carried:
         `run` does what the body does, for finding out what becomes of the variables.
         """
         self._run = run
-        with restore_on_error(self._set, self._entry):
-            if self._blanks:
-                self._resolve_dtypes()
-            results = self._built(build) if self._dtypes_resolved else self._attempt(build)
-            if results is None:
-                self._resolve_dtypes()
-                results = self._built(build)
+        with restore_on_error(self._own[2], self._entry):
+            while True:
+                try:
+                    results = self._results(build)
+                    break
+                except _MoreStateError:
+                    self._begin()
         values = self._rebuilt(results)
-        self._set(tuple([self._last(name, x, values[-1]) for name, x in zip(self._names, values, strict=True)]))
+        n = len(self._own[0])
+        self._set((*map(self._last, self._own[0], values), *values[n:]), self._why)
+
+    def _results(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any]:
+        if self._blanks:
+            self._resolve_dtypes()
+        results = self._built(build) if self._dtypes_resolved else self._attempt(build)
+        if results is None:
+            self._resolve_dtypes()
+            results = self._built(build)
+        return results
+
+    def _adopt(self, changed: Mapping[int, Changed], sometimes: set[str]) -> None:
+        """Has the loop made again if an iteration changes containers, or leaves variables, that it did not know of."""
+        known = {id(x.container) for x in self._containers}
+        new = [x for key, x in changed.items() if key not in known]
+        if new or sometimes - self._sometimes:
+            self._refuse_second_names(new)
+            self._containers += new
+            self._sometimes |= sometimes
+            raise _MoreStateError
+
+    def _refuse_second_names(self, changed: Sequence[Changed]) -> None:
+        """A variable that the loop assigns is carried by its value, and is no longer the container that it was."""
+        containers = {id(x.container): x for x in changed}
+        for name, value in zip(self._own[0], self._entry, strict=True):
+            changed_one = containers.get(id(value))
+            if changed_one is not None:
+                raise ControlFlowError(
+                    f"{shown(name)} is another name of the {type(value).__name__} that is changed in {self._what}"
+                    f"{changed_one.where}, or changed there and assigned as well, so that it may be another one "
+                    f"after each iteration. Give it a copy before the loop, {type(value).__name__}({name})"
+                )
 
     def _attempt(self, build: Callable[[list[Tensor]], Sequence[Any]]) -> Sequence[Any] | None:
         """What `build` makes; None where Python numbers may have been given a wrong dtype."""
@@ -186,43 +286,49 @@ class Carried:
                 values.append(before)
             else:
                 parts = [slot.value if slot.at is None else leaves[slot.at] for slot in slots]
-                values.append(nest.unflatten(structure, parts))
+                values.append(made_within(nest.unflatten(structure, parts)))
         return values
 
-    def _last(self, name: str, value: Any, has_run: Any) -> Any:
-        """The value after the loop; where only the loop assigns it, what the graph checks when it is read."""
-        where = user_lines.line_of_assignment(name, self._body) if isinstance(value, Undefined | Tensor) else ""
-        remedy = "Assign it before the loop, with the dtype and shape that it has there"
-        if name in self._unsure and not isinstance(value, Undefined):
-            why = f"{self._what} ran zero times, and only the loop assigns it{where}. {remedy}"
-            return AssignedIfRun(name, why, value, functools.partial(_check, has_run))
+    def _last(self, name: str, value: Any) -> Any:
+        """The value after the loop."""
         if not isinstance(value, Undefined) or name not in self._assigned:
             return value
-        why = f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. {remedy}"
+        where = user_lines.line_of_assignment(name, self._body)
+        why = (
+            f"{self._what}, which a tensor decides, may run zero times, and only the loop assigns it{where}. {_REMEDY}"
+        )
         return Doubtful(name, why)
+
+    def _why(self, name: str) -> str:
+        """Why a variable may have no value after the loop."""
+        where = user_lines.line_of_assignment(name, self._body)
+        seldom = ", or came by no assignment of it" if name in self._sometimes else ""
+        return f"{self._what} ran zero times{seldom}, and only the loop assigns it{where}. {_REMEDY}"
 
     # One iteration
 
     @contextmanager
-    def during(self, leaves: Sequence[Any]) -> Iterator[None]:
+    def during(self, leaves: Sequence[Any], is_condition: bool = True) -> Iterator[Changes]:
         """Within its block, the variables are what `leaves` say."""
-        with staged_block(self._what, self._outer):
+        with staged_block(self._what, self._outer, is_condition) as changes:
             self._set(tuple(map(self._first, self._names, self._rebuilt(leaves))))
-            yield
+            yield changes
 
     def _first(self, name: str, value: Any) -> Any:
         if type(value) is not Undefined:
             return value
         why = f"{self._what} reads it before the loop assigns it. Assign it before the loop"
-        return Doubtful(name, why)
+        return NotYet(name, why)
 
     def after(self, leaves: Sequence[Any], run: Callable[[], object]) -> list[Tensor]:
         """The leaves after an iteration, `run`, that begins with `leaves`."""
         tracer = tracing()
         known = len(tracer.nodes) if tracer is not None else 0
-        with self.during(leaves):
+        with self.during(leaves, is_condition=False) as changes:
             run()
             after = self._get()
+            changed = changes.left()
+        self._adopt(changed, set())
         new_leaves: list[Tensor] = []
         wide = dict(self._shapes)
         for name, value, (structure, slots) in zip(self._names, after, self._slots, strict=True):
@@ -243,6 +349,9 @@ class Carried:
         if other != structure:
             self._take_shape(name, value)
             before = nest.unflatten(structure, [slot.value for slot in slots])
+            changed = next((x for x in self._containers if x.name == name), None)
+            if changed is not None:
+                raise self._restructures(changed, before, value)
             raise self._changes(
                 name,
                 described(before),
@@ -250,6 +359,19 @@ class Carried:
                 "keep one structure: collect results in a tensor of known size, or with ll.scan or ll.map_fn",
             )
         return [x for slot, part in zip(slots, parts, strict=True) for x in self._kept(slot, part)]
+
+    def _restructures(self, changed: Changed, before: Any, after: Any) -> ControlFlowError:
+        """The error for a container that has other parts after an iteration."""
+        kind = type(after).__name__
+        if type(after) is list and len(after) > len(before):
+            remedy = _array_for(changed, after[-1])
+        else:
+            remedy = "make all its parts before the loop, and assign them in it; lists and dictionaries in it stay the "
+            remedy += "same ones, whose elements can be assigned, or are tuples"
+        return ControlFlowError(
+            f"{shown(changed.name)} is {described(before)} on entry of {self._what} and {described(after)} after one "
+            f"iteration{changed.where}. A loop that a tensor decides keeps the structure of a {kind}: {remedy}"
+        )
 
     def _take_shape(self, name: str, value: Any) -> None:
         """A `TensorArray` whose elements had no shape yet takes on that of those which the body writes."""
@@ -272,7 +394,7 @@ class Carried:
             if part is not slot.value and part != slot.value:
                 after = described(part)
                 after = after if after != described(slot.value) else f"another {type(part).__name__}"
-                raise self._changes(slot.path, described(slot.value), after, _remedy_for(part))
+                raise self._changes(slot.path, described(slot.value), after, _remedy_for(part, slot.value, slot.path))
             return []
         before = self.leaves[slot.at]
         if not is_value(part):
@@ -298,9 +420,9 @@ class Carried:
         return ControlFlowError(f"{told}. A loop that a tensor decides keeps every variable's dtype and rank: {remedy}")
 
     def _told(self, path: str, before: str, after: str) -> str:
-        where = user_lines.line_of_assignment(_NAME.findall(path)[0], self._body) or source_line.at(
-            source_line.user_line()
-        )
+        name = _NAME.findall(path)[0]
+        where = next((x.where for x in self._containers if _NAME.findall(x.name)[:1] == [name]), "")
+        where = where or user_lines.line_of_assignment(name, self._body) or source_line.at(source_line.user_line())
         return f"{shown(path)} is {before} on entry of {self._what} and {after} after one iteration{where}"
 
     # Python numbers and missing values
@@ -319,13 +441,24 @@ class Carried:
     def _resolve_dtypes(self) -> None:
         """Traces an iteration in vain, with Python numbers as they are, to see what becomes of the variables."""
         self._dtypes_resolved = True
-        ran = trace_block("trial", self._what, self._outer, self._trial)
+        ran = self._tried()
         while self._adapted(ran.values):
-            ran = trace_block("trial", self._what, self._outer, self._trial)
+            ran = self._tried()
         for i in self._blanks:
-            if not isinstance(ran.values[i], Undefined) and _can_be_carried(ran.values[i]):
+            if not isinstance(ran.values[i], Undefined) and can_be_carried(ran.values[i]):
                 self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])
         self._spread()
+
+    def _tried(self) -> Ran:
+        ran = trace_block("trial", self._what, self._outer, self._trial)
+        names = self._own[0]
+        unflagged = {names[i] for i in self._blanks if isinstance(ran.values[i], AssignedIfRun)} - set(
+            map(is_hidden, names)
+        )
+        flags = ran.values[len(ran.values) - len(self._flagged) :] if self._flagged else ()
+        seldom = {names[i] for i, flag in zip(self._flagged, flags, strict=True) if isinstance(flag, Tensor)}
+        self._adopt(ran.changed, unflagged | seldom)
+        return ran
 
     def _trial(self) -> tuple[Any, ...]:
         self._set(tuple(map(self._first, self._names, self._before)))
@@ -350,32 +483,30 @@ class Carried:
         return any(a is not b for a, b in zip(leaves, new, strict=True))
 
 
-def _check(holds: Tensor, error: Exception) -> None:
-    """Has the graph raise `error` unless `holds`."""
+def _array_for(changed: Changed, element: Any) -> str:
+    """What to write for a list that a loop fills."""
+    name = "array" if " " in changed.name else changed.name
+    appended = _APPENDED.search(changed.where)
+    dtype = as_tensor(element).dtype.name if is_value(element) else "float32"
+    return (
+        f"write `{name} = ll.TensorArray(ll.{dtype}, size)` before the loop, where `size` is how many elements there "
+        f"can be, `{name} = {name}.write(i, {appended[1] if appended else 'x'})` in it, where `i` counts them, and "
+        f"`{name}.stack()` after it; or collect the results with ll.scan or ll.map_fn"
+    )
 
-    def check(holds: Tensor) -> None:
-        if not holds.item():
-            raise error
 
-    py_func(check, [holds], None)
-
-
-def _remedy_for(part: Any) -> str:
+def _remedy_for(part: Any, before: Any, path: str) -> str:
     """What to write where a variable that is no tensor at first has become `part`."""
     if is_value(part):
         spec = as_tensor(part).spec
-        return f"begin with a tensor, as ll.zeros({spec.shape}, dtype=ll.{spec.dtype.name}), and a flag if need be"
+        instead = flag_beside(path) if before is None else ""
+        return f"begin with a tensor, as ll.zeros({spec.shape}, dtype=ll.{spec.dtype.name}){instead}"
     if hasattr(part, "__dict__") and not callable(part):
         return (
             "only tensors and numbers can change in it, and what is made of them: tuples, dicts, dataclasses. "
             "Carry the parts that change as variables of their own, or make the class a dataclass"
         )
     return "only tensors and numbers can change in it; begin with a tensor"
-
-
-def _can_be_carried(value: Any) -> bool:
-    """Whether there can be a blank for `value`: each iteration makes another tape, or another optimiser, of its own."""
-    return all(is_value(leaf) or leaf is None or isinstance(leaf, str | bytes) for leaf in nest.flatten(value)[0])
 
 
 def _blank(ran: Ran, leaf: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.autograph.context import Block, here
+from limelight.autograph.context import Block, changes_next, here
+from limelight.autograph.local_containers import age
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
@@ -30,13 +31,16 @@ _EVERYBODYS: Final = tuple(getattr(draw, "__self__", None) for draw in (random.r
 _SETTERS: Final = (setattr, delattr, operator.setitem, operator.delitem)
 
 
-def writes(target: Any, said: str, in_place: bool = False) -> Any:
-    """`target`, of which the part that is written `said` is assigned next; or which changes itself, `in_place`."""
+def writes(target: Any, said: str, in_place: bool = False, name: str = "") -> Any:
+    """`target`, of which the part that is written `said` is assigned next; or which changes itself, `in_place`.
+
+    `name` is what `target` itself is written as.
+    """
     if here.blocks and not isinstance(target, Tensor):  # that refuses it in any case
         if not in_place:
-            _refuse(target, f"`{said}` is assigned")
+            _change(target, f"`{said}` is assigned", name)
         elif isinstance(target, _CONTAINERS):
-            _refuse(target, f"`{said}` is changed in place")
+            _change(target, f"`{said}` is changed in place", said)
     return target
 
 
@@ -62,9 +66,9 @@ def calls(method: Any, args: tuple[Any, ...]) -> None:
     if method is next and args:
         iterates(args[0], "next() takes")
     if isinstance(owner, _CONTAINERS) and getattr(method, "__name__", "") in _METHODS:
-        _refuse(owner, f".{method.__name__}() changes a {type(owner).__name__}")
+        _change(owner, f".{method.__name__}() changes a {type(owner).__name__}", _name_of(owner))
     elif method in _SETTERS and args:
-        _refuse(args[0], f"{method.__name__}() changes a {type(args[0]).__name__}")
+        _change(args[0], f"{method.__name__}() changes a {type(args[0]).__name__}", _name_of(args[0]))
 
 
 def iterates(iterated: Any, what: str = "a `for` takes") -> None:
@@ -82,11 +86,38 @@ def _older(target: Any) -> Block | None:
     return next((x for x in reversed(here.blocks) if id(target) in x.outer.objects), None)
 
 
-def _refuse(target: Any, what: str) -> None:
-    block = _older(target)
+def _change(target: Any, what: str, name: str) -> None:
+    """Notes a change of a container that converted code has made, as state of the blocks; any other is refused."""
+    made = age(target)
+    if made is None:
+        _refuse(target, what, _older(target))
+    elif made < here.blocks[-1].changes.since:
+        condition = next((x for x in here.blocks if x.is_condition and made < x.changes.since), None)
+        _refuse(target, what, condition)
+        changes_next(target, name, source_line.here())
+
+
+def _name_of(container: Any) -> str:
+    """What the code of the blocks calls `container`."""
+    names = (x.outer.names.get(id(container)) for x in reversed(here.blocks))
+    return next((name for name in names if name), f"a {type(container).__name__}")
+
+
+def _refuse(target: Any, what: str, block: Block | None) -> None:
     if block is not None:
         raise ControlFlowError(
             f"{what} in {block.what}{source_line.here()}. That would happen once, while tracing, whatever "
-            "the tensor says. Assign a local variable there and use it afterwards; keep state in a ll.Variable "
-            "(.assign); collect the results of a loop with ll.scan or ll.map_fn"
+            f"the tensor says{_outside(target)}. Assign a local variable there and use it afterwards; keep state in a "
+            "ll.Variable (.assign); collect the results of a loop with ll.scan or ll.map_fn"
         )
+
+
+def _outside(target: Any) -> str:
+    """Why a list or dictionary is refused that might have been state, had the converted code made it."""
+    kind = type(target)
+    if kind not in (list, dict) or age(target) is not None:
+        return ""
+    return (
+        f", and who else knows this {kind.__name__}, which the function has not made itself, would see it. Change a "
+        f"copy of it, as by {kind.__name__}(...), made before"
+    )

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from limelight.autograph.conversion import explained
+from limelight.autograph.local_containers import registry
 
 Cell = Callable[[dict[str, Any]], Any]
 _AS_WRITTEN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -41,8 +42,9 @@ def converted_cell(tree: ast.Module, filename: str) -> Cell:
 
     def run(namespace: dict[str, Any]) -> Any:
         result = None
-        for part in parts:
-            result = explained(functools.partial(part, namespace))
+        with registry():
+            for part in parts:
+                result = explained(functools.partial(part, namespace))
         return result
 
     return run

@@ -9,9 +9,11 @@ from typing import Any, Final, TypeVar
 from limelight.autograph.conditionals import assert_stmt, if_exp, if_stmt
 from limelight.autograph.context import FunctionScope, trying, with_function_scope
 from limelight.autograph.converted_calls import converted_call
+from limelight.autograph.local_containers import made, whole
 from limelight.autograph.logical_operators import and_, compare, kept, not_, or_
 from limelight.autograph.loops import for_stmt, while_stmt
 from limelight.autograph.mutation_guards import rebinds, writes
+from limelight.autograph.printing import printer
 from limelight.autograph.transpiler import MARK, provide
 from limelight.autograph.undefined_variables import Undefined, UndefinedReturnValue, ld, ldu
 
@@ -32,11 +34,14 @@ __all__ = [
     "keywords",
     "ld",
     "ldu",
+    "made",
     "not_",
     "or_",
+    "printer",
     "rebinds",
     "trying",
     "while_stmt",
+    "whole",
     "with_function_scope",
     "writes",
 ]

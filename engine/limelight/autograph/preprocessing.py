@@ -110,6 +110,8 @@ class _Preparing(ast.NodeTransformer):
         bare = isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords
         if bare and self._first is not None:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        if isinstance(node.func, ast.Name) and node.func.id == "print":  # a name that the library passes over
+            node.func = _operator("printer", node, node.func)
         return node
 
     # Definitions
@@ -149,11 +151,13 @@ class _Preparing(ast.NodeTransformer):
     def _noted(self, node: Any, attr: str | None = None) -> ast.AST:
         """`node`, the object of which goes by `writes` if this part of it is assigned or deleted."""
         said = ast.unparse(node) if isinstance(node.ctx, ast.Store | ast.Del) and self._depth else None
+        name = ast.unparse(node.value) if said is not None else ""
         self.generic_visit(node)
         if attr is not None:
             node.attr = attr
         if said is not None:
-            node.value = _operator("writes", node, node.value, ast.Constant(said))
+            further = [ast.Constant(said), ast.Constant(False), ast.Constant(name)]
+            node.value = _operator("writes", node, node.value, *further)
         return node  # type: ignore[no-any-return]  # the very node
 
     def visit_Global(self, node: ast.Global) -> ast.AST:
@@ -162,6 +166,7 @@ class _Preparing(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
+        node.value = _noting_containers(node.value)
         names = [part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
         return [*self._rebound(node, names), node]
 
@@ -187,7 +192,13 @@ class _Preparing(ast.NodeTransformer):
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         names = [node.target.id] if isinstance(node.target, ast.Name) else []
-        return [*self._rebound(node, names), ast.copy_location(ast.Assign([node.target], node.value), node)]
+        value = _noting_containers(node.value)
+        return [*self._rebound(node, names), ast.copy_location(ast.Assign([node.target], value), node)]
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        node.value = node.value and _noting_containers(node.value)
+        return node
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
@@ -207,6 +218,28 @@ class _Preparing(ast.NodeTransformer):
         self.generic_visit(node)
         node.ifs = [_operator("kept", x, x) for x in node.ifs]
         return node
+
+
+_DISPLAYS: Final = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
+
+
+def _noting_containers(value: ast.expr) -> ast.expr:
+    """`value`, which is assigned or returned, with a note of the lists and dictionaries that it makes."""
+    if isinstance(value, ast.Tuple | ast.List):
+        value.elts = [_noting_containers(x) for x in value.elts]
+    elif isinstance(value, ast.Dict):
+        value.values = [_noting_containers(x) for x in value.values]
+    elif isinstance(value, ast.ListComp):
+        value.elt = _noting_containers(value.elt)
+    elif isinstance(value, ast.DictComp):
+        value.value = _noting_containers(value.value)
+    elif isinstance(value, ast.IfExp):
+        value.body, value.orelse = _noting_containers(value.body), _noting_containers(value.orelse)
+    elif isinstance(value, ast.BinOp) and isinstance(value.left, ast.List):  # [0] * n
+        return _operator("made", value, value)
+    elif isinstance(value, ast.Subscript) and ast.unparse(value.slice) == ":":
+        return _operator("whole", value, value.value)
+    return _operator("made", value, value) if isinstance(value, _DISPLAYS) else value
 
 
 def _operator(name: str, where: ast.stmt | ast.expr, *args: ast.expr) -> ast.Call:

@@ -46,10 +46,14 @@ class _Shared(NamedTuple):
 
 
 class Outer(NamedTuple):
-    """What was there before a block: objects by identity (and kept alive, so that it stays so), and variables."""
+    """What was there before a block: objects by identity (and kept alive, so that it stays so), and variables.
+
+    `names` has what the block's own code calls objects, by their identities.
+    """
 
     objects: dict[int, Any]
     variables: Sequence[_Shared]
+    names: dict[int, str]
 
     def contents(self) -> list[Any]:
         """What the variables are now."""
@@ -94,7 +98,10 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
         for shared in _assigned(function)
         if id(shared.where) not in own and not (id(shared.where) in own_globals and shared.name in names)
     ]
-    return Outer(objects, variables)
+    named = [
+        (name, cell) for x in roots for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    ]
+    return Outer(objects, variables, {id(_content(cell)): name for name, cell in named})
 
 
 def _parts(value: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
+from limelight import forking
 from limelight.autograph import function_source
 from limelight.autograph.function_source import UnconvertibleError
 from limelight.autograph.reserved_names import OPERATORS, added
@@ -19,7 +20,8 @@ _FLAGS: Final = 0x1FF0000 | 0x100000  # what `from __future__` leaves in a code 
 MARK: Final = "__limelight_autograph__"
 """The attribute of functions that are converted already."""
 
-_lock: Final = threading.RLock()
+_lock = threading.RLock()
+forking.renew_in_child(__name__, "_lock", threading.RLock)
 
 
 class Factory(NamedTuple):

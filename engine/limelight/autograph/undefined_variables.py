@@ -43,25 +43,33 @@ class Doubtful(Undefined):
         raise ControlFlowError(f"`{self.name}` may have no value here{source_line.here()}: {self.why}")
 
 
+class NotYet(Doubtful):
+    """Stands, within a loop's body, for a variable that no iteration before it has assigned."""
+
+    __slots__ = ()
+
+
 class AssignedIfRun(Doubtful):
-    """Stands for a variable that a loop alone assigns: reading it has the graph check that there was an iteration.
+    """Stands for a variable that a staged block may have assigned: reading it has the graph check that it has.
 
     Args:
         name: the variable.
-        why: what to write where there was none.
-        value: of the last iteration.
-        check: has the graph raise its argument where there was none.
+        why: where it is assigned, and what to write where it was not.
+        value: what it is if it was assigned.
+        assigned: whether it was, a boolean tensor.
+        check: has the graph raise its second argument unless the first holds.
     """
 
-    __slots__ = ("_check", "_value")
+    __slots__ = ("_check", "assigned", "value")
 
-    def __init__(self, name: str, why: str, value: Any, check: Callable[[Exception], None]) -> None:
+    def __init__(self, name: str, why: str, value: Any, assigned: Any, check: Callable[[Any, Exception], None]) -> None:
         super().__init__(name, why)
-        self._value, self._check = value, check
+        self.value, self.assigned, self._check = value, assigned, check
 
     def read(self) -> Any:
-        self._check(UnboundLocalError(f"`{self.name}` has no value here{source_line.here()}: {self.why}"))
-        return self._value
+        error = UnboundLocalError(f"`{self.name}` has no value here{source_line.here()}: {self.why}", name=self.name)
+        self._check(self.assigned, error)
+        return self.value
 
 
 class UndefinedReturnValue(Undefined):
@@ -75,7 +83,12 @@ class UndefinedReturnValue(Undefined):
 
 def may_have_value(value: Any) -> bool:
     """Whether a variable has been assigned, be it in some runs of the graph only."""
-    return not isinstance(value, Undefined) or isinstance(value, Doubtful)
+    return not isinstance(value, Undefined) or (isinstance(value, Doubtful) and not isinstance(value, NotYet))
+
+
+def is_lost(value: Any) -> bool:
+    """Whether a variable may have been assigned, and no tensor says whether."""
+    return isinstance(value, Doubtful) and not isinstance(value, NotYet | AssignedIfRun)
 
 
 def ld(value: Any) -> Any:

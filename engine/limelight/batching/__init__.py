@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from limelight.batching.batched_tensor import Batched as Batched
 from limelight.batching.batched_tensor import BatchedObject as BatchedObject
+from limelight.batching.batched_tensor import Ragged as Ragged
 from limelight.batching.interpreter import Batcher as Batcher
 from limelight.batching.rule_table import Shared as Shared
 from limelight.batching.rule_table import Site as Site

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Final
 
 from limelight.core import dispatch, shapes
 from limelight.core.dtypes import DType
@@ -56,6 +57,33 @@ class Batched(Tensor):
         return f"<one example's {self.spec} in {self._batcher}>"
 
 
+class Ragged(Batched):
+    """One example's tensor where examples differ in shape, or may: each lies by itself in `values`.
+
+    Residuals are such tensors, where examples make different numbers of steps, and what is computed with them; a result
+    of a vectorised function is not.
+    """
+
+    __slots__ = ("_dtype", "_shape", "op", "values")
+    op: str  # the op that gave it, for the error of who returns it
+    values: list[Tensor]
+    _dtype: DType
+    _shape: shapes.Shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> shapes.Shape:
+        """The sizes that all examples are known to share; None for the others."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+
 class BatchedObject:
     """An opaque Python value for each example."""
 
@@ -69,6 +97,54 @@ class BatchedObject:
         self.dtype = None
         self.shape = ()
         self.spec = values[0].spec if values else None
+
+
+class BatchedResource:
+    """What a generator is inside: one example's, where each example has its own; mixed into the generator's class."""
+
+    __slots__ = ()
+    _batcher: Any
+    values: list[Any]
+
+    @property
+    def _data(self) -> Any:
+        here = source_line.here()
+        if self._batcher.finished:
+            raise LeakedTensorError(f"one example's generator leaked out of {self._batcher}, which has ended{here}")
+        raise SymbolicValueError(f"one example's generator in {self._batcher}{here}: there is no one state to copy")
+
+    def split(self, n: int = 2) -> list[Any]:
+        """Generators split off that of each example."""
+        parts = [x.split(n) for x in self.values]
+        return [batched_resource(list(part), self._batcher) for part in zip(*parts, strict=True)]
+
+    def __repr__(self) -> str:
+        return f"<one example's generator in {self._batcher}>"
+
+
+HANDLES: Final[set[type]] = {Batched, Ragged, BatchedObject}
+"""The classes of handles to values that are different for each example."""
+
+
+@functools.cache
+def _class_of_one(kind: type) -> type:
+    members = {"__slots__": ("_batcher", "values"), "__doc__": BatchedResource.__doc__}
+    one = type(f"Batched{kind.__name__}", (BatchedResource, kind), members)
+    HANDLES.add(one)
+    return one
+
+
+def batched_resource(values: list[Any], batcher: Any) -> Any:
+    """The handle for one example's of `values`, a generator for each example."""
+    kind: Any = type(values[0])
+    handle: Any = object.__new__(_class_of_one(kind))
+    handle.values = values
+    handle.name = values[0].name
+    handle.spec = values[0].spec
+    handle._batcher = batcher
+    handle._device = values[0]._device
+    handle._uid = 0
+    return handle
 
 
 def _no_value(x: Batched) -> LimelightError:
@@ -93,3 +169,22 @@ def batched(value: Tensor, batcher: Any) -> Batched:
     handle._device = value._device
     handle._uid = 0
     return handle
+
+
+def ragged(values: list[Tensor], op: str, batcher: Any) -> Ragged:
+    """The handle for one example of `values`, one for each example, which have one dtype and one number of axes."""
+    handle = object.__new__(Ragged)
+    handle.values = values
+    handle.op = op
+    handle._batcher = batcher
+    handle._device = values[0]._device
+    handle._uid = 0
+    handle._dtype = values[0].dtype
+    handle._shape = functools.reduce(_common_shape, [x.shape for x in values])
+    return handle
+
+
+def _common_shape(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:
+    shape = shapes.generalise(a, b)
+    assert shape is not None, "results of one op have one number of axes"
+    return shape

@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.batching.batched_tensor import Batched, BatchedObject, batched
-from limelight.batching.rule_table import Shared, Site, loop, rule_for
+from limelight.batching.batched_tensor import HANDLES, Batched, BatchedObject, Ragged, batched, ragged
+from limelight.batching.rule_table import Shared, Site, loop, rule_for, stacked_examples
 from limelight.core import dispatch
 from limelight.core.op import Op
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, LimelightError
-
-_MINE = (Batched, BatchedObject)
 
 
 class Batcher(dispatch.BlockInterpreter):
@@ -47,10 +45,10 @@ class Batcher(dispatch.BlockInterpreter):
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        mask = tuple([type(x) in _MINE and x._batcher is self.origin for x in inputs])
+        mask = tuple([type(x) in HANDLES and x._batcher is self.origin for x in inputs])
         if True not in mask and op.effect != "random":
             return self.below.process(op, inputs, attrs)
-        if op.effect == "write":
+        if op.effect == "write" and not mask[0]:  # one variable; a generator may be each example's own
             raise ArgumentError(
                 f"vectorize: {op} of a value that is different for each example: a variable holds one value for all of "
                 "them; return the value and assign after the call"
@@ -58,7 +56,7 @@ class Batcher(dispatch.BlockInterpreter):
         values = tuple([self.inside(x) if m else x for x, m in zip(inputs, mask, strict=True)])
         with dispatch.stack_below(self):
             result = self._result(Site(op, values, mask, attrs, self.size, self))
-        return tuple(map(self.handle, result)) if op.multiple else self.handle(result)
+        return tuple([self.handle(x, op.name) for x in result]) if op.multiple else self.handle(result, op.name)
 
     def _result(self, site: Site) -> Any:
         rule = rule_for(site.op)
@@ -87,21 +85,26 @@ class Batcher(dispatch.BlockInterpreter):
             origin.finished = ended
 
     def inside(self, x: Any) -> Any:
-        """What a handle of this batcher stands for: a tensor, or a list of opaque values."""
-        return x._value if isinstance(x, Batched) else x.values
+        """What a handle of this batcher stands for: a tensor, or a list of opaque values or of tensors unlike."""
+        return x._value if type(x) is Batched else x.values
 
-    def handle(self, result: Any) -> Any:
-        """The handle for one example of a result."""
+    def handle(self, result: Any, op: str) -> Any:
+        """The handle for one example of a result of `op`."""
         if isinstance(result, Shared):
             return result.value
-        return BatchedObject(result, self.origin) if isinstance(result, list) else batched(result, self.origin)
+        if not isinstance(result, list):
+            return batched(result, self.origin)
+        unlike = result and isinstance(result[0], Tensor)
+        return ragged(result, op, self.origin) if unlike else BatchedObject(result, self.origin)
 
     def owns(self, x: Any) -> bool:
-        return type(x) in _MINE and x._batcher is self.origin
+        return type(x) in HANDLES and x._batcher is self.origin
 
     def value_of(self, x: Tensor) -> Tensor | None:
-        """All examples of `x`; None where it is the same for all."""
-        return x._value if isinstance(x, Batched) and x._batcher is self.origin else None
+        """All examples of `x`; None where it is the same for all. Raises ShapeError where their shapes differ."""
+        if not isinstance(x, Batched) or x._batcher is not self.origin:
+            return None
+        return stacked_examples(x.op, x.values) if isinstance(x, Ragged) else x._value
 
     def __repr__(self) -> str:
         return f"{self.name} over {self.size if isinstance(self.size, int) else 'some'} examples"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
-from limelight.core import dispatch, shapes
+from limelight.core import dispatch, dtypes, shapes
 from limelight.core.op import Op, get
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
@@ -64,8 +64,14 @@ class Site:
 
     def specs(self) -> list[Any]:
         """The types of one example's inputs."""
-        specs = [x.spec if hasattr(x, "spec") else as_tensor(x).spec for x in self.inputs]
-        return [known(s.shape[1:], s.dtype) if m else s for s, m in zip(specs, self.mask, strict=True)]
+        return list(map(_spec_of_one, self.inputs, self.mask))
+
+
+def _spec_of_one(x: Any, differs: bool) -> Any:
+    if type(x) is list:  # each example's by itself
+        return x[0].spec
+    spec = x.spec if hasattr(x, "spec") else as_tensor(x).spec
+    return known(spec.shape[1:], spec.dtype) if differs else spec
 
 
 def batch_shape(size: Any, shape: Any) -> Any:
@@ -217,17 +223,37 @@ def row(x: Any, i: int) -> Any:
 
 
 def stacked(site: Site, rows: Sequence[Any]) -> Any:
-    """One result of all examples; opaque values stay in a list."""
-    if not isinstance(rows[0], Tensor):
+    """One result of all examples; opaque values stay in a list, and so do residuals of unlike shapes."""
+    if not isinstance(rows[0], Tensor) or _is_ragged(site, rows):
         return list(rows)
+    return stacked_examples(str(site.op), rows)
+
+
+def _is_ragged(site: Site, rows: Sequence[Tensor]) -> bool:
+    """Whether the examples of a result stay by themselves, since their shapes differ, or may where the run tells.
+
+    Only residuals do, which nobody sees, and what is computed with them. Their sizes do, too: what is made from these
+    may be unlike again.
+    """
+    shape = rows[0].shape
+    computed = any(type(x) is list and x and isinstance(x[0], Tensor) for x in site.inputs)
+    if not computed and not (site.op.higher_order and site.op.save):
+        return False
+    sizes = computed and dtypes.kind(rows[0].dtype) == "integer"
+    return sizes or None in shape or any(x.shape != shape for x in rows)
+
+
+def stacked_examples(op: str, rows: Sequence[Tensor]) -> Tensor:
+    """The results of `op` for all examples as one tensor. Raises ShapeError where their shapes differ."""
     shape = rows[0].shape
     other = next((x for x in rows if x.shape != shape), None)
     if other is not None:
         raise ShapeError(
-            f"vectorize: {site.op} gives {shapes.show(shape)} for one example and {shapes.show(other.shape)} for "
+            f"vectorize: {op} gives {shapes.show(shape)} for one example and {shapes.show(other.shape)} for "
             "another; a batch needs one shape (pad the results), or write a Python loop"
         )
-    return dispatch.apply(get("stack"), tuple(rows), (0,))
+    stack: Tensor = dispatch.apply(get("stack"), tuple(rows), (0,))
+    return stack
 
 
 def _empty_results(site: Site) -> Any:

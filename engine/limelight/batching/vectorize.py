@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.batching.batched_tensor import batched
+from limelight.batching.batched_tensor import batched, batched_resource
 from limelight.batching.interpreter import Batcher
 from limelight.batching.rule_table import front, repeated
 from limelight.core import nest, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dispatch import apply
 from limelight.core.op import get
+from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, ShapeError
 
 _NUMBERS: Final = (bool, int, float, complex)
@@ -27,8 +29,10 @@ def vectorize(
     """A vectorising map: applies `fn`, which is written for one example, to all examples at once, without a loop.
 
     Inside, tensors have the shape of one example. Ops go by batching rules; one without is run example by example, as
-    the result's `looped` tells. Random ops draw independent numbers for each example; other effects that depend on no
-    example (a print, an assignment of a shared value) happen once. Works inside and around `ll.function`, tapes,
+    the result's `looped` tells. From a generator that all share, each random op draws independent numbers for all
+    examples at once, in their order: `normal((3,))` is a row of `normal((examples, 3))`. From a generator of its own,
+    each example draws what it would draw alone. Other effects that depend on no example (a print, an assignment of a
+    shared value) happen once. Works inside and around `ll.function`, tapes,
     accumulators and itself. Where examples decide differently, both branches of a `cond` run for all, and each takes
     its own: a branch may still raise for an example of the other one, and where it is infinite for one, a gradient
     taken outside of `vectorize` is NaN (one taken inside is not). Guard its operands, as with `ll.where`.
@@ -37,7 +41,8 @@ def vectorize(
         fn: a function of one example.
         in_axes: the axis of the arguments along which the examples lie: an int (0 by default), None for what all share,
             or a list with one of these, or a nest of them, for each argument. Tensors in keyword arguments lie along
-            axis 0. Strings, None and other objects that are no numbers are handed on.
+            axis 0. Strings, None and other objects that are no numbers are handed on. A list of generators, as
+            `ll.random.split` gives it, is a batch with one for each example, unless its axis is None.
         out_axes: the same for the results; None for one that is the same for all examples.
         chunk_size: how many examples are taken at once, which bounds memory and changes no value; by default all.
 
@@ -80,6 +85,7 @@ class Vectorized:
         del self.__dict__["__wrapped__"]  # defaults are no arguments with examples: who binds calls shall not give them
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self._with_generator_batches(args, kwargs)
         leaves, structure = nest.flatten((args, kwargs))
         axes = [*_axes_of(args, self._in_axes), *[0] * (len(leaves) - len(nest.leaves_of(args)))]
         paths = [path[3:] for path in nest.paths(structure, "")]
@@ -96,10 +102,19 @@ class Vectorized:
             results.append(self._run(leaves, cut, structure, part.stop - start))
         return self._joined(results)
 
+    def _with_generator_batches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The arguments, each list of generators that has examples as one leaf."""
+        axes = self._in_axes if isinstance(self._in_axes, (tuple, list)) else [self._in_axes] * len(args)
+        whole = [hasattr(axis, "__index__") and _are_generators(x) for axis, x in zip(axes, args, strict=False)]
+        if len(whole) < len(args) or not (any(whole) or any(map(_are_generators, kwargs.values()))):
+            return args, kwargs  # the numbers of arguments and axes differ: an error of its own
+        given = tuple([GeneratorBatch(x) if w else x for x, w in zip(args, whole, strict=True)])
+        return given, {name: GeneratorBatch(x) if _are_generators(x) else x for name, x in kwargs.items()}
+
     def _run(self, leaves: Sequence[Any], values: Sequence[Any], structure: nest.Structure, size: Any) -> Any:
         name = f"vectorize({getattr(self._fn, '__name__', type(self._fn).__name__)})"
         with Batcher(size, name) as batcher:
-            arguments = [x if v is None else batched(v, batcher) for x, v in zip(leaves, values, strict=True)]
+            arguments = [x if v is None else _handle(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, arguments)
             results, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
             results = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in results]
@@ -121,6 +136,29 @@ class Vectorized:
 
     def __repr__(self) -> str:
         return f"<vectorized {getattr(self._fn, '__name__', self._fn)!s}>"
+
+
+class GeneratorBatch(list[Any]):
+    """A generator for each example: a leaf among the arguments."""
+
+    __limelight_leaf__ = True
+
+    @property
+    def shape(self) -> shapes.Shape:
+        return (len(self),)
+
+    def __getitem__(self, part: Any) -> Any:
+        chosen = super().__getitem__(part)
+        return GeneratorBatch(chosen) if isinstance(part, slice) else chosen
+
+
+def _are_generators(x: Any) -> bool:
+    return type(x) in (list, tuple) and bool(x) and all(getattr(g, "spec", None) is GENERATOR for g in x)
+
+
+def _handle(value: Any, batcher: Batcher) -> Any:
+    """The handle for one example of an argument."""
+    return batched_resource(list(value), batcher) if isinstance(value, GeneratorBatch) else batched(value, batcher)
 
 
 def _concat(parts: Sequence[Tensor], axis: int) -> Any:
@@ -150,6 +188,10 @@ def _axes_like(prefix: Any, tree: Any, name: str) -> list[Any]:
 
 def _examples_first(x: Any, axis: Any, path: str) -> Any:
     """All examples of an argument's leaf, along the first axis; None where all share it."""
+    if isinstance(x, GeneratorBatch):
+        if axis not in (0, -1):
+            raise ShapeError(f"vectorize: `{path}` is a list of generators and has no axis {axis}, only axis 0")
+        return x
     if axis is None or not (isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)) or hasattr(x, "__as_tensor__")):
         return None
     t = as_tensor(x)
@@ -182,6 +224,8 @@ def _result_along(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:
             )
         return x
     if value is None:
+        if isinstance(x, Resource) and batcher.owns(x):
+            raise ArgumentError("vectorize: one example's generator is a result; the list that was given has them all")
         if not isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)):
             return x
         value = repeated(as_tensor(x), size)

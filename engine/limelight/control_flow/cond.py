@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Never
 
 from limelight.batching import Batched
 from limelight.control_flow.branch_batching import batch_branches
@@ -14,7 +14,8 @@ from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import TensorLike, as_tensor
-from limelight.errors import ControlFlowError
+from limelight.errors import CallError, ControlFlowError
+from limelight.ops._given_shape import hide_rest_parameter
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_branch import (
     check_branches_agree,
@@ -27,7 +28,8 @@ from limelight.staging.trace_branch import (
 )
 
 
-def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+@hide_rest_parameter
+def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], *operands: Never) -> Any:
     """A conditional by value: `true_fn()` if `pred` else `false_fn()` (paper section 4.1).
 
     Only the chosen branch runs, effects and errors included; while tracing both are traced. Differentiable, to any
@@ -40,6 +42,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
         pred: a boolean with one element, which may be known only when a graph runs.
         true_fn: a function without arguments that returns a tensor or a nest of tensors.
         false_fn: the same; while tracing it must return the same structure, dtypes and ranks.
+        *operands: none: the functions take no arguments.
 
     Returns:
         What the chosen branch returns. While tracing, sizes in which the branches differ are unknown.
@@ -47,6 +50,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     Raises:
         ControlFlowError: `pred` is not one boolean, or the branches' outputs differ, of which the first is named.
         ArgumentError: a branch cannot be called.
+        CallError: there are operands.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -55,6 +59,8 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     >>> magnitude(ll.constant(-2.0)).item()
     2.0
     """
+    if operands:
+        raise CallError("cond: the functions take no arguments: write ll.cond(pred, lambda: f(x), lambda: g(x))")
     require_callable("cond", true_fn=true_fn, false_fn=false_fn)
     pred = as_tensor(pred)
     if not is_condition(pred.spec):

@@ -16,7 +16,7 @@ from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec
-from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.core.tensor import Tensor, beside
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, GradientError, ShapeError, SignatureError
 
@@ -196,7 +196,7 @@ def _checked_gradient(name: str, g: Any, spec: TensorSpec) -> Any:
     if g is None or spec.dtype not in INEXACT:
         return None
     if not isinstance(g, SparseGradient):
-        g = as_tensor(g) if hasattr(g, "dtype") else constant(g, spec.dtype)
+        g = beside(g, spec.dtype)
     if g.dtype != spec.dtype:
         raise DTypeError(
             f"custom_gradient: {name} returned a {g.dtype.name} gradient for a {spec.dtype.name} source; "

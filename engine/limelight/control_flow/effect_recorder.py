@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
-from limelight.batching import Batched
+from limelight.batching import Batched, Ragged
 from limelight.control_flow.variables_as_values import all_can_be_values
 from limelight.core import dispatch
 from limelight.core.op import Op
@@ -77,6 +77,8 @@ class EffectRecorder(dispatch.BlockInterpreter):
         """Whether a tape or an accumulator follows `x`, or the batch that it is an example of."""
         if x._uid and any(x._uid in uids for uids in self._followed):
             return True
+        if isinstance(x, Ragged):
+            return any(map(self._is_followed, x.values))
         return isinstance(x, Batched) and self._is_followed(x._value)
 
     def _record_function(self, function: Any, inputs: tuple[Any, ...]) -> None:

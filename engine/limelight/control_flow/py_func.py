@@ -22,7 +22,7 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.eager import move
 from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
-from limelight.core.tensor import Tensor, as_tensor, constant, wrap
+from limelight.core.tensor import Tensor, as_tensor, beside, wrap
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
 from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
@@ -87,7 +87,7 @@ class PythonCall:
         if value is None:
             raise SignatureError(f"py_func: {self.name} returned None, output_specs promise {spec}")
         try:  # a Python number has no dtype of its own
-            tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, spec.dtype)
+            tensor = beside(value, spec.dtype)
         except LimelightError as error:
             kind = type(value).__name__
             raise type(error)(f"py_func: {self.name} returned a {kind}, output_specs promise {spec}: {error}") from None

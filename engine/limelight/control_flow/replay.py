@@ -6,14 +6,14 @@ while and put back after, so that assignments happen once. Other threads can see
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from limelight.control_flow.effect_recorder import EffectRecorder
 from limelight.control_flow.variables_as_values import call_with_values
 from limelight.core import dispatch
 from limelight.core.op import Op
+from limelight.core.tensor import Tensor
 from limelight.core.variable import assign_op, read
 from limelight.errors import GradientError
 
@@ -44,15 +44,26 @@ class Snapshots(dispatch.BlockInterpreter):
         return self.below.process(op, *replaced)
 
 
-@contextmanager
-def with_states(states: Sequence[tuple[Any, Any]]) -> Iterator[None]:
+class with_states(dispatch.Guard):  # noqa: N801  # used as a function
     """Runs its block with generators and variables in the given states, and restores the present ones after it."""
-    before = []
-    try:
-        for variable, state in states:
-            before.append((variable, dispatch.apply(read, (variable,))))
+
+    def __init__(self, states: Sequence[tuple[Any, Any]]) -> None:
+        super().__init__()
+        self._states = states
+        self._before: list[tuple[Any, Any]] = []
+
+    def begin(self) -> None:
+        for variable, state in self._states:
+            self._before.append((variable, dispatch.apply(read, (variable,))))
             dispatch.apply(assign_op, (variable, state))
-        yield
-    finally:
-        for variable, state in before:
+
+    def end(self, abandoned: bool) -> None:
+        if not abandoned:
+            self._restore(self._before)
+            return
+        with dispatch.fresh_stack():  # what an unfinished trace would have set back, nobody has changed
+            self._restore([(variable, state) for variable, state in self._before if type(state) is Tensor])
+
+    def _restore(self, states: Sequence[tuple[Any, Any]]) -> None:
+        for variable, state in states:
             dispatch.apply(assign_op, (variable, state))

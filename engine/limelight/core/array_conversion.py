@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,23 +19,91 @@ _NO_NUMBER: Final = (
 _NUMBERS: Final = {bool, int, float, complex}
 
 
+class Elements(NamedTuple):
+    """What lies in a nested list: the dtypes of NumPy values and tensors, the types of Python's numbers."""
+
+    own: set[DType]
+    weak: set[type]
+    has_tensors: bool = False
+    has_others: bool = False
+    """Whether there is anything else, of which NumPy shall say what it takes it for."""
+
+    @property
+    def dtype(self) -> DType | None:
+        """The dtype in which all meet, as operands do; None where there are Python numbers only, which have defaults.
+
+        Raises DTypeError where values of different kinds meet.
+        """
+        target = dtypes.promote(*self.own) if self.own else None
+        for number in [kind() for kind in self.weak]:
+            if target is not None:
+                target = dtypes.beside(number, target) if dtypes.fits(number, target) else None
+        if self.own and target is None:
+            names = sorted({*[dtype.name for dtype in self.own], *[f"Python {kind.__name__}" for kind in self.weak]})
+            raise DTypeError(
+                f"a list of {', '.join(names[:-1])} and {names[-1]} values: dtypes of different kinds are never "
+                "converted silently; write dtype=..., or convert the values first"
+            )
+        return target
+
+
+_NOTHING: Final = Elements(set(), set())
+
+
+def elements(value: Any) -> Elements:
+    """The kinds of what lies in `value`, if that is a list or tuple."""
+    if not isinstance(value, (list, tuple)):
+        return _NOTHING
+    types = set(map(type, value))  # in C: a look at each of a million numbers takes longer than all else
+    scalars = {kind for kind in types if issubclass(kind, np.generic) and np.dtype(kind) in dtypes.ALL}
+    own = {np.dtype(kind) for kind in scalars}
+    found = Elements(own, types & _NUMBERS)
+    others = types - _NUMBERS - scalars
+    for item in value if others else ():
+        if type(item) in others:
+            found = _joined(found, elements(item) if isinstance(item, (list, tuple)) else _of_object(item))
+    return found
+
+
+def _joined(a: Elements, b: Elements) -> Elements:
+    return Elements(a.own | b.own, a.weak | b.weak, a.has_tensors or b.has_tensors, a.has_others or b.has_others)
+
+
+def _of_object(item: Any) -> Elements:
+    if hasattr(item, "_uid"):
+        return Elements({item.dtype}, set(), has_tensors=True)
+    if hasattr(item, "dtype") or hasattr(item, "__array__"):
+        return Elements({dtypes.dtype(np.asarray(item).dtype)}, set())
+    return Elements(set(), set(), has_others=True)
+
+
+def has_own_dtype(value: Any) -> bool:
+    """Whether `value` is or holds something of a dtype: Python's numbers have none, and take on what is wanted."""
+    return hasattr(value, "dtype") or bool(elements(value).own)
+
+
 def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:
     """A fresh NumPy array from Python numbers, nested lists or arrays, with limelight's default dtypes.
 
-    Python floats become float32 and ints int32 (int64 beyond 32 bits); arrays and NumPy scalars keep their dtype.
+    Python floats become float32 and ints int32 (int64 beyond 32 bits); arrays and NumPy scalars keep their dtype, in
+    lists too, where they meet as operands do.
     """
-    if isinstance(value, (list, tuple)):
-        _refuse_tensors_inside(value)
+    inside = elements(value)
+    wanted = dtypes.dtype(dtype) if dtype is not None else inside.dtype
+    meeting = None if dtype is not None or inside.has_others else wanted  # NumPy's own choice may be float64 for uint64
     keeps = isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
-        array = np.array(value)
+        array = np.array(value, meeting)
+    except OverflowError as error:
+        raise DTypeError(f"{error}; give a wider dtype, such as dtype=ll.int64") from None
     except ValueError as error:
         raise ShapeError(f"a tensor must be rectangular: {error}") from None
     if array.dtype.kind == "O" and _has_none(value):
         raise DTypeError(_NO_NUMBER)
     if array.dtype.kind in "OSUMm":
         raise DTypeError(f"cannot make a tensor of {array.dtype} values; give booleans, or numbers of at most 64 bits")
-    wanted = dtypes.dtype(dtype) if dtype is not None else dtypes.dtype(array.dtype) if keeps else _default(array)
+    if wanted is None:
+        wanted = dtypes.dtype(array.dtype) if keeps else _default(array)
     _check_conversion(array, wanted)
     return array.astype(wanted, copy=False)
 
@@ -62,13 +129,3 @@ def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
 
 def _has_none(value: Any) -> bool:
     return value is None or (isinstance(value, (list, tuple)) and any(map(_has_none, value)))
-
-
-def _refuse_tensors_inside(value: Sequence[Any]) -> None:
-    if not set(map(type, value)) - _NUMBERS:  # in C: a look at each of a million numbers takes longer than all else
-        return
-    for item in value:
-        if hasattr(item, "_uid"):
-            raise DTypeError("a list that holds tensors: write ll.stack([...]) to join them into one tensor")
-        if isinstance(item, (list, tuple)):
-            _refuse_tensors_inside(item)

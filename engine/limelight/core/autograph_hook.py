@@ -7,15 +7,31 @@ layer's activation, `grad`) calls `maybe_converted(function)` instead: where a f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
 from limelight.errors import SymbolicValueError
+from limelight.with_blocks import Block
+
+
+class _Conversion:
+    """What functions become in a block."""
+
+    __slots__ = ("_block", "_convert")
+
+    def __init__(self, convert: Callable[[Any], Any], block: Block) -> None:
+        self._convert = convert
+        self._block = block
+
+    def __call__(self, function: Any) -> Any:
+        return function if self._block.is_over_here else self._convert(function)
+
 
 _converters: Final[list[Callable[[Any], Any]]] = []
-_convert: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar("conversion", default=None)
+_convert: Final[ContextVar[_Conversion | None]] = ContextVar("conversion", default=None)
 
 
 def maybe_converted(function: Any) -> Any:
@@ -27,7 +43,7 @@ def maybe_converted(function: Any) -> Any:
 @contextmanager
 def conversion_scope(convert: Callable[[Any], Any] | None) -> Iterator[None]:
     """Within its block `maybe_converted` is `convert`; with None, functions stay as they are."""
-    token = _convert.set(convert)
+    token = _convert.set(None if convert is None else _Conversion(convert, Block(sys._getframe(1))))
     try:
         yield
     finally:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+from limelight.core import dispatch
 
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
+class collector_paused(dispatch.Guard):  # noqa: N801  # used as a function
     """Runs its block without garbage collections: graphs have no cycles, and looking for some doubles the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    _was_on = False
+
+    def begin(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def end(self, abandoned: bool) -> None:
+        if self._was_on:
             gc.enable()

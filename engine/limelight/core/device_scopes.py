@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Final
 
-from limelight.core import devices
+from limelight.core import devices, dispatch
 from limelight.core.devices import Device, DeviceName
 from limelight.core.dispatch import active, scopes
 from limelight.errors import DeviceError
+from limelight.with_blocks import Block
 
 
 class _EnteredScope:
     """One entering of a device scope, with its name as completed by the scopes around it."""
 
-    __slots__ = ("name", "scope")
+    __slots__ = ("block", "name", "scope")
 
-    def __init__(self, scope: device, name: DeviceName | None) -> None:
+    def __init__(self, scope: device, name: DeviceName | None, block: Block) -> None:
         self.scope = scope
         self.name = name
+        self.block: Block | None = block
+
+    def abandon(self) -> None:
+        """Leaves the scope before its block does, or in its place; when the block ends after all, it does nothing."""
+        self.scope._leave(self)
+        self.scope._left_early += 1
 
     def __repr__(self) -> str:
         return f"<device scope {self.name}>"
@@ -31,7 +40,7 @@ _requested: Final[ContextVar[tuple[_EnteredScope, ...]]] = ContextVar("device", 
 
 def requested_device() -> Device | None:
     """The device asked for by the scopes around this line, None when none is."""
-    entered = _requested.get()
+    entered = entered_scopes()
     name = entered[-1].name if entered else None
     return None if name is None else devices.find(name)
 
@@ -57,11 +66,11 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         self._left_early = 0  # how often a scope of this object was left before its block has ended
 
     def __enter__(self) -> Device | None:
-        around = _requested.get()
+        around = entered_scopes()
         outer = around[-1].name if around else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
-        entered = _EnteredScope(self, merged)
+        entered = _EnteredScope(self, merged, Block(sys._getframe(1)))
         try:
             for places in (self._entered, scopes, active):
                 places.append(entered)
@@ -96,17 +105,26 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         for places in (self._entered, scopes, active):
             if entered in places:
                 places.remove(entered)
+        entered.block = None
         _requested.set(tuple([other for other in _requested.get() if other is not entered]))
+
+
+def cleared() -> AbstractContextManager[object]:
+    """`device(None)`, or nothing where nobody has asked for a device: each op looks whether somebody has."""
+    return device(None) if scopes else nullcontext()
 
 
 def entered_scopes() -> tuple[_EnteredScope, ...]:
     """The device scopes around this line."""
-    return _requested.get()
+    entered = _requested.get()
+    if entered and entered[-1].block is not None and entered[-1].block.is_over_here:
+        dispatch.heal()
+        entered = _requested.get()
+    return entered
 
 
 def leave_later_scopes(entered: tuple[_EnteredScope, ...]) -> None:
     """Leaves the scopes that are not among `entered`. Their own blocks, when they end, then do nothing."""
     for later in _requested.get():
         if later not in entered:
-            later.scope._leave(later)
-            later.scope._left_early += 1
+            later.abandon()

@@ -9,22 +9,25 @@ The stack is thread-local: a tape that another thread has entered does not see t
 which only say whether anything may be going on, are shared by all threads: reading a module's list is much cheaper than
 reading a thread's or a context's variable, and where another thread's interpreter fills them by chance, this thread's
 ops merely take the longer way to the same result.
+
+An interrupt at the first instruction of an `__exit__` keeps it from running. So whatever stands in `active` for a block
+knows which (`with_blocks`), and the longer way, on which nobody counts nanoseconds, first takes off what is over.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
-from limelight import events
+from limelight import events, forking
 from limelight.core.devices import Device
+from limelight.with_blocks import Block, has_ended
 
 active: Final[list[object]] = []
-"""Not empty when "just run the kernel" may be wrong on some thread: it holds each interpreter above the eager one, and
-what `scopes` holds. Entry points look at it first, and at nothing else when it is empty."""
+"""Not empty when "just run the kernel" may be wrong on some thread: it holds each interpreter above the eager one, each
+`Guard`, and what `scopes` holds. Entry points look at it first, and at nothing else when it is empty."""
 
 scopes: Final[list[object]] = []
 """The part of `active` that is not an interpreter: device scopes and listeners to single ops. Empty means that
@@ -35,6 +38,8 @@ class Interpreter:
     """Gives ops their meaning. `below` is the next interpreter down this thread's stack while this one is on it."""
 
     below: Interpreter | None = None
+    block: Block | None = None
+    """That at whose end it is to leave the stack."""
     scope: str | None = None
     """The name scope of the nodes that it writes ("dense/"); None where it writes none."""
     enclosing_scope: Any = None
@@ -80,12 +85,16 @@ class Interpreter:
         assert self.below is not None
         return self.below.constant(array, device)
 
+    def abandon(self) -> None:
+        """Called when its block is over although nobody has taken it off the stack."""
+        remove(self)
+
 
 class BlockInterpreter(Interpreter):
     """One that stands on the stack for the length of a `with` block."""
 
     def __enter__(self) -> Self:
-        push(self)
+        push(self, sys._getframe(1))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -96,6 +105,44 @@ class BlockInterpreter(Interpreter):
             raise
 
 
+class Guard:
+    """Takes back at the end of its block what holds for the whole process in it; after an interrupt, at the next op."""
+
+    def __init__(self) -> None:
+        self.block: Block | None = None
+        self._ends: FrameType | None = None  # what is ending it: that may run ops, which ask whether its block is over
+
+    def begin(self) -> None:
+        """Called as the block begins."""
+
+    def end(self, abandoned: bool) -> None:
+        """Called at its end, again if an interrupt came in the middle; `abandoned`: the block has been over before."""
+
+    def __enter__(self) -> None:
+        self.block = Block(sys._getframe(1))
+        active.append(self)
+        self.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._end(abandoned=False)
+
+    def abandon(self) -> None:
+        self._end(abandoned=True)
+
+    def _end(self, abandoned: bool) -> None:
+        if self._ends is None or has_ended(self._ends):
+            self._ends = sys._getframe()
+            self.end(abandoned)
+            _take_from(active, self)
+            self.block = self._ends = None
+
+
+class _Stack(list[Interpreter]):
+    """Interpreters, bottom first, and the block for which others were put away."""
+
+    block: Block | None = None
+
+
 _base: Final[list[Interpreter]] = []
 
 
@@ -103,7 +150,7 @@ class _Local(threading.local):
     """The interpreters of one thread."""
 
     def __init__(self) -> None:
-        self.stack: list[Interpreter] = list(_base)
+        self.stack = _Stack(_base)
         self.stacks = [self.stack]  # those that blocks around this line have put away, and it
         self.observer: Interpreter | None = None  # whom entry points tell (see `_choose_observer`)
 
@@ -114,32 +161,59 @@ local: Final = _Local()
 def set_base(interpreter: Interpreter) -> None:
     """Makes `interpreter` the bottom of every thread's stack; called once, by the eager interpreter."""
     _base[:] = [interpreter]
-    local.stack = [interpreter]
+    local.stack = _Stack(_base)
     local.stacks = [local.stack]
 
 
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
-    return local.stack[-1].process(op, inputs, attrs)
+    top = local.stack[-1]
+    if active:
+        block = top.block or local.stack.block
+        if block is None or block.is_over:
+            heal()
+            top = local.stack[-1]
+    return top.process(op, inputs, attrs)
 
 
 def current() -> Interpreter:
     """The innermost interpreter of this thread."""
-    return local.stack[-1]
+    top = local.stack[-1]
+    if active:
+        block = top.block or local.stack.block
+        if block is None or block.is_over:
+            heal()
+            return local.stack[-1]
+    return top
 
 
 def stack() -> tuple[Interpreter, ...]:
     """This thread's interpreters, bottom first."""
+    if active:
+        heal()
     return tuple(local.stack)
 
 
-def push(interpreter: Interpreter) -> None:
-    """Makes `interpreter` the innermost one of this thread."""
+def heal() -> None:
+    """Leaves, for each block of this thread that is over, what an interrupt has kept from being left."""
+    for one in reversed(active[:]):
+        block: Block | None = getattr(one, "block", None)
+        if block is not None and block.is_over_here:
+            one.abandon()  # type: ignore[attr-defined]  # whatever has a block can be
+    if len(local.stacks) > 1:
+        _set_stacks([stack for stack in local.stacks if stack.block is None or not stack.block.is_over])
+
+
+def push(interpreter: Interpreter, frame: FrameType | None) -> None:
+    """Makes `interpreter` the innermost one of this thread, for the block that `frame` is about to begin."""
+    if active:
+        heal()
     try:
+        interpreter.block = Block(frame)
         interpreter.below = local.stack[-1]
         local.stack.append(interpreter)
         active.append(interpreter)
-        _choose_observer()
+        local.observer = interpreter if interpreter.observes and len(local.stack) == 2 else None
     except BaseException:
         remove(interpreter)
         raise
@@ -156,8 +230,13 @@ def remove(interpreter: Interpreter) -> None:
             places.remove(interpreter)
     for lower, upper in zip(local.stack, local.stack[1:], strict=False):
         upper.below = lower
-    interpreter.below = None
+    interpreter.below = interpreter.block = None
     _choose_observer()
+
+
+def _take_from(places: list[Any], one: object) -> None:
+    if one in places:
+        places.remove(one)
 
 
 def _choose_observer() -> None:
@@ -166,36 +245,48 @@ def _choose_observer() -> None:
     local.observer = stack[1] if len(stack) == 2 and stack[1].observes else None
 
 
-def fresh_stack() -> AbstractContextManager[None]:
+def fresh_stack() -> OtherStack:
     """Runs its block eagerly, outside every tape and trace of this thread."""
-    return _with_stack(list(_base))
+    return OtherStack(_base)
 
 
-def stack_below(interpreter: Interpreter) -> AbstractContextManager[None]:
+def stack_below(interpreter: Interpreter) -> OtherStack:
     """Runs its block under the interpreters that stand below `interpreter` on this thread's stack."""
-    return _with_stack(local.stack[: local.stack.index(interpreter)])
+    return OtherStack(local.stack[: local.stack.index(interpreter)])
 
 
-@contextmanager
-def _with_stack(stack: list[Interpreter]) -> Iterator[None]:
+class OtherStack:
     """Puts this thread's stack away for the length of its block. Such blocks may be left in any order."""
-    try:
-        _set_stacks([*local.stacks, stack])
-        yield
-    finally:
+
+    def __init__(self, stack: list[Interpreter]) -> None:
+        self._stack = _Stack(stack)
+
+    def __enter__(self) -> None:
+        self._stack.block = Block(sys._getframe(1))
         try:
-            _set_stacks([other for other in local.stacks if other is not stack])
-        except KeyboardInterrupt:
-            _set_stacks([other for other in local.stacks if other is not stack])
+            _set_stacks([*local.stacks, self._stack])
+        except BaseException:
+            self._leave()
             raise
 
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            self._leave()
+        except KeyboardInterrupt:
+            self._leave()
+            raise
 
-def use_stacks(stacks: list[list[Interpreter]]) -> None:
+    def _leave(self) -> None:
+        _set_stacks([other for other in local.stacks if other is not self._stack])
+        self._stack.block = None
+
+
+def use_stacks(stacks: list[_Stack]) -> None:
     """Returns to those of this thread's stacks that are among `stacks`; the last one of them is in use."""
     _set_stacks([stack for stack in local.stacks if any(stack is other for other in stacks)])
 
 
-def _set_stacks(stacks: list[list[Interpreter]]) -> None:
+def _set_stacks(stacks: list[_Stack]) -> None:
     local.stacks = stacks
     local.stack = stacks[-1]
     _choose_observer()
@@ -212,3 +303,18 @@ def _on_interest(interested: bool) -> None:
 
 for _kind in (events.OpRan, events.Allocated, events.Freed, events.Recorded):
     events.on_interest(_kind, _on_interest)
+
+
+def _forget_other_threads() -> None:
+    """In a process that has just been forked, where this thread is the only one."""
+    for one in active[:]:
+        block: Block | None = getattr(one, "block", None)
+        if isinstance(one, Guard):
+            if block is not None and block.thread != threading.get_ident():
+                one.abandon()
+        elif block is not None and block.thread != threading.get_ident():
+            for places in (active, scopes):
+                _take_from(places, one)
+
+
+forking.in_child(_forget_other_threads)

@@ -62,7 +62,7 @@ def dtype(like: DTypeLike) -> DType:
         return quick
     try:
         candidate = _FROM_SHORT[like] if isinstance(like, str) and like in _FROM_SHORT else np.dtype(like)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy reads "f4,, 1" as a list of fields
         candidate = None
     if candidate is not None and not candidate.isnative:  # of a file, mostly: the same numbers, once they are in memory
         candidate = candidate.newbyteorder("=")

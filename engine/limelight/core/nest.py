@@ -278,3 +278,8 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
     make: Any = getattr(kind, "__limelight_from_fields__", kind)
     return make(**dict(zip(structure.keys, children, strict=True)))
+
+
+def __dir__() -> list[str]:
+    """The names that are defined here, without those that are imported."""
+    return sorted([k for k, v in globals().items() if k[0] != "_" and getattr(v, "__module__", "") == __name__])

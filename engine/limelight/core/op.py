@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from limelight.core import backends, dtypes, op_checks
 from limelight.core.devices import CPU0, Device
-from limelight.core.dtypes import KINDS, accepted
+from limelight.core.dtypes import KINDS, DType, accepted
 from limelight.core.spec import Spec
 from limelight.errors import ArgumentError, GradientError
 from limelight.user_code.source_line import GENERATED_PREFIX
@@ -156,6 +156,7 @@ class Op:
             "loop" for example by example, or a rule of its own, `rule(site)`. None: by `elementwise`, or as a reduction
             if its parameters begin with "axis keepdims"; else in a loop.
         domain: where the op is smooth, if that is not everywhere.
+        integers: the dtype that integers and booleans are converted to by an op that takes neither.
     """
 
     def __init__(
@@ -185,6 +186,7 @@ class Op:
         jvp: Callable[[tuple[Any, ...], Sequence[Any], tuple[Any, ...]], tuple[Any, Any]] | None = None,
         batching: str | Callable[..., Any] | None = None,
         domain: Domain | None = None,
+        integers: DType | None = None,
     ) -> None:
         self.name = name
         self.variadic = inputs.startswith("*")
@@ -202,8 +204,7 @@ class Op:
         self.effect: Effect = effect
         self.multiple = multiple
         self.special = dict(special or {})
-        self.fresh = fresh
-        self.view = view
+        self.fresh, self.view = fresh, view
         self.higher_order = higher_order
         self.passes = passes
         self.placement = placement
@@ -214,7 +215,7 @@ class Op:
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
         self.jvp = jvp
         self.batching = batching
-        self.domain = domain
+        self.domain, self.integers = domain, integers
         self.foreign = False
         self.recipes = _VjpRecipes(self)
         self._kernels: dict[str, Callable[..., Any]] = {}

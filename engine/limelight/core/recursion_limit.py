@@ -12,7 +12,11 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from types import TracebackType
 from typing import Any, Final, TypeVar, cast
+
+from limelight import forking
+from limelight.with_blocks import Block
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -24,27 +28,58 @@ MAX_RAISE: Final = 6000
 """Frames that the limit is raised by at most."""
 
 
+class _Room:
+    """Frames that somebody needs on the stack, for a block, or until they are given back."""
+
+    def __init__(self, frames: int) -> None:
+        self.frames = frames
+        self.block: Block | None = None
+
+    def __enter__(self) -> None:
+        self.block = Block(sys._getframe(1))
+        _limit.make(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _limit.give_back(self)
+
+
 class _Limit:
     """The recursion limit, which belongs to all threads together."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted = 0
+        self._rooms: list[_Room] = []
         self._usual = self._raised = sys.getrecursionlimit()
 
-    def add(self, frames: int) -> None:
-        with self._lock:
-            if not self._wanted:
+    def make(self, room: _Room) -> None:
+        with _lock:
+            if not self._rooms:
                 self._usual = self._raised = sys.getrecursionlimit()
-            self._wanted += frames
-            if sys.getrecursionlimit() != self._raised:
-                return  # somebody else has set it meanwhile
-            limit = self._usual + min(self._wanted, MAX_RAISE)
+            self._rooms.append(room)
+            self._set()
+
+    def give_back(self, room: _Room) -> None:
+        """May be called again, and does nothing then."""
+        with _lock:
+            self._rooms = [
+                other
+                for other in self._rooms
+                if other is not room and (other.block is None or not other.block.is_over_here)
+            ]
+            self._set()
+        room.block = None
+
+    def _set(self) -> None:
+        if sys.getrecursionlimit() != self._raised:
+            return  # somebody else has set it meanwhile
+        limit = self._usual + min(sum([room.frames for room in self._rooms]), MAX_RAISE)
+        if limit != self._raised:
             with suppress(RecursionError):  # it would be lower than this thread is deep
                 sys.setrecursionlimit(limit)
                 self._raised = limit
 
 
+_lock = threading.Lock()
+forking.renew_in_child(__name__, "_lock", threading.Lock)
 _limit: Final = _Limit()
 _thread: Final = threading.local()
 
@@ -56,23 +91,22 @@ class Level:
     between, which leaves a level open, is forgotten by the next trace.
     """
 
-    __slots__ = ("_frames", "_open", "_outer")
+    __slots__ = ("_open", "_outer", "_room")
 
     def __init__(self, outermost: bool = False) -> None:
         self._outer: int = 0 if outermost else getattr(_thread, "levels", 0)
         _thread.levels = self._outer + 1
-        self._frames = FRAMES_PER_LEVEL if _thread.levels > USUAL_LEVELS else 0
+        self._room = _Room(FRAMES_PER_LEVEL) if _thread.levels > USUAL_LEVELS else None
         self._open = True
-        if self._frames:
-            _limit.add(self._frames)
+        if self._room is not None:
+            _limit.make(self._room)
 
     def close(self) -> None:
         if self._open:
             _thread.levels = self._outer
-            frames, self._frames = self._frames, 0
-            if frames:
-                _limit.add(-frames)
-            self._open = False  # last: an interrupt before it has the depth put back again
+            if self._room is not None:
+                _limit.give_back(self._room)
+            self._open = False  # last: an interrupt before it has all of this done again
 
 
 def with_recursion_room(run: Run, levels: int) -> Run:
@@ -82,10 +116,7 @@ def with_recursion_room(run: Run, levels: int) -> Run:
 
     @functools.wraps(run)
     def with_room(*operands: Any) -> Any:
-        _limit.add(levels * FRAMES_PER_LEVEL)
-        try:
+        with _Room(levels * FRAMES_PER_LEVEL):
             return run(*operands)
-        finally:
-            _limit.add(-levels * FRAMES_PER_LEVEL)
 
     return cast(Run, with_room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, cast
 
 from limelight.core import dtypes, shapes
@@ -122,17 +122,26 @@ class Sizes(TensorSpec):
         self.content = content
 
 
+Constraint: TypeAlias = Callable[[Any], Any]
+"""From a variable's value to the nearest one that is allowed."""
+
+
 class VariableSpec:
     """The type of a variable: what a graph must know of one that it reads or writes."""
 
-    __slots__ = ("dtype", "shape", "trainable")
+    __slots__ = ("_constraint_id", "constraint", "dtype", "shape", "trainable")
     anywhere = False
     """Whether it has no place: then ops that use it run where their other operands are."""
 
-    def __init__(self, shape: Shape, dtype: DType, trainable: bool = True) -> None:
+    def __init__(
+        self, shape: Shape, dtype: DType, trainable: bool = True, constraint: Constraint | None = None
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.trainable = trainable
+        self.constraint = constraint
+        """What an optimiser applies to the value after each update; part of the type, since a trace runs it."""
+        self._constraint_id = 0 if constraint is None else id(constraint)  # it may have no hash
 
     @property
     def value(self) -> TensorSpec:
@@ -140,7 +149,7 @@ class VariableSpec:
         return known(self.shape, self.dtype)
 
     def _key(self) -> tuple[object, ...]:
-        return (self.shape, self.dtype, self.trainable)
+        return (self.shape, self.dtype, self.trainable, self._constraint_id)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VariableSpec) and self._key() == other._key()

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight.core import backends, device_scopes, devices, dispatch, dtypes, shapes
-from limelight.core.array_conversion import as_array
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, op, shapes
+from limelight.core.array_conversion import as_array, elements, has_own_dtype
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import active, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.shapes import Shape
 from limelight.core.spec import ObjectSpec, TensorSpec, known
 from limelight.errors import ArgumentError, DTypeError, ShapeError
-from limelight.user_code import hints
+from limelight.user_code import equivalents, hints
 
 TensorLike: TypeAlias = "Tensor | complex | bool | Sequence[Any] | np.ndarray[Any, Any] | np.generic | Any"
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -33,7 +33,19 @@ API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Tensor:
+class _TensorType(type):
+    """The type of tensors' classes: it lists what they have, without hints and without methods of gradient rules."""
+
+    def __dir__(cls) -> list[str]:
+        return _listed(type.__dir__(cls))
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    hidden = {name for name, value in vars(Tensor).items() if isinstance(value, hints.Elsewhere)}
+    return [name for name in names if name not in hidden and (name[0] != "_" or name[:2] == "__")]
+
+
+class Tensor(metaclass=_TensorType):
     """An immutable, multi-dimensional, typed array that lives on a device.
 
     Made by `ll.constant`, by ops, and by reading variables; calling the class raises ArgumentError. Operators, indexing
@@ -123,7 +135,7 @@ class Tensor:
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if not isinstance(vars(Tensor).get(name), hints.Elsewhere)]
+        return _listed(object.__dir__(self))
 
     def __copy__(self) -> Tensor:
         return self
@@ -279,7 +291,7 @@ class Tensor:
         def broadcast_to(self, shape: Any, /) -> Tensor: ...
         def sum_to(self, shape: Any, /) -> Tensor: ...
         def expand_dims(self, axis: int | Sequence[int]) -> Tensor: ...
-        def squeeze(self, axis: int | Sequence[int]) -> Tensor: ...
+        def squeeze(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
         def exp(self) -> Tensor: ...
         def log(self) -> Tensor: ...
         def sqrt(self) -> Tensor: ...
@@ -298,7 +310,7 @@ class Tensor:
         def __getattr__(self, name: str) -> Any: ...
 
 
-for _name, _hint in hints.METHODS.items():
+for _name, _hint in equivalents.of_tensors().items():
     setattr(Tensor, _name, hints.Elsewhere(_name, _hint))
 
 
@@ -366,9 +378,10 @@ _QUICK: Final[dict[type, DType]] = {float: dtypes.float32, bool: dtypes.bool_}
 def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor with `value`, copied, on the device asked for by the scope around this line, else CPU:0.
 
-    `value`: a Python number, nested lists of numbers, a NumPy array, a tensor. Python floats become float32 and ints
-    int32 (int64 beyond 32 bits); arrays keep their dtype. Raises DTypeError when `dtype` cannot hold the values
-    without loss of kind or range, ShapeError for ragged lists.
+    `value`: a Python number, a NumPy array or number, a tensor, or nested lists of these. Python floats become float32
+    and ints int32 (int64 beyond 32 bits), unless something of a dtype is in the list with them; all else keeps its
+    dtype. Raises DTypeError when `dtype` cannot hold the values without loss of kind or range, or values of different
+    kinds meet in a list; ShapeError for ragged lists.
 
     >>> import limelight as ll
     >>> ll.constant([[1, 2], [3, 4]], dtype="float32")
@@ -386,11 +399,24 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         return value if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
     if hasattr(value, "__as_tensor__"):
         return constant(value.__as_tensor__(), dtype)
+    if isinstance(value, (list, tuple)) and (inside := elements(value)).has_tensors:
+        return _stacked(value, inside.dtype if dtype is None else dtypes.dtype(dtype))
     array = as_array(value, dtype)
     if not active:
         return wrap(array)
     tensor: Tensor = dispatch.current().constant(array, device_scopes.requested_device())
     return tensor
+
+
+def _stacked(parts: Sequence[Any], dtype: DType | None) -> Tensor:
+    """A list that holds tensors, as the op that joins them, through which gradients flow."""
+    tensor: Tensor = dispatch.apply(op.get("stack"), tuple([constant(x, dtype) for x in parts]), (0,))
+    return tensor
+
+
+def beside(value: TensorLike, dtype: DType) -> Tensor:
+    """`value` as a tensor: of its own dtype where it has one, of `dtype` where it is made of Python's numbers."""
+    return as_tensor(value) if has_own_dtype(value) else constant(value, dtype)
 
 
 def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:
@@ -408,3 +434,15 @@ def _restored(array: np.ndarray[Any, Any], device: Device) -> Tensor:
 def as_tensor(value: TensorLike) -> Tensor:
     """`value` as a tensor: itself, a variable's value now, or a constant."""
     return value if isinstance(value, Tensor) else constant(value)
+
+
+def as_tensors(values: Sequence[TensorLike]) -> list[Tensor]:
+    """Tensors that are to meet: Python's numbers, and lists of them, take on the others' dtype, if they fit it."""
+    tensors = [x for x in values if type(x) is Tensor]
+    if len(tensors) == len(values):
+        return tensors
+    try:
+        dtype = elements(tuple(values)).dtype
+    except DTypeError:  # whoever brings them together says so in words of its own
+        dtype = None
+    return [x if isinstance(x, Tensor) else as_tensor(x) if dtype is None else beside(x, dtype) for x in values]

@@ -7,35 +7,47 @@ so reading a variable is an ordinary op, whose kernel returns `storage.array`.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from limelight import events
+from limelight import events, forking
 from limelight.core import backends, device_scopes, devices, dispatch, dtypes, name_scopes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
-from limelight.core.spec import TensorSpec, VariableSpec
-from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, constant, new_uid, wrap
+from limelight.core.spec import Constraint, TensorSpec, VariableSpec
+from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, beside, constant, new_uid, wrap
 from limelight.core.variable_updates import (
     CUT,
     assign_scatter,
     assign_scatter_add,
+    assign_scatter_max,
+    assign_scatter_min,
+    assign_scatter_mul,
     assign_scatter_sub,
     assign_slice,
     static_key,
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import hints
+from limelight.user_code import equivalents
+
+_lock = threading.Lock()
+"""Held for the moment in which a value is exchanged, of whichever variable; never while anything is computed."""
+forking.renew_in_child(__name__, "_lock", threading.Lock)
 
 
 class Storage:
-    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free."""
+    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free.
+
+    An update (`assign_add`) computes from the value that it read, and is made again where `exchange` says that another
+    thread has assigned meanwhile: so none is lost, and no lock is held for long.
+    """
 
     __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
 
@@ -50,8 +62,27 @@ class Storage:
         """Takes a new value, which nobody else may write to afterwards; returns it."""
         self.array = array
         if events.wanted(events.VariableAssigned):
-            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+            self._tell(array)
         return array
+
+    def exchange(self, old: Any, new: Any) -> bool:
+        """Takes the value `new`, computed from `old`, if `old` is the value still; whether it was."""
+        with _lock:
+            if self.array is not old:
+                return False
+            self.array = new
+        if events.wanted(events.VariableAssigned):
+            self._tell(new)
+        return True
+
+    def update(self, change: Callable[[Any], Any]) -> Any:
+        """Takes the value `change(value)`; returns it."""
+        while not self.exchange(old := self.array, new := change(old)):
+            pass
+        return new
+
+    def _tell(self, array: Any) -> None:
+        events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
 
 
 class Resource:
@@ -109,6 +140,18 @@ def _updated(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     return variable.value
 
 
+def _add(xp: Any, storage: Storage, value: Any) -> Any:
+    while not storage.exchange(old := storage.array, new := old + value):
+        pass
+    return new
+
+
+def _subtract(xp: Any, storage: Storage, value: Any) -> Any:
+    while not storage.exchange(old := storage.array, new := old - value):
+        pass
+    return new
+
+
 read: Final[Op] = defop(
     "read_variable",
     inputs="variable:var",
@@ -131,7 +174,7 @@ assign_add_op: Final[Op] = defop(
     "assign_add",
     inputs="variable:var value:any",
     infer=_updated,
-    kernel=lambda xp, storage, value: storage.set(storage.array + value),
+    kernel=_add,
     effect="write",
     why_no_gradient=CUT,
 )
@@ -139,7 +182,7 @@ assign_sub_op: Final[Op] = defop(
     "assign_sub",
     inputs="variable:var value:any",
     infer=_updated,
-    kernel=lambda xp, storage, value: storage.set(storage.array - value),
+    kernel=_subtract,
     effect="write",
     why_no_gradient=CUT,
 )
@@ -167,8 +210,11 @@ class Variable(Resource):
             default, and then that of the attribute of the module which it becomes.
         trainable: whether tapes watch it when it is read, and modules list it in `trainable_variables`. True.
         shape: its shape, with None for sizes that may change; by default that of the initial value, which must fit it.
+        constraint: a function from the value to one of the same shape and dtype that is allowed, such as `ll.nn.relu`;
+            optimisers apply it after each update, to the whole value (`assign` does not). None, nothing, by default.
 
     Raises:
+        ArgumentError: the constraint is no function.
         ShapeError: the initial value, or an assigned one, does not fit the shape.
         DTypeError: there is no such dtype, or the initial value, or an assigned one, does not fit it.
 
@@ -188,7 +234,13 @@ class Variable(Resource):
         name: str | None = None,
         trainable: bool = True,
         shape: Any = None,
+        constraint: Constraint | None = None,
     ) -> None:
+        if constraint is not None and not callable(constraint):
+            raise ArgumentError(
+                f"a constraint is a function from the value to one that is allowed, got {constraint!r}; "
+                "write constraint=lambda value: ll.clip(value, -1.0, 1.0), for example"
+            )
         hook = on_create.get()
         if hook is not None:
             hook(self)
@@ -198,7 +250,7 @@ class Variable(Resource):
             raise ShapeError(
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
-        spec = VariableSpec(sizes, value.dtype, trainable)
+        spec = VariableSpec(sizes, value.dtype, trainable, constraint)
         self.name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
@@ -211,6 +263,11 @@ class Variable(Resource):
     @property
     def device(self) -> Device:
         return self._device
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """What optimisers apply to the value after each update."""
+        return self.spec.constraint
 
     def read_value(self) -> Tensor:
         """The value now, as a tensor that later assignments do not change."""
@@ -243,6 +300,8 @@ class Variable(Resource):
 
     def assign_add(self, delta: TensorLike) -> Tensor:
         """Adds `delta`, which broadcasts to the shape; returns the new value. Errors are those of `assign`.
+
+        No update of several threads is lost; the same holds for the other methods that change a value.
 
         >>> import limelight as ll
         >>> ll.Variable([1.0, 2.0]).assign_add(1.0).tolist()
@@ -299,6 +358,35 @@ class Variable(Resource):
         """
         return self._write(assign_scatter_sub, values, indices)
 
+    def scatter_mul(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Multiplies the rows at `indices` by `values`; otherwise as `scatter_add`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_mul([1, 1], [10.0, 5.0]).tolist()
+        [1.0, 100.0]
+        """
+        return self._write(assign_scatter_mul, values, indices)
+
+    def scatter_max(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Keeps the greater of the rows at `indices` and `values`; otherwise as `scatter_add`. NaN stays.
+
+        Complex variables raise DTypeError.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_max([0, 1, 1], [5.0, 1.0, 3.0]).tolist()
+        [5.0, 3.0]
+        """
+        return self._write(assign_scatter_max, values, indices)
+
+    def scatter_min(self, indices: TensorLike, values: TensorLike) -> Tensor:
+        """Keeps the smaller of the rows at `indices` and `values`; otherwise as `scatter_max`.
+
+        >>> import limelight as ll
+        >>> ll.Variable([1.0, 2.0]).scatter_min([0, 1, 1], [5.0, 1.0, 3.0]).tolist()
+        [1.0, 1.0]
+        """
+        return self._write(assign_scatter_min, values, indices)
+
     def __setitem__(self, key: Any, value: TensorLike) -> None:
         """`v[key] = value` for ints, slices and `...`: assigns a part, to which `value` must broadcast.
 
@@ -307,9 +395,7 @@ class Variable(Resource):
         self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
 
     def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
-        if not hasattr(value, "dtype"):  # Python numbers take on the variable's dtype, where they fit
-            value = constant(value, self.dtype)
-        operands = prepare(op, (self, *map(as_tensor, rows), as_tensor(value)))
+        operands = prepare(op, (self, *map(as_tensor, rows), beside(value, self.dtype)))
         op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
         result: Tensor = dispatch.apply(op, operands, attrs)
         return result
@@ -340,12 +426,14 @@ class Variable(Resource):
         return copy.deepcopy(self)
 
     def __reduce__(self) -> tuple[Callable[..., Variable], tuple[Any, ...]]:
-        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device))
+        return (_restored, (self._value_now(), self.name, self.trainable, self.shape, self._device, self.constraint))
 
     def __repr__(self) -> str:
         value = np.array2string(self._value_now(), separator=", ")
         head = "ll.Variable(\n" if len(self.shape) > 1 else "ll.Variable("
-        return f"{head}{value}, name={self.name!r}, shape={shapes.show(self.shape)}, dtype={self.dtype.name})"
+        constraint = "" if self.constraint is None else f", constraint={_name_of(self.constraint)}"
+        shape = shapes.show(self.shape)
+        return f"{head}{value}, name={self.name!r}, shape={shape}, dtype={self.dtype.name}{constraint})"
 
     def __hash__(self) -> int:
         raise DTypeError("variables compare by value and so are not hashable; use v.ref() as a key")
@@ -401,9 +489,20 @@ def itself(variable: Variable) -> Variable:
     return variable
 
 
-def _restored(value: np.ndarray[Any, Any], name: str, trainable: bool, shape: Shape, device: Device) -> Variable:
+def _restored(
+    value: np.ndarray[Any, Any],
+    name: str,
+    trainable: bool,
+    shape: Shape,
+    device: Device,
+    constraint: Constraint | None = None,
+) -> Variable:
     with device_scopes.device(device):
-        return Variable(value, name=name, trainable=trainable, shape=shape)
+        return Variable(value, name=name, trainable=trainable, shape=shape, constraint=constraint)
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def _initial(given: Any, dtype: DTypeLike | None) -> Tensor:
@@ -484,7 +583,7 @@ for _name, _instead in _IN_PLACE.items():
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name.startswith("_") or not hasattr(Tensor, name):
-        hint = f": {hints.METHODS[name]}" if name in hints.METHODS else ""
+        hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from limelight.core import shapes
+from limelight.core import dtypes, shapes
 from limelight.core.index_expression import Key, basic_shape, native
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -40,8 +40,21 @@ def _fits(name: str, variable: VariableSpec, value: TensorSpec, place: shapes.Sh
 # assign_scatter and its kind: rows given by integers
 
 
-def _scatter_infer(name: str) -> Callable[..., TensorSpec]:
+_AT: Final = {"add": "add", "subtract": "subtract", "multiply": "mul", "maximum": "max", "minimum": "min"}
+"""What libraries whose arrays are immutable call the ufuncs, as methods of `array.at[index]`."""
+
+
+def _check_changes(name: str, variable: VariableSpec, change: str) -> None:
+    """Raises DTypeError where a variable's dtype has no such change."""
+    if variable.dtype == dtypes.bool_ and change != "set":
+        raise DTypeError(f"{name}: a bool variable is no number; write v.assign(ll.where(places, value, v))")
+    if dtypes.kind(variable.dtype) == "complex" and change in ("maximum", "minimum"):
+        raise DTypeError(f"{name}: complex numbers have no order, and this is a {variable.dtype.name} variable")
+
+
+def _scatter_infer(name: str, change: str) -> Callable[..., TensorSpec]:
     def infer(variable: VariableSpec, indices: TensorSpec, values: TensorSpec) -> TensorSpec:
+        _check_changes(name, variable, change)
         if not variable.shape:
             raise ShapeError(f"{name}: the variable is a scalar and has no rows; use assign")
         return _fits(name, variable, values, (*indices.shape, *variable.shape[1:]))
@@ -52,28 +65,27 @@ def _scatter_infer(name: str) -> Callable[..., TensorSpec]:
 def _scatter_kernel(change: str) -> Callable[..., Any]:
     """The kernel that changes rows by a ufunc, or by "set"."""
 
-    def kernel(xp: Any, storage: Any, indices: Any, values: Any) -> Any:
-        new = xp.array(storage.array)  # a copy: reads are snapshots
+    def changed(xp: Any, array: Any, indices: Any, values: Any) -> Any:
+        new = xp.array(array)  # a copy: reads are snapshots
         if hasattr(new, "at"):
             place = new.at[indices]
-            return storage.set(
-                place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
-            )
+            return place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
         if change == "set":
             new[indices] = values
         else:
             getattr(xp, change).at(new, indices, values)
-        return storage.set(new)
+        return new
 
-    return kernel
+    return lambda xp, storage, indices, values: storage.update(lambda array: changed(xp, array, indices, values))
 
 
-def _scatter(name: str, method: str, change: str) -> Op:
+def _scatter(name: str, method: str, change: str, **special: Any) -> Op:
     return defop(
         name,
         inputs="variable:var indices:integer values:any",
-        infer=_scatter_infer(method),
+        infer=_scatter_infer(method, change),
         kernel=_scatter_kernel(change),
+        special=special,
         effect="write",
         why_no_gradient=CUT,
     )
@@ -82,6 +94,25 @@ def _scatter(name: str, method: str, change: str) -> Op:
 assign_scatter: Final = _scatter("assign_scatter", "scatter_update", "set")
 assign_scatter_add: Final = _scatter("assign_scatter_add", "scatter_add", "add")
 assign_scatter_sub: Final = _scatter("assign_scatter_sub", "scatter_sub", "subtract")
+
+
+def _immutable_rows(change: str) -> Callable[..., Any]:
+    """The same kernel for a library whose arrays are immutable."""
+    method = _AT[change]
+
+    def kernel(xp: Any, storage: Any, indices: Any, values: Any) -> Any:
+        return storage.update(lambda array: getattr(array.at[indices], method)(values))
+
+    return kernel
+
+
+def _scatter_by(name: str, ufunc: str) -> Op:
+    return _scatter(f"assign_{name}", name, ufunc, jax=_immutable_rows(ufunc))
+
+
+assign_scatter_mul: Final = _scatter_by("scatter_mul", "multiply")
+assign_scatter_max: Final = _scatter_by("scatter_max", "maximum")
+assign_scatter_min: Final = _scatter_by("scatter_min", "minimum")
 
 # assign_slice: a part given by ints and slices
 
@@ -92,11 +123,14 @@ def _slice_infer(variable: VariableSpec, value: TensorSpec, key: Key) -> TensorS
 
 
 def _slice_kernel(xp: Any, storage: Any, value: Any, key: Key) -> Any:
-    new = xp.array(storage.array)
-    if hasattr(new, "at"):
-        return storage.set(new.at[native(key)].set(value))
-    new[native(key)] = value
-    return storage.set(new)
+    def changed(array: Any) -> Any:
+        new = xp.array(array)
+        if hasattr(new, "at"):
+            return new.at[native(key)].set(value)
+        new[native(key)] = value
+        return new
+
+    return storage.update(changed)
 
 
 assign_slice: Final = defop(
@@ -108,6 +142,40 @@ assign_slice: Final = defop(
     effect="write",
     why_no_gradient=CUT,
 )  # fmt: skip
+
+
+def _slice_change(method: str, change: str) -> Op:
+    """The op that changes a part by a ufunc."""
+    name = f"v.at[...].{method}"
+
+    def infer(variable: VariableSpec, value: TensorSpec, key: Key) -> TensorSpec:
+        _check_changes(name, variable, change)
+        return _fits(name, variable, value, basic_shape(name, variable.shape, key))
+
+    def kernel(xp: Any, storage: Any, value: Any, key: Key) -> Any:
+        return storage.update(lambda array: _changed_part(xp, array, value, native(key), change))
+
+    return defop(
+        method.replace("assign", "assign_slice"),
+        inputs="variable:var value:any",
+        attrs="key",
+        infer=infer,
+        kernel=kernel,
+        effect="write",
+        why_no_gradient=CUT,
+    )
+
+
+def _changed_part(xp: Any, array: Any, value: Any, index: Any, change: str) -> Any:
+    if hasattr(array, "at"):
+        return getattr(array.at[index], _AT[change])(value)
+    new = xp.array(array)
+    new[index] = getattr(xp, change)(new[index], value)
+    return new
+
+
+assign_slice_add: Final = _slice_change("assign_add", "add")
+assign_slice_sub: Final = _slice_change("assign_sub", "subtract")
 
 
 def static_key(key: Any, rank: int) -> Key:

@@ -11,7 +11,7 @@ import numpy as np
 
 from limelight.core import devices, dtypes
 from limelight.core.spec import GENERATOR, ObjectSpec, Spec, TensorSpec, VariableSpec, known
-from limelight.errors import GraphError, LimelightError
+from limelight.errors import GraphError
 from limelight.graph.ir import Literal
 from limelight.graph.tokens import read_number
 
@@ -19,7 +19,12 @@ _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)")
 _WORD: Final = re.compile(r"[A-Za-z_<][\w.<>]*")
 _ELEMENT: Final = re.compile(r"\([^)]*\)|[^\s,\[\](){}]+")
+_DTYPES: Final = {name for dtype in dtypes.ALL for name in (dtype.name, dtypes.short(dtype))}
 _CONSTANTS: Final = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf")}
+
+
+MOST_NESTED: Final = 100
+"""Parentheses and brackets of a parameter may be nested so deeply: reading, and what follows, is recursive."""
 
 
 class Lexer:
@@ -29,6 +34,7 @@ class Lexer:
         self.line = line
         self.at = 0
         self._function = function
+        self._depth = 0
 
     # Small pieces
 
@@ -68,12 +74,16 @@ class Lexer:
 
     def listed(self, item: Callable[[], Any], end: str) -> list[Any]:
         """Items separated by commas up to `end`, which is consumed."""
+        if self._depth == MOST_NESTED:
+            raise GraphError(f"parentheses are nested more than {MOST_NESTED} levels deep")
+        self._depth += 1
         items: list[Any] = []
         while not self.take(end):
             items.append(item())
             if not self.take(","):
                 self.expect(end)
                 break
+        self._depth -= 1
         return items
 
     # Words
@@ -151,10 +161,12 @@ class Lexer:
         if word in ("var", "frozen"):
             if word == "frozen":
                 self.expect("var")
-            inner = self.spec()
-            if not isinstance(inner, TensorSpec):
-                raise GraphError("a variable holds a tensor")
+            inner = self._tensor_spec(self.match(_WORD))
             return VariableSpec(inner.shape, inner.dtype, word == "var")
+        return self._tensor_spec(word)
+
+    def _tensor_spec(self, word: str | None) -> TensorSpec:
+        """The rest of a tensor's type, which begins with the dtype `word`."""
         dtype = _dtype(word or self.rest())
         self.expect("[")
         return known(tuple(self.listed(self._size, "]")), dtype)
@@ -174,7 +186,7 @@ class Lexer:
         try:
             self._elements(spec, elements)
             array = np.array(elements, dtype=spec.dtype).reshape([-1 if n is None else n for n in spec.shape])
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise GraphError(f"the elements do not make a literal {spec}: {error}") from None
         return Literal(array)
 
@@ -195,10 +207,10 @@ class Lexer:
 
 
 def _dtype(word: str) -> dtypes.DType:
-    try:
-        return dtypes.dtype(word)
-    except LimelightError as error:
-        raise GraphError(str(error)) from None
+    if word not in _DTYPES:  # NumPy would take other names, too
+        names = ", ".join([dtypes.short(dtype) for dtype in dtypes.ALL])
+        raise GraphError(f"{word!r} is not a dtype; write one of {names}")
+    return dtypes.dtype(word)
 
 
 def _arguments(lexer: Lexer) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from limelight.core import devices
@@ -61,7 +62,8 @@ def _split_graphs(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
     blocks: list[tuple[str, list[tuple[int, str]]]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("graph "):
-            blocks.append((Lexer(line.removeprefix("graph "), _no_function).name(), []))
+            with _at(number, line):
+                blocks.append((Lexer(line.removeprefix("graph "), _no_function).name(), []))
         elif line.strip():
             if not blocks:
                 raise GraphError(f"line {number}: text of a graph begins with 'graph NAME', got {line.strip()!r}")
@@ -69,6 +71,16 @@ def _split_graphs(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
     if not blocks:
         raise GraphError("no graph in this text: it begins with 'graph NAME'")
     return blocks
+
+
+@contextmanager
+def _at(number: int, line: str) -> Iterator[None]:
+    """Has errors in reading a line name it; those of Python come from numbers and strings that are none."""
+    try:
+        yield
+    except (LimelightError, ValueError, TypeError, OverflowError) as error:
+        what = error.bare if isinstance(error, LimelightError) else error
+        raise GraphError(f"line {number}: {what}\n  {line.strip()}") from error
 
 
 def _no_function(name: str) -> Any:
@@ -91,11 +103,8 @@ class _GraphParser:
 
     def read(self, lines: list[tuple[int, str]]) -> Graph:
         for number, line in lines:
-            try:
+            with _at(number, line):
                 self._line(Lexer(line, self._function))
-            except (LimelightError, ValueError, TypeError) as error:
-                what = error.bare if isinstance(error, LimelightError) else error
-                raise GraphError(f"line {number}: {what}\n  {line.strip()}") from error
         if self._outputs is None:
             raise GraphError(f"graph {self._name} has no 'return' line")
         return Graph(

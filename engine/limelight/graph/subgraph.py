@@ -1,4 +1,4 @@
-"""Cutting graphs: copies of some nodes of a graph, with new inputs and outputs."""
+"""Cutting graphs: some nodes of a graph, or copies of them, with new inputs and outputs."""
 
 from __future__ import annotations
 
@@ -36,3 +36,40 @@ def extract(
         values.update(zip(node.outputs, copy.outputs, strict=True))
     fresh = [values[value] for value in inputs]
     return Graph(name, fresh, list(copies.values()), [values[value] for value in outputs], input_names=names)
+
+
+def take_over(
+    name: str,
+    inputs: Sequence[Value],
+    nodes: Sequence[Node],
+    outputs: Sequence[Value],
+    names: Sequence[str],
+    literals: Sequence[Node] = (),
+) -> Graph:
+    """A graph of the nodes themselves, which change: nobody else may use them. It takes a third of the time of copies.
+
+    Args:
+        name: its name.
+        inputs: values that the nodes use, which become its arguments.
+        nodes: the nodes in order.
+        outputs: its outputs, values among the inputs or made by the nodes or literals.
+        names: those of its arguments.
+        literals: further nodes without operands, which are copied: others use them, too.
+    """
+    values = {value: Value(value.spec) for value in inputs}
+    copies = [_copy(literal) for literal in literals]
+    for literal, copy in zip(literals, copies, strict=True):
+        values.update(zip(literal.outputs, copy.outputs, strict=True))
+    get = values.get
+    ordered = set(nodes) if any(node.after for node in nodes) else set()
+    for node in nodes:
+        node.inputs = tuple([get(value, value) for value in node.inputs])
+        if node.after:
+            node.after = tuple([earlier for earlier in node.after if earlier in ordered])
+    fresh = [values[value] for value in inputs]
+    return Graph(name, fresh, [*copies, *nodes], [get(value, value) for value in outputs], input_names=names)
+
+
+def _copy(literal: Node) -> Node:
+    specs = [value.spec for value in literal.outputs]
+    return Node(literal.op, (), literal.params, specs, device=literal.device, stack=literal.stack, scope=literal.scope)

@@ -25,29 +25,36 @@ from limelight.graph.printer import describe
 
 
 def verify(graph: Graph) -> Graph:
-    """Returns `graph`; raises GraphError that names the graph, the node and the rule that it breaks."""
-    for one in _all_graphs(graph):
+    """Returns `graph`; raises GraphError that names the graph, the node and the rule that it breaks.
+
+    Where a rule of an op could not deal with the node's parameters, what it raised is the error's cause.
+    """
+    for one in _callees_first(graph):
         _verify_one(one)
     return graph
 
 
-def _all_graphs(graph: Graph) -> list[Graph]:
-    """The graph and those that it calls, each once. Raises GraphError if one of them calls itself."""
-    graphs = {id(graph): graph}
+def _callees_first(graph: Graph) -> list[Graph]:
+    """The graph and those that it calls, each once, after those that it calls itself: rules and effects rely on them.
+
+    Raises GraphError if one of them calls itself.
+    """
+    met = {id(graph)}
+    done: list[Graph] = []
     path: list[tuple[Graph, Iterator[Graph]]] = [(graph, _callees(graph))]
     while path:  # depth first, without recursion, so that a call back into the path is seen
         current, callees = path[-1]
         callee = next(callees, None)
         if callee is None:
-            path.pop()
+            done.append(path.pop()[0])
         elif any(callee is caller for caller, _ in path):
             raise GraphError(
                 f"graph {current.name}: functions: it calls {callee.name}, which is calling it: recursion has no graph"
             )
-        elif id(callee) not in graphs:
-            graphs[id(callee)] = callee
+        elif id(callee) not in met:
+            met.add(id(callee))
             path.append((callee, _callees(callee)))
-    return list(graphs.values())
+    return done
 
 
 def _callees(graph: Graph) -> Iterator[Graph]:
@@ -64,13 +71,12 @@ def _verify_one(graph: Graph) -> None:
             _arity(node)
             or _defined(graph, node, defined)
             or _variables(graph, node)
-            or _functions(node)
-            or _types(node)
+            or _rules_of_op(graph, node)
             or _after(node, places)
             or order.check(graph, node)
         )
         if problem:
-            raise GraphError(f"graph {graph.name}: {_describe(graph, node)}: {problem}")
+            raise _broken(graph, node, problem)
         places[node] = len(places)
         defined.update(node.outputs)
     for i, value in enumerate(graph.outputs):
@@ -78,10 +84,14 @@ def _verify_one(graph: Graph) -> None:
             raise GraphError(f"graph {graph.name}: outputs: output {i} ({value.spec}) is not a value of this graph")
 
 
+def _broken(graph: Graph, node: Node, problem: str) -> GraphError:
+    return GraphError(f"graph {graph.name}: {_describe(graph, node)}: {problem}")
+
+
 def _describe(graph: Graph, node: Node) -> str:
     try:
         return describe(graph, node)
-    except GraphError:  # it mentions values that have no name here
+    except (GraphError, ValueError):  # values that have no name here, or parameters that have none
         return f"node {graph.nodes.index(node)} ({node.op})"
 
 
@@ -119,13 +129,22 @@ def _defined(graph: Graph, node: Node, defined: set[Value]) -> str:
     return ""
 
 
-def _types(node: Node) -> str:
+def _rules_of_op(graph: Graph, node: Node) -> str:
+    """What the op's own rules say: its functions' inputs, and its outputs.
+
+    They are written for parameters that a trace has checked, so that from others anything may come, also a result that
+    cannot even be printed. What they raise becomes the cause, which shows a fault of a rule where it is.
+    """
     try:
-        result = node.op.infer(*[value.spec for value in node.inputs], *node.params)
+        return _functions(node) or _types(node)
     except LimelightError as error:
-        return f"types: {error.bare}"
-    except (AttributeError, IndexError, TypeError, ValueError) as error:  # a rule meets what it was not made for
-        return f"types: the rule of {node.op} fails: {type(error).__name__}: {error}"
+        raise _broken(graph, node, f"types: {error.bare}") from error
+    except Exception as error:
+        raise _broken(graph, node, f"types: the rule of {node.op} fails: {type(error).__name__}: {error}") from error
+
+
+def _types(node: Node) -> str:
+    result = node.op.infer(*[value.spec for value in node.inputs], *node.params)
     inferred = result if isinstance(result, tuple) else (result,)
     if len(inferred) != len(node.outputs):
         return f"types: {node.op} has {len(inferred)} outputs, this node {len(node.outputs)}"

@@ -19,7 +19,8 @@ __all__ += layers.__all__
 __all__ += functional.__all__
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.missing_name_hint("nn", __all__)
+    __getattr__ = hints.missing_name_hint("nn")
+__dir__ = hints.listing([*__all__, "initializers"])
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:

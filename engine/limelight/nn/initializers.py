@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from math import prod, sqrt
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from limelight.core.shapes import show
 from limelight.core.tensor import Tensor, constant
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops.create import creation
+from limelight.user_code import hints
 
 __all__ = [
     "glorot_normal",
@@ -33,6 +34,10 @@ __all__ = [
     "truncated_normal",
     "zeros",
 ]
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("nn.initializers")
+__dir__ = hints.listing(__all__)
 
 Sizes: TypeAlias = tuple[int, ...]
 Initializer: TypeAlias = Callable[..., Tensor]

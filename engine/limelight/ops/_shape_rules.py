@@ -86,6 +86,11 @@ def own_dtype(dtype: DType) -> DType:
     return dtype
 
 
+def real_dtype(dtype: DType) -> DType:
+    """For `reduction`: the result is real, in the precision of the input."""
+    return _REAL.get(dtype, dtype)
+
+
 def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) -> Callable[..., TensorSpec]:
     """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
 

@@ -29,7 +29,7 @@ def _host(x: Any) -> Any:
 
 def _print(xp: Any, *arguments: Any) -> tuple[()]:
     *xs, writer = arguments
-    print(writer(list(map(_host, xs))))  # noqa: T201  # which it is for
+    print(writer(list(map(_host, xs))), **getattr(writer, "options", {}))  # noqa: T201  # which it is for
     return ()
 
 

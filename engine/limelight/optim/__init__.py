@@ -27,4 +27,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.missing_name_hint("optim", __all__)
+    __getattr__ = hints.missing_name_hint("optim")
+__dir__ = hints.listing(__all__)

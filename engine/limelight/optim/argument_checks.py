@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from limelight.errors import ArgumentError, CallError
-
-_ELSEWHERE: Final = {
-    "lr": "learning_rate",
-    "rate": "learning_rate",
-    "learn_rate": "learning_rate",
-    "beta_1": "beta1",
-    "beta_2": "beta2",
-    "betas": "beta1",
-    "eps": "epsilon",
-    "decay": "weight_decay",
-    "wd": "weight_decay",
-}
-"""What settings are called in other libraries."""
+from limelight.user_code import equivalents
 
 
 def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
     """Raises ArgumentError for a new attribute that looks like one of the `known` settings misspelt."""
     if name in inspect.signature(owner.__init__).parameters:  # type: ignore[misc]  # of the class it is called on
         return
-    meant = _ELSEWHERE.get(name)
-    close = [meant] if meant in known else get_close_matches(name, known, n=1, cutoff=0.85)
+    entry = equivalents.optimizer_settings().get(name)
+    close = [entry.ours] if entry and entry.ours in known else get_close_matches(name, known, n=1, cutoff=0.85)
     if close:
         raise ArgumentError(
             f"{owner.__name__} has no setting {name!r}, which would do nothing; did you mean {close[0]!r}? It has "
@@ -43,10 +31,19 @@ def check_names(owner: type, names: Collection[str]) -> None:
     unknown = [name for name in names if name not in known]
     if not unknown or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
-    meant = _ELSEWHERE.get(unknown[0])
-    close = [meant] if meant in known else get_close_matches(unknown[0], known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    hint = equivalents.setting_hint(unknown[0], known, equivalents.optimizer_settings())
     raise CallError(f"{owner.__name__} has no setting {unknown[0]!r}{hint} It has {', '.join(known)}")
+
+
+def refuse_variables(owner: type, given: Any) -> None:
+    """Raises CallError for variables where the learning rate belongs: Adam(model.trainable_variables, 1e-3)."""
+    items = given.values() if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else ()
+    if isinstance(given, Iterator) or any(hasattr(item, "trainable") for item in items):
+        raise CallError(
+            f"{owner.__name__} takes settings only, the learning rate first, got a {type(given).__name__}; variables "
+            f"are given to apply: write optimizer = ll.optim.{owner.__name__}(learning_rate), then "
+            "optimizer.apply(gradients, variables)"
+        )
 
 
 def fraction(owner: str, name: str, value: float) -> float:

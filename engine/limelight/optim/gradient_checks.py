@@ -8,13 +8,18 @@ from limelight.core import dtypes, shapes
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Variable
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 
 Gradient: TypeAlias = Tensor | SparseGradient
 
 
 def check_lists(name: str, gradients: Any, variables: Any) -> None:
     """Raises ArgumentError unless these are a list of gradients and one of as many different variables."""
+    if type(variables) is tuple and not variables and (isinstance(gradients, zip) or _are_pairs(gradients)):
+        raise CallError(
+            f"{name}.apply takes two lists, not one of pairs: write optimizer.apply(gradients, variables), or "
+            "optimizer.apply(*zip(*pairs))"
+        )
     if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
         raise ArgumentError(
             f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
@@ -36,6 +41,10 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
         if v._uid in seen:
             raise ArgumentError(f"{name}.apply: variable {v.name!r} occurs twice and would be updated twice")
         seen.add(v._uid)
+
+
+def _are_pairs(given: Any) -> bool:
+    return isinstance(given, (list, tuple)) and any(isinstance(x, tuple) and len(x) == 2 for x in given)
 
 
 def _check_order(name: str, gradients: Any, variables: Any) -> None:

@@ -18,17 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from limelight.core import device_scopes, dtypes
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DType
+from limelight.core.shapes import compatible
 from limelight.core.sparse_gradient import SparseGradient
+from limelight.core.spec import Constraint
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
 from limelight.core.variable import Variable, created_by, found_again
-from limelight.errors import ArgumentError, CallError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
-from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown
+from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
 from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
 from limelight.optim.rows import Rows
-from limelight.user_code import hints, source_line
+from limelight.user_code import equivalents, hints, source_line
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
@@ -43,7 +46,7 @@ class _Counter(Variable):
     __slots__ = ()
 
     def __call__(self, *given: Any) -> Any:
-        raise CallError(f"optimizer.step is how many steps were done; {hints.OPTIMIZERS['update']}")
+        raise CallError(f"optimizer.step is how many steps were done; {equivalents.of_optimizers()['update']}")
 
 
 class Optimizer(Module):
@@ -80,6 +83,7 @@ class Optimizer(Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         check_names(cls, kwargs)
+        refuse_variables(cls, args[0] if args else None)
         return super().__new__(cls)
 
     def __init__(self, learning_rate: float | Variable | Schedule) -> None:
@@ -95,7 +99,7 @@ class Optimizer(Module):
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
         def __getattr__(self, name: str) -> Any:
-            return hints.missing_of_module(self, name, hints.OPTIMIZERS)
+            return hints.missing_of_module(self, name, equivalents.of_optimizers())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_" and name not in vars(self) and not hasattr(type(self), name):
@@ -141,11 +145,11 @@ class Optimizer(Module):
             )
         self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
 
-    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable]) -> None:
+    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable] = ()) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything
-        changes.
+        changes. A variable's constraint is applied to its new value.
 
         Args:
             gradients: a list of tensors or sparse gradients, floating, each in the shape of its variable; or None.
@@ -153,8 +157,9 @@ class Optimizer(Module):
 
         Raises:
             ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice.
-            ShapeError: a gradient does not have the shape of its variable, or the learning rate is not a scalar.
-            DTypeError: a gradient or a variable is not floating.
+            ShapeError: a gradient, or what a constraint returns, does not have the shape of its variable, or the
+                learning rate is not a scalar.
+            DTypeError: a gradient or a variable is not floating, or a constraint returns another dtype.
 
         >>> import limelight as ll
         >>> v, descent = ll.Variable(3.0), ll.optim.SGD(0.1)
@@ -223,6 +228,8 @@ class Optimizer(Module):
             target.assign_sub(change)
         else:
             target.assign((target.read_value().astype(wide) - change).astype(variable.dtype))
+        if variable.constraint is not None:
+            _constrain(variable, maybe_converted(variable.constraint))
 
     def _slot(self, name: str, variable: Variable) -> Variable:
         with device_scopes.device(variable.device), created_by.override("optimiser"), found_again.override(True):
@@ -243,6 +250,18 @@ class Optimizer(Module):
             where = source_line.here()
             message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
             warnings.warn(message, stacklevel=3)
+
+
+def _constrain(variable: Variable, constraint: Constraint) -> None:
+    value = variable.read_value()
+    allowed = as_tensor(constraint(value))
+    if allowed.dtype != value.dtype or not compatible(allowed.shape, value.shape):
+        kind = DTypeError if allowed.dtype != value.dtype else ShapeError
+        raise kind(
+            f"the constraint of variable {variable.name!r} must return a {value.spec} as it was given, not a "
+            f"{allowed.spec}; nothing but the value may change"
+        )
+    variable.assign(allowed)
 
 
 def _wide(dtype: DType) -> DType:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi
+from typing import TYPE_CHECKING
 
 from limelight.core import dtypes
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -23,8 +24,13 @@ from limelight.ops.elementwise.rounding import floor
 from limelight.ops.elementwise.trigonometry import cos
 from limelight.ops.elementwise.where import where
 from limelight.optim.argument_checks import not_negative, positive
+from limelight.user_code import hints
 
 __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("optim.schedules")
+__dir__ = hints.listing(__all__)
 
 
 @dataclass(frozen=True)

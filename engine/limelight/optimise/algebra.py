@@ -12,15 +12,19 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.core.spec import TensorSpec
+from limelight.core.dtypes import DType
 from limelight.graph.ir import Node, Value
-from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, tensor
+from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, repeats_nothing, tensor
 
 _NEVER_MINUS_ZERO: Final = ("exp", "abs", "square", "cosh", "sigmoid", "softmax")
-"""Ops of which no result is -0.0, so that 0.0 may be added to it for nothing."""
+"""Ops of which no real result is -0.0, so that 0.0 may be added for nothing. A complex one may have parts -0.0."""
 
 
 def _same_spec(node: Node, value: Value) -> bool:
+    """Whether the result has the spec of this operand, and so its shape, if the other operand is a literal.
+
+    Two unknown sizes need not be equal: what else has unknown sizes may repeat `value`, where its size is 1.
+    """
     return value.spec == node.outputs[0].spec
 
 
@@ -28,8 +32,9 @@ def _is_neutral(context: RewriteContext, value: Value, number: Any, zero_is_neut
     """Whether `number`, added to or taken from `value`, leaves it as it is."""
     if number != 0:
         return False
-    exact = not dtypes.is_inexact(number.dtype)
-    return bool(exact or zero_is_neutral(number)) or context.producer(value, *_NEVER_MINUS_ZERO) is not None
+    if not dtypes.is_inexact(number.dtype) or zero_is_neutral(number):
+        return True
+    return number.dtype.kind != "c" and context.producer(value, *_NEVER_MINUS_ZERO) is not None
 
 
 def _is_minus_zero(number: Any) -> bool:
@@ -167,7 +172,7 @@ def _cast(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Rep
     if inner is None:
         return None
     start = tensor(inner.inputs[0])
-    if not _is_lossless(start, operand) or (dtypes.is_inexact(start.dtype) and result.dtype.kind in "iub"):
+    if not _casts_join(start.dtype, operand.dtype, result.dtype):
         return None
     if start == result:
         return Replacement("cast there and back", "the wider dtype holds every value", inner.inputs[0])
@@ -175,13 +180,31 @@ def _cast(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Rep
     return Replacement("cast of a cast", "the first cast loses nothing, so the second one does for both", value)
 
 
-def _is_lossless(start: TensorSpec, between: TensorSpec) -> bool:
-    plain = all(spec.dtype.kind in "biuf" for spec in (start, between))
-    return plain and bool(np.can_cast(start.dtype, between.dtype, "safe"))
+def _casts_join(start: DType, between: DType, end: DType) -> bool:
+    """Whether a cast from `start` to `end` gives what two casts give, by way of `between`, for every value.
+
+    The first one must lose nothing. Beyond its range a cast of a float to an integer is whatever the processor makes of
+    it, where that of an integer wraps: so all values must fit where integers become integers by way of floats.
+    """
+    if not _is_lossless(start, between):
+        return False
+    if end.kind not in "iub":
+        return True
+    if start.kind == "f":
+        return False
+    return end.kind == "b" or between.kind != "f" or bool(np.can_cast(start, end, "safe"))
+
+
+def _is_lossless(start: DType, between: DType) -> bool:
+    if any(dtype.kind not in "biuf" for dtype in (start, between)) or not np.can_cast(start, between, "safe"):
+        return False
+    if start.kind in "iu" and between.kind == "f":  # NumPy calls int64 to float64 safe, too
+        return bool(np.iinfo(start).bits <= np.finfo(between).nmant + 1)
+    return True
 
 
 def _choose_between_equals(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    if inputs[1] is not inputs[2] or not _same_spec(node, inputs[1]):
+    if inputs[1] is not inputs[2] or not _same_spec(node, inputs[1]) or not repeats_nothing(inputs[0], inputs[1]):
         return None
     return Replacement("where(c, x, x)", "both choices are the same", inputs[1])
 

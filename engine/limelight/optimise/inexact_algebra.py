@@ -1,7 +1,7 @@
 """Rules that give the same numbers but for rounding, a few units in the last place. Integers stay exact.
 
-They neither make infinities nor lose them: constants are joined only where the first step overflows no earlier than
-the two together (both at least one, or both at most one, in magnitude; addends of one sign).
+They neither make infinities nor lose them, not even by a rounding at the end of the range: constants are joined only
+where no step can leave it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from limelight.graph.ir import Node, Value
 from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, static, tensor
 
 _POWERS: Final = (2, 3, 4)
+_FEW: Final = 3
+"""Equal summands of which the sum rounds once, as the product does."""
 
 
 def _join_constants(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
@@ -36,17 +38,30 @@ def _join_constants(context: RewriteContext, node: Node, inputs: tuple[Value, ..
 
 
 def _joined_constant(op: str, c: Any, d: Any) -> Any:
-    """The constant that does for both; None where that could make another infinity or zero."""
+    """The constant that does for both; None where that could make or lose an infinity, or round a sum once more."""
     with np.errstate(all="ignore"):
         joined = c * d if op == "multiply" else c + d
     if c.dtype.kind in "iu":
         return joined
     if c.dtype.kind != "f" or c.dtype.itemsize < 4 or not (np.isfinite(joined) and c and d):
         return None
-    if op == "add":
-        return joined if (c > 0) == (d > 0) else None
-    safe = (abs(c) >= 1) == (abs(d) >= 1) and 2.0**-60 < abs(joined) < 2.0**60
-    return joined if safe else None
+    return _joined_addend(joined, c, d) if op == "add" else _joined_factor(joined, c, d)
+
+
+def _joined_addend(joined: Any, c: Any, d: Any) -> Any:
+    """C + d where it is exact, of one sign, and so small that no sum with it leaves the range.
+
+    Rounded, as 1 + 1e-12 is to 1, it would give other numbers altogether where x is -c.
+    """
+    limits = np.finfo(c.dtype)
+    small = abs(joined) < limits.max * limits.eps / 8
+    exact = joined - c == d and joined - d == c
+    return joined if small and exact and (c > 0) == (d > 0) else None
+
+
+def _joined_factor(joined: Any, c: Any, d: Any) -> Any:
+    """C * d where both only make smaller: at the end of the range a product more or less decides what is infinite."""
+    return joined if abs(c) <= 1 and abs(d) <= 1 and abs(joined) > 2.0**-60 else None
 
 
 def _power(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
@@ -77,7 +92,7 @@ def _sum_of_broadcast(context: RewriteContext, node: Node, inputs: tuple[Value, 
     size, total = tensor(x).size, tensor(inputs[0]).size
     if x.spec != node.outputs[0].spec or tensor(x).dtype.kind != "f" or not size or not total:
         return None
-    if tensor(x).dtype.itemsize < 4:
+    if tensor(x).dtype.itemsize < 4 or total // size > _FEW:  # a longer sum may round across the end of the range
         return None
     value = context.add("multiply", x, context.literal(total // size, tensor(x).dtype))
     return Replacement("sum of a broadcast", "equal summands are a product", value)

@@ -175,6 +175,16 @@ def static(value: Value) -> bool:
     return isinstance(value.spec, TensorSpec) and is_static(value.spec.shape)
 
 
+def repeats_nothing(other: Value, value: Value) -> bool:
+    """Whether `other`, met by broadcasting, leaves `value` in its shape, if the result has the spec of `value`.
+
+    An unknown size may be 1, and is repeated then where `other` may have another one.
+    """
+    mine, others = tensor(value).shape, tensor(other).shape
+    unknown = [axis - len(mine) for axis, n in enumerate(mine) if n is None]
+    return all(-axis > len(others) or others[axis] == 1 for axis in unknown)
+
+
 def constant_of(value: Value) -> Any:
     """The array of a literal that is wherever it is wanted; None for any other value."""
     node = value.node

@@ -22,12 +22,11 @@ _PRODUCERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("add", "subtract", "multiply", "divide", "maximum", "minimum"), _ARITHMETIC),
     **dict.fromkeys(("exp", "log", "sqrt", "tanh", "sin", "cos", "sigmoid"), VIEWS),
     "negative": VIEWS | {"negative", "multiply"},
-    "matmul": VIEWS,
     "pow": frozenset(["constant"]),
 }
 """What must make an operand for a rule to find something: most nodes need not be looked at more closely."""
 _EXACT: Final = _merged(algebra.EXACT, view_algebra.EXACT)
-_INEXACT: Final = _merged(algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT, view_algebra.INEXACT)
+_INEXACT: Final = _merged(algebra.EXACT, view_algebra.EXACT, inexact_algebra.INEXACT)
 
 
 def simplify(graph: Graph) -> tuple[Graph, PassRecord]:

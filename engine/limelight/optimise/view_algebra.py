@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from limelight.core import dtypes
 from limelight.core.spec import known
 from limelight.graph.ir import Node, Value
 from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, static, tensor
@@ -59,20 +60,6 @@ def _join_transposes(context: RewriteContext, node: Node, inputs: tuple[Value, .
     return Replacement("transpose of a transpose", "one permutation does for both", value)
 
 
-def _transposed_product(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
-    """transpose(a) @ transpose(b) as transpose(b @ a): one view instead of two."""
-    left, right = (context.producer(value, *_TRANSPOSES) for value in inputs)
-    if left is None or right is None or any(tensor(value).rank != 2 for value in inputs):
-        return None
-    if not all(map(context.used_once, inputs)) or left.inputs[0] is right.inputs[0]:
-        return None
-    if context.uses.get(node.outputs[0], 0) != 1:
-        return None
-    product = context.add("matmul", right.inputs[0], left.inputs[0])
-    value = context.add("matrix_transpose", product, spec=node.outputs[0].spec)
-    return Replacement("product of transposes", "the transpose of a product turns its factors round", value)
-
-
 def _join_broadcasts(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:
     output = node.outputs[0]
     if inputs[0].spec == output.spec and static(output):
@@ -97,6 +84,8 @@ def _move_behind_unary(context: RewriteContext, node: Node, inputs: tuple[Value,
     if view is None or not context.used_once(inputs[0]) or not static(inputs[0]) or not static(view.inputs[0]):
         return None
     result, start = tensor(node.outputs[0]), tensor(view.inputs[0])
+    if dtypes.is_inexact(start.dtype) and result.dtype.kind in "iu":  # out of range it depends on the memory's layout
+        return None
     inner = context.add(node.op, view.inputs[0], params=node.params, spec=known(start.shape, result.dtype))
     value = context.add(view.op, inner, params=view.params, spec=result)
     return Replacement(f"{view.op} after {node.op}", "a view moves behind arithmetic, where it may meet others", value)
@@ -125,5 +114,3 @@ EXACT: Final[Mapping[str, Sequence[Rule]]] = {
     **dict.fromkeys(_UNARY, (_move_behind_unary,)),
     **dict.fromkeys(_BINARY, (_move_behind_binary,)),
 }
-INEXACT: Final[Mapping[str, Sequence[Rule]]] = {"matmul": (_transposed_product,)}
-"""The same products, which a library may add up in another order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from limelight import forking
 from limelight.random.continuous import Continuous
 from limelight.random.discrete import Discrete
 from limelight.user_code import hints
@@ -43,24 +44,30 @@ class Generator(Continuous, Discrete):
 
     Counter-based (Philox 4x64-10, Salmon et al. 2011), on the host whatever the device. Staged functions read and
     advance it as eager code does: by reference, in program order, anew at each call. Threads that share one never draw
-    the same numbers, though who draws which is up to chance: give each its own by `split`.
+    the same numbers, though who draws which is up to chance: give each its own by `split`. A process that is forked
+    goes on as its parent does: split off a generator for each before; the default generator does so by itself.
 
     Raises ArgumentError for a seed that is negative or no int.
 
-    >>> import limelight as ll
-    >>> g, h = ll.random.Generator(7), ll.random.Generator(7)
-    >>> bool((g.normal((2, 3)) == h.normal((2, 3))).all())
-    True
+        >>> import limelight as ll
+        >>> g, h = ll.random.Generator(7), ll.random.Generator(7)
+        >>> bool((g.normal((2, 3)) == h.normal((2, 3))).all())
+        True
     """
 
     __slots__ = ()
 
 
 _default: Final = Generator()
+forking.before(_default._data.note_fork)
+forking.in_child(_default._data.differ_from_parent)
 
 
 def default_generator() -> Generator:
     """The generator that `ll.random.normal` and the other functions draw from; always the same one.
+
+    In a process that is forked it begins anew, so that several draw different numbers: which ones follows from the seed
+    and from how many were forked since.
 
     >>> import limelight as ll
     >>> ll.random.seed(1)
@@ -94,4 +101,5 @@ truncated_normal = _default.truncated_normal
 uniform = _default.uniform
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
-    __getattr__ = hints.missing_name_hint("random", __all__)
+    __getattr__ = hints.missing_name_hint("random")
+__dir__ = hints.listing(__all__)

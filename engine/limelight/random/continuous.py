@@ -26,6 +26,7 @@ from limelight.random.parameters import (
     broadcast_parameter,
     check_domain,
     check_not_larger,
+    check_one_shape,
     drawn_shape,
     is_number,
 )
@@ -96,6 +97,7 @@ class Continuous(Stream):
         >>> bool((ll.random.uniform((100,), 2.0, 3.0) >= 2.0).all())
         True
         """
+        check_one_shape("uniform", shape, low, high)
         start: Any = low
         end: Any = high
         if is_number(start) and is_number(end):
@@ -115,6 +117,7 @@ class Continuous(Stream):
         >>> bool((ll.random.exponential((100,)) >= 0.0).all())
         True
         """
+        check_one_shape("exponential", shape, scale)
         check_domain("exponential", scale=scale)
         return self._placed("exponential", standard_draws.exponential, shape, 0.0, scale, dtype)
 
@@ -230,6 +233,7 @@ class Continuous(Stream):
         if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
             return draw(self, shape, location, scale, float32)
         if is_number(location) and is_number(scale):
+            check_one_shape(name, shape, location, scale)
             drawn_dtype = float32 if dtype is None else floating(name, dtype)
             return draw(self, drawn_shape(name, shape, ()), float(location), float(scale), drawn_dtype)
         drawn_dtype, (location, scale) = as_parameters(name, dtype, location, scale)
@@ -270,6 +274,7 @@ class Continuous(Stream):
         >>> bool((ll.abs(ll.random.truncated_normal((100,))) <= 2.0).all())
         True
         """
+        check_one_shape("truncated_normal", shape, mean, stddev)
         check_domain("truncated_normal", stddev=stddev)
         parameters: list[Any] = [mean, stddev, -2.0 if low is None else low, 2.0 if high is None else high]
         drawn_dtype, (mean, stddev, below, above) = as_parameters("truncated_normal", dtype, *parameters)

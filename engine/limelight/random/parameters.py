@@ -6,6 +6,7 @@ several results would share a draw.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from math import inf
 from typing import Any, Final, TypeAlias
@@ -16,7 +17,7 @@ from limelight.core import dtypes, shapes
 from limelight.core.dispatch import active
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.ops._given_shape import as_shape
 from limelight.ops.random._draws import floating
 
@@ -63,6 +64,21 @@ def check_domain(name: str, most: float = inf, **given: Any) -> None:
         if is_number(value) and (value < 0 or value > most):
             allowed = "at least 0" if most == inf else f"from 0 to {most}"
             raise ArgumentError(f"random.{name}: {parameter} must be {allowed}, got {value}")
+
+
+def check_one_shape(name: str, shape: Any, *parameters: Any) -> None:
+    """Raises CallError for normal(3, 4), which elsewhere is a matrix, and uniform(0, 1), where the shape comes last."""
+    sizes = list(itertools.takewhile(lambda n: type(n) is int, parameters)) if type(shape) is int else []
+    if not sizes or min(sizes) < 1:  # normal(5, 0, 1) can only be meant as it is
+        return
+    if any(isinstance(n, (tuple, list)) for n in parameters):
+        raise CallError(f"random.{name}: the shape comes first; {call_hint(name)}")
+    what = _CALLS[name].split(", ")[1]
+    raise CallError(
+        f"random.{name}: is {sizes[0]} a size, or a parameter? The sizes are one argument: write "
+        f"random.{name}({(shape, *sizes)}); a parameter beside the size {shape} is written as a float: "
+        f"random.{name}(({shape},), {what}={float(sizes[0])})"
+    )
 
 
 def is_number(x: Any) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from limelight.batching import Batcher, Shared, Site
-from limelight.batching.batched_tensor import batched
+from limelight.batching.batched_tensor import Batched, batched
 from limelight.batching.rule_table import repeated
 from limelight.core import device_scopes, dispatch
 from limelight.core.spec import Spec, TensorSpec, known
@@ -106,8 +106,8 @@ def trace_batched(
             size = next(x for x, m in zip(inputs, mask, strict=True) if m).sizes()[0]
         with Batcher(size, f"vectorize({name})") as batcher:
             outputs = body([batched(x, batcher) if m else x for x, m in zip(inputs, mask, strict=True)])
-        if any(batcher.owns(y) and not isinstance(y, Tensor) for y in outputs):
-            return None  # a list of opaque values is no value of a graph
+        if any(batcher.owns(y) and type(y) is not Batched for y in outputs):
+            return None  # a list of opaque values, or of tensors of unlike shapes, is no value of a graph
         batched_outputs = tuple([batcher.owns(y) or (i < len(forced) and forced[i]) for i, y in enumerate(outputs)])
         values = [_batched_output(y, d, batcher, size) for y, d in zip(outputs, batched_outputs, strict=True)]
         return BatchedFunction(GraphFunction(tracer.finish(values)), batched_outputs, batcher.looped)
@@ -133,5 +133,5 @@ def pure(*functions: Any) -> bool:
 
 
 def tensors_only(site: Site) -> bool:
-    """Whether all batched inputs are tensors: opaque values have no batch axis in a graph."""
+    """Whether all batched inputs are tensors: opaque values, and unlike shapes, have no batch axis in a graph."""
     return all(isinstance(x, Tensor) for x, m in zip(site.inputs, site.mask, strict=True) if m)

@@ -21,7 +21,7 @@ from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import as_tensor
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.known_sizes import inferred
-from limelight.graph.subgraph import extract
+from limelight.graph.subgraph import take_over
 from limelight.optimise.dead_code import prune
 from limelight.staging.body_batching import batch_size, batched_function, note_looped_ops, tensors_only, with_shared
 from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
@@ -102,7 +102,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with collector_paused(), dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
+        with collector_paused(), dispatch.fresh_stack(), device_scopes.cleared(), Tracer(graph.name) as tracer:
             inputs = [
                 tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
             ]
@@ -129,16 +129,16 @@ class Pair:
         named = set() if self.apart else set(joint.outputs)
         residuals = [_at(joint, place) for place in self._places if place[0] == "node"]
         outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
-        graph = extract(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
+        graph = take_over(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
         return GraphFunction(prune(graph)[0])
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = [_at(joint, place) for place in self._places]
         gradients = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
-        nodes = [*_literals(joint), *joint.backward]
         inputs = [*residuals, *joint.seeds]
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
-        graph = extract(f"backward_{self._graph.name}", inputs, nodes, [g for _, g in gradients], names)
+        name, outputs = f"backward_{self._graph.name}", [g for _, g in gradients]
+        graph = take_over(name, inputs, joint.backward, outputs, names, _literals(joint))
         return GraphFunction(prune(graph)[0]), tuple(i for i, _ in gradients)
 
 

@@ -13,7 +13,7 @@ from limelight.core.devices import CPU0
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
-from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
+from limelight.core.tensor import Tensor, as_tensor, beside, new_uid
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.staging.trace_branch import tracing
 from limelight.user_code import source_line
@@ -58,7 +58,7 @@ class Deferred(Tensor):
     def look_up(self) -> Tensor:
         """The value, checked. Raises DTypeError or ShapeError for one that does not fit the spec."""
         value = self._fn()
-        tensor = as_tensor(value) if hasattr(value, "dtype") else constant(value, self._spec.dtype)
+        tensor = beside(value, self._spec.dtype)
         if self._spec.accepts(tensor.spec):
             return tensor
         kind = DTypeError if tensor.dtype != self._spec.dtype else ShapeError

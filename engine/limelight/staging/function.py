@@ -12,11 +12,7 @@ The way of a call of a staged `Function`:
     optimise  at its first run the `GraphFunction` puts its graph through the passes (`limelight.optimise`),
     executor  and has the executor build what runs it (`limelight.executors`). The entry is in the cache by then.
 
-Where the paper and today's TensorFlow differ, the paper is followed: tensors that the code closes over are captured
-inputs, however small; state is created in a first trace, and there must be none in a second (`state_creation`), without
-lifted initialisers; control flow is `cond` and `while_loop`, which eagerly are Python's, and Python's own statements
-are converted only with `autograph=True`; the paper's names are the names (`read_value`, `.gpu()`, `py_func`,
-`init_scope`).
+Where the paper and today's TensorFlow differ, the paper is followed (docs/design.md, section 8).
 """
 
 from __future__ import annotations
@@ -29,9 +25,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
-from limelight import events
+from limelight import events, forking
 from limelight.core.autograph_hook import converted, unconverted
-from limelight.core.dispatch import active
+from limelight.core.dispatch import active, heal
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
@@ -56,6 +52,7 @@ from limelight.user_code import source_line, tracebacks
 
 _ids: Final = itertools.count(1)
 _trace_lock: Final = TraceLock()
+forking.in_child(_trace_lock.renew)
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
 
 
@@ -135,7 +132,9 @@ class Function:
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_payloads(payloads)
-            elif not active:
+            elif active:
+                heal()
+            else:
                 guarded = self._cache.guards.find(args, kwargs)
                 if guarded is not None:
                     self._note_hit(guarded[0])
@@ -154,7 +153,7 @@ class Function:
             elif plain is None and not active and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)
             raise
 
@@ -238,7 +237,7 @@ class Function:
         try:
             call = self._call(args, kwargs, abstract=True)
             return self._find(call.lookup) or self._trace_once(call, run=False)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)
             raise
 
@@ -371,12 +370,14 @@ class Function:
 
     def _trace_once(self, call: Call, run: bool = True) -> ConcreteFunction:
         """Traces for `call`, unless another thread has done so in the meantime."""
-        with _trace_lock.held_for(self.name):
+        with _trace_lock.turn(self.name), _trace_lock.tracing_of(self.name):
             entry: ConcreteFunction | None = self._find(call.lookup)
             if entry is not None:
                 if run:
                     self._note_hit(entry)
                 return entry
+            if len(_trace_lock.tracing) == 1:
+                self._in_progress.clear()  # an interrupt may have kept a call from ending
             key, depth = call.key, len(self._in_progress)
             try:
                 self._in_progress.begin(key, self.name)

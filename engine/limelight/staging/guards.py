@@ -135,7 +135,7 @@ class _Writer:
         if self._uids:  # each variable once, as in the call, and none that the function closes over
             self._lines += [f"uids = {{{', '.join(self._uids)}}}"]
             self._refuse_if(f"len(uids) != {self._n_variables} or not closed.isdisjoint(uids)")
-        body = "\n".join([f"        {line}" for line in self._lines])
+        body = "\n".join([f"        {line}" for line in self._lines or ["pass"]])  # a call without arguments has none
         code = f"def payloads(args, kwargs):\n    try:\n{body}\n"
         # what the user's containers may raise when they are read is raised again on the way by the key
         code += f"    except Exception:\n        return None\n    return [{', '.join(self._payloads)}]\n"

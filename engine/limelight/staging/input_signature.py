@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
-from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.core.tensor import Tensor, beside
 from limelight.errors import ArgumentError, DTypeError, SignatureError
 from limelight.staging.key import Call
 from limelight.staging.signature import Signature, refuse_spec
@@ -162,7 +162,7 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
         fitted = x
     else:
         try:
-            fitted = as_tensor(x) if hasattr(x, "dtype") else constant(x, spec.dtype)
+            fitted = beside(x, spec.dtype)
         except (DTypeError, ArgumentError) as error:
             wanted = f"argument `{path}` must be {spec!r} by the input_signature"
             raise SignatureError(f"{name}: {wanted}, got {type(x).__name__}: {error}") from None

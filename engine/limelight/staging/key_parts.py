@@ -155,7 +155,9 @@ class VariablePart(_Part):
 
     @property
     def _where(self) -> str:
-        return "" if self.device is CPU0 else f" on {self.device.short}"
+        constraint = self.spec.constraint
+        words = "" if constraint is None else f" with constraint {getattr(constraint, '__name__', constraint)}"
+        return words if self.device is CPU0 else f"{words} on {self.device.short}"
 
 
 class ValuePart(_Part):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from limelight.errors import ArgumentError, CallError
+from limelight.user_code import equivalents
 
 
 def refuse_unavailable(autograph: object, jit_compile: object) -> None:
@@ -52,8 +52,7 @@ def check_names(maker: Callable[..., Any], options: Mapping[str, Any]) -> None:
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
+            hint = equivalents.setting_hint(name, known, equivalents.function_options())
             raise CallError(f"ll.function has no option {name!r}{hint} It has {', '.join(known)}")
 
 

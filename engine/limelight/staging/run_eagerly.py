@@ -5,10 +5,12 @@ The code runs as its source says, not converted by autograph, so that breakpoint
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import TracebackType
 from typing import Any, Final
 
+from limelight import forking
 from limelight.core import dispatch
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import on_create
@@ -25,11 +27,14 @@ _MARKER: Final = "functions run eagerly"
 """Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""
 
 _switch: Final = Scoped("run_functions_eagerly", False)
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
+forking.renew_in_child(__name__, "_lock", threading.Lock)
 
 
 def everywhere() -> bool:
     """Whether all staged functions run eagerly."""
+    if _MARKER in dispatch.scopes and not _switch.get():  # the block that had it so is over
+        _place_marker()
     return _MARKER in dispatch.scopes
 
 
@@ -37,7 +42,7 @@ def _place_marker() -> None:
     """Puts the marker where calls look, or takes it away, as the setting says."""
     with _lock:
         on = _switch.get()
-        if on != everywhere():
+        if on != (_MARKER in dispatch.scopes):
             for places in (dispatch.scopes, dispatch.active):
                 if on:
                     places.append(_MARKER)
@@ -66,9 +71,14 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
 
     def __init__(self, enabled: bool = True) -> None:
         self._mine = _switch.set_globally(bool(enabled))
-        _place_marker()
+        try:
+            _place_marker()
+        except BaseException:
+            _switch.withdraw(self._mine)
+            raise
 
     def __enter__(self) -> run_functions_eagerly:
+        self._mine.lasts_for_block_of(sys._getframe(1))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from limelight import forking
 from limelight.staging.guards import Guards
 from limelight.staging.key import Key, LookupKey
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, has_identity
@@ -36,6 +37,11 @@ _MAX_SHORTCUTS: Final = 512
 _MAX_HISTORY: Final = 1000
 WINDOW: Final = 10
 """Of how many latest calls `History.recent_traces` counts those that traced."""
+
+
+_lock = threading.RLock()
+"""Of changes to any cache; the user's code may run in the middle of one, when objects die."""
+forking.renew_in_child(__name__, "_lock", threading.RLock)
 
 
 class HitCounter(list[int]):
@@ -69,7 +75,6 @@ class TraceCache:
     def __init__(self, size: int | None = None, max_traces: int | None = None) -> None:
         self.size = size
         self.max_traces = max_traces
-        self._lock = threading.RLock()  # of changes; the user's code may run in the middle of one, when objects die
         self._clock = itertools.count()
         self._entries: dict[Key, Any] = {}
         self._weak: dict[Key, Any] = {}  # those whose keys hold objects, and die with them
@@ -97,20 +102,20 @@ class TraceCache:
 
     def add(self, key: Key, entry: Any) -> None:
         """Adds a new entry, in the place of one that it replaces, and evicts one where there are too many."""
-        with self._lock:
+        with _lock:
             replaced = self._entries.get(key)
             self._drop([e for known, e in self._weak.items() if _is_dead(known)])
             if replaced is not None:
                 self._drop([replaced])
             if self.size is not None:
                 entry.counter = HitCounter(self._clock)
-            self._entries[key] = entry
+            self.history.add(entry)  # first: an interrupt in the middle must leave no entry without its number
             if any(isinstance(part, ObjectPart) or has_identity(part) for part in key.parts):
                 self._weak = {**self._weak, key: entry}
-            self._order.append(entry)
-            self.history.add(entry)
             if any(part.has_open_sizes for part in key.parts):
                 self._relaxed = [*self._relaxed, (key, entry)]
+            self._order = [*self._order, entry]
+            self._entries[key] = entry
             if self.size is not None and len(self._order) > self.size:
                 self._drop([self._least_recently_used()], "evicted")
             self.clear_shortcuts()
@@ -122,7 +127,7 @@ class TraceCache:
     @property
     def next_evicted(self) -> Any:
         """The entry that gives way to the next new one; None while there is room, or no bound."""
-        with self._lock:
+        with _lock:
             return None if self.size is None or len(self._order) < self.size else self._least_recently_used()
 
     @property
@@ -143,7 +148,7 @@ class TraceCache:
         )
 
     def clear(self) -> None:
-        with self._lock:
+        with _lock:
             self.history.note_clearing()
             self._drop(self._order, "cleared")
             self.clear_shortcuts()

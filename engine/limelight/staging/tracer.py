@@ -13,8 +13,10 @@ does not make the others unknown. A staged function begins without a name scope,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -70,12 +72,13 @@ class Tracer(dispatch.Interpreter):
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Tracer:
+        dispatch.heal()
         if not self.owner:
             self.owner = next((x.owner for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), 0)
         self.begun = source_line.user_line()
         self._around = SavedScopes()
         self._level = Level(outermost=not any(isinstance(x, Tracer) for stack in dispatch.local.stacks for x in stack))
-        dispatch.push(self)
+        dispatch.push(self, sys._getframe(1))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
@@ -99,6 +102,14 @@ class Tracer(dispatch.Interpreter):
             self._around.restore()
             self._level.close()
             self._around = None  # last: an interrupt before it has all of this done again
+
+    def abandon(self) -> None:
+        """Ends the trace late: whatever has been entered since has a block of its own."""
+        self.finished = True
+        self._walker.forget()
+        dispatch.remove(self)
+        self._level.close()
+        self._around = None
 
     # Inputs
 
@@ -174,10 +185,10 @@ class Tracer(dispatch.Interpreter):
 
     def value_of(self, x: Any, op: Op | None = None, beside: Sequence[Any] = ()) -> Value:
         """The value in this graph that stands for `x`: its own, a literal, or a capture."""
-        if isinstance(x, (SymbolicTensor, SymbolicObject)) and x._tracer is self:
-            return x._value
         if type(x) in _SCALARS:
             return self._literal(x, op, beside)
+        if isinstance(x, (SymbolicTensor, SymbolicObject)) and x._tracer is self:
+            return x._value
         if isinstance(x, Resource):
             known = self._values.get(x._uid)
             if known is None:
@@ -253,9 +264,14 @@ class Tracer(dispatch.Interpreter):
         return self._handle(self._capture(x, x.spec))
 
     def _literal(self, scalar: Any, op: Op | None, beside: Sequence[Any]) -> Value:
-        dtype = next((x.dtype for x in _same_dtype_operands(op, beside) if type(x) not in _SCALARS), None)
+        dtype = None
+        for x in _same_dtype_operands(op, beside):
+            if type(x) not in _SCALARS:
+                dtype = x.dtype
+                break
         dtype = dtype or dtypes.default_for(scalar)
-        key = (type(scalar), repr(scalar), dtype)
+        plain = 0 < abs(scalar) < inf if type(scalar) is float else type(scalar) is not complex
+        key = (type(scalar), scalar if plain else repr(scalar), dtype)  # zeros differ in sign, NaN equals nothing
         value = self._literals.get(key)
         if value is None:
             value = self._literals[key] = self._constant_node(np.asarray(scalar, dtype=dtype))
@@ -276,7 +292,7 @@ def _note_closed_over(x: Any) -> None:
 
 def _same_dtype_operands(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
     """The operands whose dtype a scalar among them takes on."""
-    if op is None or op.variadic:
+    if op is None or op.variadic or op.uniform:
         return inputs
     return [x for x, operand in zip(inputs, op.operands, strict=True) if operand.accepts is None]
 
@@ -299,9 +315,17 @@ def _scope_of(node: Node) -> AbstractContextManager[object]:
 def replay(graph: Graph, inputs: Sequence[Any], apply: Callable[..., Any] = dispatch.apply) -> list[Any]:
     """Runs the nodes of `graph` through this thread's interpreters, at their own source lines; returns its outputs."""
     handles: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-    for node in graph.nodes:
-        with source_line.pretend(node.stack), _at(node), _scope_of(node):
-            result = apply(node.op, tuple([handles[value] for value in node.inputs]), node.params)
-        results = result if node.op.multiple else (result,)
-        handles.update(zip(node.outputs, results, strict=True))
+    with source_line.pretend(()) as line:
+        for node in graph.nodes:
+            line.stack = node.stack
+            operands = tuple([handles[value] for value in node.inputs])
+            if node.device is None and not name_scopes.named_scopes:
+                result = apply(node.op, operands, node.params)
+            else:
+                with _at(node), _scope_of(node):
+                    result = apply(node.op, operands, node.params)
+            if node.op.multiple:
+                handles.update(zip(node.outputs, result, strict=True))
+            else:
+                handles[node.outputs[0]] = result
     return [handles[value] for value in graph.outputs]

@@ -30,6 +30,8 @@ from limelight.user_code import source_line
 
 _MOST_STEPS_BACK: Final = 8
 _MOST_SEEN: Final = 2000
+SECONDS: Final = 0.2
+"""Of the processor's time, which an error may spend on its search."""
 _RUNNING: Final = "running"
 
 _ATTRIBUTES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
@@ -186,15 +188,15 @@ _INNER: Final = ("builtins", *[f"limelight.{name}" for name in ("graph", "stagin
 """Modules of classes that keep a trace's tensors by right, or have nothing to tell."""
 
 
-def first_holder(x: Any, seconds: float = 0.2) -> Holder | None:
-    """A way from one of the user's names to `x`, found within `seconds` of work.
+def first_holder(x: Any, seconds: float | None = None) -> Holder | None:
+    """A way from one of the user's names to `x`, found within `seconds` of work (0.2).
 
     Rather from a global than from a local name. Goes through containers, attributes of the user's objects, classes,
     closures, default arguments, generators that wait, exceptions and the frames of their tracebacks, from the names of
     the user's modules, of functions that are running, and of those that a traceback keeps. What lies in objects of
     other people's classes is looked at, too, and local names last: one of them is what led here.
     """
-    begin = time.thread_time()
+    begin, seconds = time.thread_time(), SECONDS if seconds is None else seconds
     modules, frames = list(_modules()), list(_namespaces())
     for roots, plainly, thoroughly in ((modules, 0.5, 0.7), (frames, 0.9, 1.0)):
         ways = (_way(x, [root], begin + seconds * plainly, thorough=False) for root in roots)

@@ -94,7 +94,9 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
             yield read
             if use.how == "read" and read.value is not MISSING:
                 waiting += _called(read.value, read.base)
-        waiting += [_Frame(code, frame.globals, frame.names, uses=inner, cells=frame.cells) for code, inner in uses.inner]
+        waiting += [
+            _Frame(code, frame.globals, frame.names, uses=inner, cells=frame.cells) for code, inner in uses.inner
+        ]
 
 
 def _first(code: CodeType) -> str:

@@ -19,10 +19,11 @@ import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
 from limelight import errors
+from limelight.with_blocks import Block
 
 CellNamer = Callable[[str], str | None]
 
@@ -181,13 +182,6 @@ def position(frame: FrameType | None, known: CodeType | None = None) -> tuple[Co
     return (None, 0)
 
 
-class _Pretence(threading.local):
-    stack: tuple[Source, ...] | None = None
-
-
-_pretence = _Pretence()
-
-
 def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
     source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
@@ -203,34 +197,52 @@ class pretend:  # noqa: N801  # used like the functions of contextlib, which cos
     The block gets the thread's pretence, whose `stack` may be set to go on with another line.
     """
 
-    __slots__ = ("_outer", "_stack")
+    __slots__ = ("block", "outer", "outer_stack", "stack")
 
     def __init__(self, stack: tuple[Source, ...]) -> None:
-        self._stack = stack
+        self.stack = stack
 
     def __enter__(self) -> _Pretence:
-        self._outer = _pretence.stack
-        _pretence.stack = self._stack
+        self.block = Block(sys._getframe(1))
+        self.outer_stack = _pretended()
+        self.outer = _pretence.innermost
+        _pretence.innermost, _pretence.stack = self, self.stack
         return _pretence
 
-    def __exit__(self, *exc: object) -> None:
-        try:
-            _pretence.stack = self._outer
-        except KeyboardInterrupt:  # before it was done
-            _pretence.stack = self._outer
-            raise
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.end()
+
+    def end(self) -> None:
+        _pretence.innermost, _pretence.stack = self.outer, self.outer_stack
+
+
+class _Pretence(threading.local):
+    """The lines that are pretended on a thread, by whom."""
+
+    stack: tuple[Source, ...] | None = None
+    innermost: pretend | None = None
+
+
+_pretence = _Pretence()
+
+
+def _pretended() -> tuple[Source, ...] | None:
+    """The lines that are pretended here; a block may be over although an interrupt has kept it from ending that."""
+    while _pretence.innermost is not None and _pretence.innermost.block.is_over:
+        _pretence.innermost.end()
+    return _pretence.stack
 
 
 def place(frame: FrameType | None) -> tuple[CodeType | Source | None, int]:
     """`position`, or the line that is pretended: for ops that do not run on the hot path."""
-    if _pretence.stack:
+    if _pretence.stack and _pretended():
         return (_pretence.stack[0], 0)
     return position(frame)
 
 
 def user_stack(limit: int = 8) -> tuple[Source, ...]:
     """The user's frames, innermost first, at most `limit` of them."""
-    if _pretence.stack is not None:
+    if _pretence.stack is not None and _pretended() is not None:
         return _pretence.stack
     return _frames(sys._getframe(1), limit)[0]
 
@@ -260,7 +272,7 @@ class Walker:
 
     def stack(self) -> tuple[Source, ...]:
         """What `user_stack()` would answer here."""
-        if _pretence.stack is not None:
+        if _pretence.stack is not None and _pretended() is not None:
             return _pretence.stack
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
@@ -363,7 +375,7 @@ def segment(code: CodeType, instruction: int) -> str | None:
 def user_segment() -> str | None:
     """What the innermost frame of the user's evaluates; None where it is not that which brought us here."""
     code, instruction = position(sys._getframe(1))
-    return None if code is None or _pretence.stack is not None else segment(code, instruction)
+    return None if code is None or _pretended() is not None else segment(code, instruction)
 
 
 def at(source: Source | None) -> str:

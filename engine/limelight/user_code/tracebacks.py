@@ -70,6 +70,7 @@ class show_library_frames:  # noqa: N801  # used as a function
         return f"<tracebacks {'show' if shown() else 'hide'} the frames of limelight>"
 
     def __enter__(self) -> show_library_frames:
+        self._mine.lasts_for_block_of(sys._getframe(1))
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -162,7 +163,8 @@ def chained(kept: Iterable[TracebackType]) -> TracebackType | None:
     """One traceback of several frames, outermost first."""
     chain: TracebackType | None = None
     for link in reversed(list(kept)):
-        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, link.tb_lineno)
+        line = link.tb_lineno or link.tb_frame.f_code.co_firstlineno  # an interrupt may come at code of no line
+        chain = TracebackType(chain, link.tb_frame, link.tb_lasti, line)
     return chain
 
 

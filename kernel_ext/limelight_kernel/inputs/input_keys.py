@@ -50,7 +50,7 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
         closed_over: ids of variables that are no arguments, although variables are, by type: helpers mean these very
             ones, so the graph captures them, and the cell must mean them too.
     """
-    if type(value) in _AT_ONCE:
+    if type(value) in _AT_ONCE or (type(value) is np.ndarray and is_tensor_dtype(value.dtype)):
         return value
     if isinstance(value, _LARGE) and len(value) >= _MANY and (whole := pins.known(name, value)) is not None:
         return whole

@@ -29,6 +29,7 @@ from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 from limelight_kernel.inputs.pins import Pins, by_value
 from limelight_kernel.inputs.portraits import PLAIN, is_users_object, items_of
 
+BY_IDENTITY = frozenset(["In", "Out"])  # lists and dictionaries that every cell adds to
 MOST_WAYS = 200  # that one cell compares
 _BY_VALUE = (*PLAIN, range, slice, enum.Enum, np.dtype)
 _MOST_LEAVES = 32
@@ -36,6 +37,12 @@ _NO_VALUES = (
     *(types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType),
     *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc),
     *(property, staticmethod, classmethod),
+)
+
+
+_KEYED = (
+    *(*_BY_VALUE, Tensor, Resource, np.ndarray, np.generic, type, types.FunctionType),
+    *(set, frozenset, bytearray),  # pins, with what they hold
 )
 
 
@@ -88,12 +95,14 @@ class ObjectReads:
     """The ways of one cell, found anew when what they lead to has changed.
 
     Args:
-        body: what the reader of code takes for the cell's function.
+        body: what the reader of code takes for the cell's function; it is told what is compared.
         namespace: the notebook's.
     """
 
     def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any]) -> None:
         self._body = body
+        self._compared: set[tuple[types.CodeType, Chain]] = set()  # by the code that reads it
+        vars(body)["__limelight_compared__"] = self._compared
         self._namespace = namespace
         self._pins = Pins()
         self._ways: tuple[Way, ...] = ()
@@ -131,6 +140,7 @@ class ObjectReads:
         """Reads the code."""
         self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
         self.consumed = None
+        self._compared.clear()
         ways: dict[str, Way] = {}
         if any(map(_may_lead_on, inputs.values())):
             for way in self._found(inputs, written):
@@ -151,32 +161,32 @@ class ObjectReads:
             called[key] -= is_called
             way = self._way(read, inputs, owners, is_called)
             if way is not None:
+                self._compared.add(key)
                 yield way
         for name in written:  # of which the reader of code takes no notice
-            if name in inputs and (way := _of_input(name, inputs[name])) is not None:
+            if name in inputs and (way := _of_input(Chain("global", name), inputs[name])) is not None:
                 yield way
 
     def _note_consumed(self, read: Read) -> None:
         if self.consumed is None and _is_iterator(read.value):
             self.consumed = Consumed(str(read.use.chain), read.value, read.line)
 
-    def _way(
-        self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool
-    ) -> Way | None:
+    def _way(self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool) -> Way | None:
         """The way to what is read; None where it is an input anyway, or nothing that changes.
 
         What an object that `is_called` reads of itself is read in its own code.
         """
         chain, value = _whole(read)
-        if isinstance(value, _NO_VALUES) or _is_library(value):
+        if _is_method(value):
             return None
-        is_input = chain.name in inputs and read.start is inputs[chain.name]
-        if is_input and not chain.steps:
-            return None if is_called and not isinstance(value, types.FunctionType) else _of_input(chain.name, value)
+        if chain.name in inputs and read.start is inputs[chain.name]:
+            if is_called and not isinstance(value, types.FunctionType) and not chain.steps:
+                return None
+            if _is_keyed(chain, read.start):
+                return _of_input(chain, value)
+            return Way(str(chain), chain.name, None, chain.steps)
         if not chain.steps and chain.root == "local":
             return None if items_of(value) is None else Way(_label(chain, read, owners), None, read.start, ())
-        if is_input:
-            return Way(str(chain), chain.name, None, chain.steps)
         if chain.root == "global":
             return self._of_global(chain, read)
         return Way(_label(chain, read, owners), None, read.start, chain.steps)
@@ -189,23 +199,37 @@ class ObjectReads:
         return Way(f"{module}.{chain}", chain.name, read.globals, chain.steps)
 
 
-def _of_input(name: str, value: Any) -> Way | None:
-    """An input by itself: what it holds is compared where its own key does not tell."""
+def _is_keyed(chain: Chain, value: Any) -> bool:
+    """Whether the chain leads to an input, or to a part of one that its key tells of, rather than through an object."""
+    for kind, key in chain.steps:
+        if chain.name in BY_IDENTITY or nest.opened(value) is None:
+            return False
+        value = step(value, kind, key)
+    return True
+
+
+def _of_input(chain: Chain, value: Any) -> Way | None:
+    """An input, or a part of one: what it holds is compared where its own key does not tell."""
     if isinstance(value, types.FunctionType):
-        changes = is_users(value.__code__.co_filename) and value.__module__ != "__main__"
-        return Way(f"{name}.__code__", name, None, ((".", "__code__"),)) if changes else None
-    if isinstance(value, (Tensor, Resource, np.ndarray, *_BY_VALUE, type)):
+        part = _changing_part(value)
+        return Way(f"{chain}.{part}", chain.name, None, (*chain.steps, (".", part))) if part else None
+    if chain.name not in BY_IDENTITY and not _has_more_than_its_key(value):
         return None
-    if not _has_more_than_its_key(value):
-        return None
-    return Way(f"{name}[...]" if isinstance(value, (list, tuple, dict)) else name, name, None, ())
+    is_leaf = nest.opened(value) is None and not chain.steps
+    return Way(chain.name if is_leaf else f"{chain}[...]", chain.name, None, chain.steps)
+
+
+def _changing_part(function: types.FunctionType) -> str:
+    """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
+    if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
+        return "__code__"
+    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
 
 
 def _has_more_than_its_key(value: Any) -> bool:
     """Whether something in `value` is keyed by identity alone, and holds more."""
-    leaves = nest.leaves_of(value)
-    opaque = [x for x in leaves if not isinstance(x, (Tensor, Resource, *_BY_VALUE, np.ndarray, np.generic, type))]
-    return any(items_of(x) is not None and not isinstance(x, types.FunctionType) for x in opaque[:MOST_WAYS])
+    opaque = [x for x in nest.leaves_of(value) if not isinstance(x, _KEYED)]
+    return any(items_of(x) is not None for x in opaque[:MOST_WAYS])
 
 
 def _may_lead_on(value: Any) -> bool:
@@ -243,14 +267,29 @@ def _is_foreign(read: Read) -> bool:
 
 
 def _whole(read: Read) -> tuple[Chain, Any]:
-    """The chain and its value; for a method of a container that tells of its contents, that container."""
-    chain = read.use.chain
-    if chain.steps and isinstance(read.value, types.MethodDescriptorType) and chain.steps[-1][1] in _LOOKS:
-        return chain._replace(steps=chain.steps[:-1]), read.base
-    return chain, read.value
+    """The chain and its value; where it goes on inside an array, a tensor or a container, up to that."""
+    chain, x = read.use.chain, read.start
+    x = contents(x) if type(x) is types.CellType else x
+    for i, (kind, key) in enumerate(chain.steps):
+        further = step(x, kind, key)
+        if isinstance(x, _AS_A_WHOLE) or (_is_method(further) and not _tells_itself(x) and key not in _ADDS):
+            return chain._replace(steps=chain.steps[:i]), x
+        x = further
+    return chain, x
 
 
-_LOOKS = frozenset(["get", "items", "keys", "values", "index", "count", "copy", "pop", "popitem", "popleft"])
+_AS_A_WHOLE = (np.ndarray, np.generic, Tensor, Resource, str, bytes)
+_ADDS = frozenset(["append", "extend", "add", "update", "insert", "appendleft", "extendleft", "discard", "clear"])
+"""Methods of containers that do not tell what is in them."""
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, _NO_VALUES) or _is_library(value)
+
+
+def _tells_itself(owner: Any) -> bool:
+    """Whether what its methods read is found by reading their code."""
+    return isinstance(owner, (types.ModuleType, type)) or is_users_object(owner)
 
 
 def _label(chain: Chain, read: Read, owners: Mapping[int, str]) -> str:

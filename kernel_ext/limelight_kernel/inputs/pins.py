@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
+from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import LimelightError
 from limelight.staging.weak_identity import describe_object
@@ -29,12 +30,18 @@ class Pinned:
 
     def __init__(self, value: object) -> None:
         self.value = value
-        variable = f"variable {value.name}" if isinstance(value, Variable) else ""
-        self.__limelight_name__ = variable or describe_object(value)  # what signatures call it
+        self.__limelight_name__ = _called(value)
 
     def __repr__(self) -> str:
         named = f" {self.value.name}" if isinstance(self.value, Variable) else ""
         return f"this {type(self.value).__name__}{named}"
+
+
+def _called(value: object) -> str:
+    """What signatures call it."""
+    if isinstance(value, Variable):
+        return f"variable {value.name}"
+    return f"tensor {value.spec}" if isinstance(value, Tensor) else describe_object(value)
 
 
 class ByValue(Pinned):
@@ -90,13 +97,15 @@ class Pins:
                 return pinned
         return None
 
-    def pin(self, name: str, value: object) -> Pinned:
-        """The pin that stands for `value` as it is now."""
+    def pin(self, name: str, value: object, contents: bool = True) -> Pinned:
+        """The pin that stands for `value`, as it is now or, without `contents`, whatever it holds."""
         known = self.known(name, value)
         if known is not None:
             return known
         known = Pinned(value)
         pins = self._by_name.setdefault(name, [])
-        pins.append((known, portrait(value)))
+        if any(pinned.value is value for pinned, _ in pins):
+            known.__limelight_name__ += " with other contents"
+        pins.append((known, portrait(value) if contents else None))
         del pins[:-MOST_PINS]
         return known

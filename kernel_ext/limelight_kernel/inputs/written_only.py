@@ -39,7 +39,7 @@ class OnlyWritten:
         return self._key
 
 
-def only_written(value: Any, ways: Collection[str], shared: Collection[int]) -> OnlyWritten | None:
+def only_written(value: Any, ways: Collection[str], shared: frozenset[int]) -> OnlyWritten | None:
     """What stands for `value`, to which the cell adds in these ways; None where what it holds matters.
 
     Args:
@@ -86,7 +86,9 @@ def _of_statement(node: ast.stmt) -> list[tuple[str, str]]:
     if isinstance(node, ast.AugAssign):
         return _of(node.target, _STEPS.get(type(node.op), "other"))
     if isinstance(node, ast.Assign):
-        return [(x.value.id, "[]=") for x in node.targets if isinstance(x, ast.Subscript) and isinstance(x.value, ast.Name)]
+        return [
+            (x.value.id, "[]=") for x in node.targets if isinstance(x, ast.Subscript) and isinstance(x.value, ast.Name)
+        ]
     return []
 
 
@@ -95,7 +97,7 @@ def _of(target: ast.expr, way: str) -> list[tuple[str, str]]:
         return [(target.id, way)]
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         return [(target.value.id, _INSIDE + way)]
-    made = isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.func.attr == "setdefault"
-    if made and isinstance(target.func.value, ast.Name):
-        return [(target.func.value.id, _INSIDE + way)]
+    made = target.func if isinstance(target, ast.Call) else None
+    if isinstance(made, ast.Attribute) and made.attr == "setdefault" and isinstance(made.value, ast.Name):
+        return [(made.value.id, _INSIDE + way)]
     return []

@@ -127,7 +127,7 @@ class Recording:
     def __init__(self, staged: StagedCell) -> None:
         self._staged = staged
         self._tape = GradientTape(persistent=True)
-        self._values = values = staged.inputs()
+        self.values = values = staged.inputs()
         self.overrides = {name: _as_tensors(value) for name, value in values.items() if _has_array(value)}
         self._sources = dict(_sources({**values, **self.overrides}))
 
@@ -147,7 +147,7 @@ class Recording:
                 f"No gradient: {_said(result)}, and a gradient is that of a floating tensor. "
                 "End the cell with the loss, as an expression by itself."
             )
-        space = {**self._values, **done.made.assigned}
+        space = {**self.values, **done.made.assigned}
         variables = name_variables(self._tape.watched_variables(), space, self._sources)
         sources: dict[str, Any] = {**self._sources, **variables}
         values = self._tape.gradient(result, list(sources.values()))

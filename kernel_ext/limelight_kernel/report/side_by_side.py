@@ -18,13 +18,15 @@ def widget_bundle(html: str, graphs: Sequence[views.GraphView]) -> dict[str, Any
     if not has_front_end():
         return {}
     # Else each row is as tall as a button, and the keys of JupyterLab take those that unfold a line.
-    listing = ipywidgets.HTML(f'<div style="line-height: 1.4" data-lm-suppress-shortcuts="true">{html}</div>')
-    box = ipywidgets.VBox([listing, *(graph.widget for graph in graphs)])
+    text = f'<div style="line-height: 1.4" data-lm-suppress-shortcuts="true">{html}</div>'
+    listing = ipywidgets.HTML(text, layout=ipywidgets.Layout())
+    shown = [graph.shown_widget() for graph in graphs]
+    box = ipywidgets.VBox([listing, *shown], layout=listing.layout)
 
     def close(change: Any) -> None:
         if change["new"] is None:  # the view has closed its widget: nobody looks any more
-            box.close()
-            listing.close()
+            for part in (box, listing, listing.style, listing.layout):
+                part.close()
 
-    graphs[0].widget.observe(close, "comm")
+    shown[0].observe(close, "comm")
     return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": box.model_id}}

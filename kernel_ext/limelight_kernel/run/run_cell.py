@@ -94,7 +94,7 @@ def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | 
     else:
         recording = Recording(staged)
         with recording.running():
-            done = staged.call(recording.overrides)
+            done = staged.call(recording.overrides, changed=recording.values)
     if traced is not None:
         done = replace(done, hit=False, seconds=traced.seconds + done.seconds)
     return done, recording

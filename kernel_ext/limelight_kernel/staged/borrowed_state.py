@@ -56,6 +56,20 @@ class Place(NamedTuple):
         return said
 
 
+class Itself(NamedTuple):
+    """The place of an object that the trace has made, a class say: it is the same at each run."""
+
+    of: Any
+    name: str
+
+    def find(self, _values: Mapping[str, Any]) -> Any:
+        """The object."""
+        return self.of
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Change(NamedTuple):
     """What a trace has changed: the contents of a holder, before with the stand-ins of the trace, and now.
 
@@ -63,7 +77,7 @@ class Change(NamedTuple):
     """
 
     holder: Holder
-    place: Place
+    place: Place | Itself
     before: Contents
     now: Contents
     only_adds: bool
@@ -83,6 +97,7 @@ class BorrowedState:
         self._lent: dict[tuple[int, bool], Contents] = {}
         self._replaced: dict[int, tuple[Any, Any]] = {}
         self._emptied: set[tuple[int, bool]] = set()
+        self._owned: set[int] = set()  # ids of limelight's own objects, and of the containers that these keep
         self._walk((Place(name), value) for name, value in originals.items() if type(value) not in ATOMS)
 
     def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
@@ -92,8 +107,12 @@ class BorrowedState:
             if id(x) in self.places:
                 continue
             self.places[id(x)] = x, place
+            if type(x).__module__.startswith("limelight."):
+                self._owned.add(id(x))
             for holder in holders_of(x):
                 self._remember(holder, place)
+            if id(x) in self._owned:
+                self._owned |= {id(child) for _, child in children(x) if isinstance(child, CONTAINERS)}
             waiting += [(place.then(step), child) for step, child in children(x) if id(child) not in self.places]
 
     def _remember(self, holder: Holder, place: Place) -> None:
@@ -153,9 +172,9 @@ class BorrowedState:
             return tuple.__new__(type(x), filled)
         if isinstance(x, list | dict):
             self._remember(Holder(x), place)
-            put = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
+            put: Any = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
             for key, child in zip(keys, filled, strict=True):
-                put(x, key, child)  # type: ignore[operator]  # of the one type or the other
+                put(x, key, child)
             return x
         if hasattr(type(x), "__limelight_fields__") or isinstance(x, Mapping):
             return traced
@@ -171,7 +190,9 @@ class BorrowedState:
         found = []
         for key, (holder, place, _) in self._real.items():
             before, now = self._lent[key], holder.contents()
-            if not same(before, now) and not self._is_kept(holder, before, now):
+            if self._is_kept(holder, before, now):
+                now = _without_state(before, now)
+            if not same(before, now):
                 found.append(Change(holder, place, before, now, key in self._emptied))
         return found
 
@@ -188,13 +209,13 @@ class BorrowedState:
         """Whether variables or layers have been made, and put there: a second trace must find them."""
         if same(before, now):
             return False
-        if holder.attributes and type(holder.of).__module__.startswith("limelight."):
+        if id(holder.of) in self._owned:
             return True
         known = {id(x) for x in _values(before)}
         return any(_is_state(x) for x in _values(now) if id(x) not in known)
 
 
-def _step(kind: type, key: Any) -> Step:
+def _step(kind: Any, key: Any) -> Step:
     if kind is dict or kind is list or issubclass(kind, tuple):
         return Step("item", kind._fields.index(key) if hasattr(kind, "_fields") else key)
     return Step("attribute", key)
@@ -210,6 +231,13 @@ def _is_state(x: Any, depth: int = 3) -> bool:
     if not isinstance(x, (*CONTAINERS, tuple)) or depth == 0:
         return False
     return any(_is_state(child, depth - 1) for child in (x.values() if isinstance(x, dict) else x))
+
+
+def _without_state(before: Contents, now: Contents) -> Contents:
+    """`before`, with the tensors of the trace that have been put there since."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return before
+    return {**before, **{key: x for key, x in now.items() if before.get(key) is not x and _is_symbolic(x)}}
 
 
 def _kept(real: Contents, before: Contents, now: Contents) -> Contents:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.core.tensor import Tensor
@@ -15,12 +17,13 @@ from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
+from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.written_only import OnlyWritten
-from limelight_kernel.staged.borrowed_state import BorrowedState
+from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
-from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
-from limelight_kernel.staged.writes import Write, changed_values, write_of
+from limelight_kernel.staged.recipes import Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
 _REMEMBERS: Final = functools._lru_cache_wrapper
 RESULT = "the result"  # no identifier, so no name of the cell's
@@ -35,13 +38,14 @@ class OutputTemplate:
     """
 
     recipes: dict[str, Recipe]
-    writes: tuple[Write, ...]
+    writes: tuple[Write | ArrayWrite, ...]
     deleted: frozenset[str]
     names: list[str]
+    changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
 
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
-        """What the body made, with the tensors that a run has computed; changes what the inputs hold as the body does."""
+        """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
         values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
         for apply in [write.prepared(run) for write in self.writes]:
@@ -51,16 +55,35 @@ class OutputTemplate:
 
 
 def split_outputs(
-    made: Made, state: BorrowedState, unconnected: tuple[NoneGradient, ...] = ()
+    made: Made, state: BorrowedState, unconnected: tuple[NoneGradient, ...] = (), arrays: frozenset[str] = frozenset()
 ) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
-    """Splits what a body made into what only the trace knows, and the tensors that the graph computes."""
+    """Splits what a body made into what only the trace knows, and the tensors that the graph computes.
+
+    Args:
+        made: what it made.
+        state: what it was lent.
+        unconnected: the gradients that are None.
+        arrays: the names that mean arrays of NumPy's, and are changed in place.
+    """
     book, changes = RecipeBook(state), state.changes()
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[RESULT] = book.output("result", made.result)
-    writes = [write_of(change, book) for change in changes]
-    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, unconnected), tuple(book.tensors)
+    into_arrays = [
+        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
+    ]
+    writes: list[Write | ArrayWrite] = [
+        *[write_of(change, book) for change in [*changes, *book.left_in()]],
+        *into_arrays,
+    ]
+    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(
+        book.tensors
+    )
+
+
+def _words(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for path in paths for word in re.findall(r"\w+", path))
 
 
 class Body(threading.local):
@@ -73,6 +96,7 @@ class Body(threading.local):
     def __init__(self, shell: InteractiveShell, cell: Cell, converted: Converted | None = None) -> None:
         self._shell = shell
         self._cell = cell
+        self._arrays = array_changes(cell.tree)
         self._converted = converted
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
@@ -86,6 +110,7 @@ class Body(threading.local):
     def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
+        refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
         state = BorrowedState(self.originals)
         memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
@@ -97,13 +122,16 @@ class Body(threading.local):
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-            self.last, tensors = split_outputs(made, state, tuple(unconnected))
+            self.last, tensors = split_outputs(made, state, tuple(unconnected), self._changed_arrays())
         finally:
             state.restore()
             for x, misses in memories:
                 if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
                     x.cache_clear()
         return tensors
+
+    def _changed_arrays(self) -> frozenset[str]:
+        return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
 
 
 def _meant(state: BorrowedState, name: str, original: Any, traced: Any) -> Any:

@@ -119,8 +119,10 @@ def attributes(x: Any) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _slots(kind: type) -> tuple[str, ...]:
-    members = [name for base in kind.__mro__ for name, x in vars(base).items() if isinstance(x, types.MemberDescriptorType)]
+def _slots(kind: Any) -> tuple[str, ...]:
+    members = [
+        name for base in kind.__mro__ for name, x in vars(base).items() if isinstance(x, types.MemberDescriptorType)
+    ]
     return tuple([name for name in members if name not in _SPECIAL])
 
 
@@ -162,7 +164,7 @@ def _put_items(x: dict[Any, Any], new: dict[Any, Any]) -> None:
 
 
 def mapping(x: dict[Any, Any]) -> type[dict[Any, Any]]:
-    """The class whose methods reach the items of `x` past those of its own class; an OrderedDict keeps its order apart."""
+    """The class whose methods reach the items of `x` past its own class's; an OrderedDict keeps its order apart."""
     return OrderedDict if isinstance(x, OrderedDict) else dict
 
 
@@ -206,7 +208,7 @@ def _is_enum(kind: type) -> bool:
 
 
 @functools.lru_cache(maxsize=2048)
-def _is_users(kind: type) -> bool:
+def _is_users(kind: Any) -> bool:
     """Whether a class was written by the user, in a notebook or a module of his."""
     if kind.__module__ == "__main__":
         return True

@@ -19,7 +19,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
-from limelight_kernel.staged.borrowed_state import BorrowedState, Place
+from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
 _ITERATORS: Final = ("builtins", "itertools")
@@ -154,8 +154,8 @@ class RecipeBook:
     def _is_leaf(self, x: Any, met: _Met) -> bool:
         """Whether nothing in `x` is looked at: it is a tensor, a variable, or an input."""
         place = self._place(x)
-        met.hot = isinstance(x, Tensor) or id(x) in self._state.stand_ins or (
-            place is not None and isinstance(x, CONTAINERS)
+        met.hot = (
+            isinstance(x, Tensor) or id(x) in self._state.stand_ins or (place is not None and isinstance(x, CONTAINERS))
         )
         return met.hot or place is not None or isinstance(x, Resource)
 
@@ -176,9 +176,27 @@ class RecipeBook:
                         setattr(self._met[key], word, True)
                         waiting.append(key)
 
-    def left_in(self) -> Iterator[_Met]:
-        """Objects that stay what they are and yet hold something of the run: classes, layers, staged functions."""
-        yield from [met for met in self._met.values() if met.hot and _stays(met.value) and self._place(met.value) is None]
+    def left_in(self) -> list[Change]:
+        """What classes and layers that the code has made hold of the run, as changes to be made at each.
+
+        Raises LeakedTensorError for a staged function that closes over a tensor of the cell.
+        """
+        met = [one for one in self._met.values() if one.hot and _stays(one.value) and self._place(one.value) is None]
+        return [change for one in met if (change := self._left_in(one)) is not None]
+
+    def _left_in(self, met: _Met) -> Change | None:
+        if isinstance(met.value, Function):
+            raise LeakedTensorError(
+                f"`{met.name}`, a staged function, closes over a tensor of the cell, which has a value only when the "
+                "graph runs. Give it that tensor as an argument, or make it in a cell below"
+            )
+        holder = Holder(met.value, True)
+        now = {step.key: x for step, x in met.inside if step.kind == "attribute" and self._is_hot(x)}
+        return Change(holder, Itself(met.value, met.name), {}, now, only_adds=False) if now else None
+
+    def _is_hot(self, x: Any) -> bool:
+        known = self._met.get(id(x))
+        return known is not None and known.hot
 
     def output(self, name: str, value: Any) -> Recipe:
         """The recipe of a name that the cell assigns, or of its result: tensors in it are results of the graph."""
@@ -269,9 +287,11 @@ def _stays(x: Any) -> bool:
 
 def _is_object(x: Any) -> bool:
     """Whether it is an object of attributes that can be made anew, past its `__init__`."""
-    return isinstance(x, types.CellType) or (
-        is_opened(x) and not _stays(x) and type(x).__new__ is object.__new__
-    ) or type(x) is types.SimpleNamespace
+    return (
+        isinstance(x, types.CellType)
+        or (is_opened(x) and not _stays(x) and getattr(type(x), "__new__", None) is getattr(object, "__new__", None))
+        or type(x) is types.SimpleNamespace
+    )
 
 
 def _blank(x: Any) -> Callable[[], Any]:
@@ -292,7 +312,9 @@ def _builder(x: Any) -> Callable[[list[tuple[Step, Any]]], Any] | None:
     if isinstance(x, types.FunctionType):
         return functools.partial(_function, x.__code__, x.__globals__, _spared(x))
     if isinstance(x, types.MethodType):
-        return lambda parts: types.MethodType(dict(parts)[Step("part", "__func__")], dict(parts)[Step("part", "__self__")])
+        return lambda parts: types.MethodType(
+            dict(parts)[Step("part", "__func__")], dict(parts)[Step("part", "__self__")]
+        )
     if isinstance(x, functools.partial):
         return functools.partial(_partial, type(x))
     return None

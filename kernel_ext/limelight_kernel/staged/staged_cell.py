@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping
@@ -29,7 +30,7 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
-from limelight_kernel.inputs.object_reads import ObjectReads, refuse_consumed
+from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
 from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
@@ -106,13 +107,16 @@ class StagedCell(Function):
         miss = with_fix(answer.miss, self._call((), sent, abstract=True).key.parts, self.options, self.effects)
         return dataclasses.replace(answer, miss=miss)
 
-    def call(self, overrides: Mapping[str, Any], run: bool = True) -> Run:
-        """Traces if need be, and runs unless told otherwise."""
+    def call(self, overrides: Mapping[str, Any], run: bool = True, changed: Mapping[str, Any] | None = None) -> Run:
+        """Traces if need be, and runs unless told otherwise.
+
+        Changes in place are made to the inputs, or to what `changed` has in their place.
+        """
         __tracebackhide__ = True
         while True:
             values = self._values(self._names(), overrides)
             try:
-                return self._run(values, run)
+                return self._run(values, run, values if changed is None else {**values, **changed})
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
@@ -241,7 +245,7 @@ class StagedCell(Function):
         }
         return {**sent, **through_objects, **({SHARING: same} if same else {})}
 
-    def _added_to(self, name: str, value: Any, shared: Collection[int]) -> OnlyWritten | None:
+    def _added_to(self, name: str, value: Any, shared: frozenset[int]) -> OnlyWritten | None:
         """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
         if name not in self._written_only or name in (self.options.inputs or ()) or name in self._names_read.by_helpers:
             return None
@@ -253,6 +257,8 @@ class StagedCell(Function):
                 return numbers_as_tensors(value, None)
             if goes_into_graph(value):
                 return self._pins.pin(name, value)
+        if name in BY_IDENTITY:
+            return self._pins.pin(name, value, contents=False)
         return as_argument(name, value, self._pins, closed_over)
 
     def _fitted(self, name: str, value: Any, spec: TensorSpec) -> Any:
@@ -265,7 +271,7 @@ class StagedCell(Function):
 
     # Tracing and running
 
-    def _run(self, values: dict[str, Any], run: bool) -> Run:
+    def _run(self, values: dict[str, Any], run: bool, changed: Mapping[str, Any]) -> Run:
         __tracebackhide__ = True
         self._body.originals = values
         sent = self._sent(values)
@@ -276,7 +282,7 @@ class StagedCell(Function):
             except TraceBudgetError as error:
                 parts = self._call((), sent, abstract=True).key.parts
                 raise budget_error(error, self.name, parts, self.options, self.effects) from None
-        made = self._templates[entry].filled(tensors, values) if run else None
+        made = self._templates[entry].filled(tensors, changed) if run else None
         return Run(made, entry, hit, time.perf_counter() - start)
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
@@ -336,7 +342,15 @@ class StagedCell(Function):
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""
-        return side_effects(self, self.namespace)
+        found = side_effects(self, self.namespace)
+        return dataclasses.replace(found, records=tuple([one for one in found.records if not self._makes_again(one)]))
+
+    def _makes_again(self, effect: Any) -> bool:
+        """Whether an effect of tracing is one of each run as well: a change in place of what the inputs lead to."""
+        if effect.kind not in ("mutation", "attribute write", "closure write"):
+            return False
+        words = set(re.findall(r"\w+", effect.what))
+        return any(not words.isdisjoint(template.changed) for template in self._templates.values())
 
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")

@@ -7,12 +7,15 @@ the trace's, since all that they depend on is part of its key.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from limelight_kernel.staged.borrowed_state import Change, Place
+import numpy as np
+
+from limelight_kernel.staged.borrowed_state import Change, Itself, Place
 from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
 
@@ -22,12 +25,12 @@ Apply: TypeAlias = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What to change at a place: `items` are set, or, where `whole`, all that it holds from then on; `gone` are removed.
+    """What to change at a place: `items` are set, or, where `whole`, all that it holds then; `gone` are removed.
 
     `adds`: the items are added to whatever it holds.
     """
 
-    place: Place
+    place: Place | Itself
     attributes: bool
     items: list[tuple[Any, Recipe]]
     gone: tuple[Any, ...] = ()
@@ -43,6 +46,19 @@ class Write:
         if self.whole:
             return lambda: holder.put(dict(items) if isinstance(holder.of, dict) else [value for _, value in items])
         return lambda: _update(holder, items, self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayWrite:
+    """An array of NumPy's that the cell changes in place, by `+=` and the like: it gets what the graph has computed."""
+
+    place: Place
+    recipe: Recipe
+
+    def prepared(self, run: Run) -> Apply:
+        """Finds the array and its new numbers; returns what makes the change."""
+        array, new = self.place.find(run.inputs), self.recipe.make(run)
+        return lambda: np.copyto(array, new.numpy(), casting="same_kind")
 
 
 def _add(x: Any, items: list[tuple[Any, Any]]) -> None:
@@ -84,7 +100,7 @@ def write_of(change: Change, book: RecipeBook) -> Write:
     root = str(change.place)
     kind = "attribute" if change.holder.attributes else "item"
     recipes = [(key, book.recipe(Step(kind, key).after(root), value)) for key, value in items]
-    return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds)
+    return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds or _adds(change))
 
 
 def _difference(change: Change) -> tuple[list[tuple[Any, Any]], tuple[Any, ...], bool]:
@@ -94,7 +110,16 @@ def _difference(change: Change) -> tuple[list[tuple[Any, Any]], tuple[Any, ...],
         return _of_dictionary(before, now, change.holder.attributes)
     if isinstance(before, set) and isinstance(now, set):
         return [(None, x) for x in now - before], tuple(before - now), False
-    return list(enumerate(now)), (), True
+    known = len(before) if _adds(change) else 0
+    return list(enumerate(now))[known:], (), True
+
+
+def _adds(change: Change) -> bool:
+    """Whether a list has got elements at its end, and nothing else: what it holds by then need not be what it held."""
+    before, now = change.before, change.now
+    if not isinstance(change.holder.of, list) or not isinstance(before, list) or not isinstance(now, list):
+        return False
+    return len(before) < len(now) and all(map(operator.is_, before, now))
 
 
 def _of_dictionary(

@@ -206,8 +206,13 @@ def by_hand(names, polynomial):
 
 
 @pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
-@pytest.mark.parametrize("names", list(itertools.product(TRANSFORMS, repeat=3)), ids=" ".join)
+@pytest.mark.parametrize("names", list(itertools.product(TRANSFORMS, repeat=2)), ids=" ".join)
 def test_any_three_in_any_order(names):
+    for third in TRANSFORMS:
+        as_by_hand((*names, third))
+
+
+def as_by_hand(names):
     f = lambda x: x**5.0 + 2.0 * x**3.0  # noqa: E731  # the innermost of a row of functions
     for name in reversed(names):
         f = TRANSFORMS[name](f)

@@ -66,15 +66,15 @@ def test_after_an_assignment_and_from_a_function() -> None:
 def test_derivatives_as_functions(stage: Any) -> None:
     v = ll.Variable(3.0)
     of_variables: dict[str, Any] = {"argnums": None, "variables": [v]}
-    value, (slope,) = stage(lambda: ll.value_and_grad(lambda: v, **of_variables)())()
+    value, (slope,) = stage(ll.value_and_grad(lambda: v, **of_variables))()
     assert (value.item(), slope.item()) == (3.0, 1.0)
-    assert stage(lambda: ll.grad(lambda: v, **of_variables)())()[0].item() == 1.0
+    assert stage(ll.grad(lambda: v, **of_variables))()[0].item() == 1.0
     assert ll.grad(stage(lambda: v), **of_variables)()[0].item() == 1.0
     assert ll.grad(lambda: (v, "aux"), has_aux=True, **of_variables)()[0][0].item() == 1.0
     assert stage(lambda: ll.jacobian(lambda x: x)(v))().item() == 1.0
     assert stage(lambda: ll.vjp(lambda x: [x, v], v)[1]([ll.constant(2.0), ll.constant(5.0)]))()[0].item() == 7.0
     assert ll.jvp(lambda x: x, (v,), (ll.constant(5.0),))[1].item() == 5.0
-    by_examples = ll.vectorize(lambda x: ll.grad(lambda x: v, 0, variables=[v])(x))(ll.constant([1.0, 2.0]))
+    by_examples = ll.vectorize(ll.grad(lambda x: v, 0, variables=[v]))(ll.constant([1.0, 2.0]))
     assert [g.tolist() for g in (by_examples[0], *by_examples[1])] == [[0.0, 0.0], [1.0, 1.0]]
 
 

@@ -40,11 +40,11 @@ def test_structures(stage: Any) -> None:
     def f(x: Any, y: Any) -> Any:
         return {"vector": x * x * y, "number": ll.sum(x) * y * y}
 
-    found = stage(lambda x, y: ll.hessian(f, argnums=(0, 1))(x, y))(x, y)
+    found = stage(ll.hessian(f, argnums=(0, 1)))(x, y)
     assert found["vector"][0][0].shape == (2, 2, 2)
     assert found["vector"][0][1].tolist() == [[2.0, 0.0], [0.0, 4.0]]
     assert found["number"][1][1].item() == 6.0
-    many, aux = stage(lambda x: ll.hessian(lambda x: (x * x * x, x), has_aux=True)(x))(x)
+    many, aux = stage(ll.hessian(lambda x: (x * x * x, x), has_aux=True))(x)
     assert many.tolist() == [[[6.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 12.0]]]
     assert aux.tolist() == x.tolist()
     batched = ll.vectorize(ll.hessian(lambda x: x * x * x))(ll.stack([x, x]))

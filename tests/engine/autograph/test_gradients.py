@@ -47,6 +47,7 @@ def rows(x):
     return total
 
 
+@pytest.mark.slow  # two orders, by differences
 @pytest.mark.parametrize("f", [branches, growing, rows])
 @pytest.mark.parametrize("at", [0.5, 1.5, 3.0])
 def test_first_and_second_derivatives(f, at):

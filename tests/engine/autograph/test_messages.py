@@ -47,14 +47,6 @@ def skipped_by_continue(x):
     return y
 
 
-def left_by_break(x):
-    for k in range(3):
-        if x > k + 1.5:
-            break
-        y = x * k
-    return y
-
-
 def none_at_the_end(x):
     for v in ll.stack([x, -x]):
         if v > 2:
@@ -97,10 +89,9 @@ MESSAGES = {
     function_or_function: r"`f` is a builtin.* and a function .*: call it on both sides, and choose among the results",
     skipped_by_continue: r"`y` is f32\[\] without an earlier `continue` \(.*y = v \* 2\) and i32\[\] with it; .* write "
     r"`y = ll.astype\(y, ll.float32\)` before it$",
-    left_by_break: r"`y` may have no value here .*: a tensor decides an earlier `break`, and it is assigned only with",
     none_at_the_end: r"the value returned is None at the later `return` \(.*return None\) and f32\[\] at an earlier "
     r"one; .*choose among tensors, as ll.zeros\(\(\), dtype=ll.float32\)",
-    changes_after_a_return: r"\.append\(\) changes a list in this `if`, or what follows its `return`",
+    changes_after_a_return: r"`seen` is \[\] in the `if` branch and \[\*\] after it",
     best_so_far: r"`best` is None on entry of this `for` loop and f32\[\] .*begin with a tensor, as ll.zeros\(\(\),",
     object_after_object: r"`p` is a Plain object on entry .* and another Plain after one .*make the class a dataclass",
 }

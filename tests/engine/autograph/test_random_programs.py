@@ -49,6 +49,11 @@ other = st.one_of(
     st.builds("b = sum([v * {} for v in xs], b)".format, operand),
     st.builds("a = sum([g(1) for g in [lambda v, k=k: v * k + c for k in range(3)]])".format),
     st.builds("box.total = {0}; c += box.total".format, operand),
+    st.builds("d['p'] = {}".format, value),
+    st.builds("e['q'] += {}; a = a - d['q']".format, operand),
+    st.builds("y[0], y[1] = y[1], {}; b = b + y[0]".format, operand),
+    st.builds("z = [y[1], {}]; z[0] = z[0] + 1!; y[{}] = z[0]".format, operand, st.integers(0, 1)),
+    st.builds("r[0][1] = r[1][0] - {}; put(r[1])".format, operand),
     st.builds("c = max({}, {}) - min(a, {})".format, operand, operand, operand),
     st.builds("a = a + 1! if {} in (a, b, 2!) else a".format, operand),
 )
@@ -95,8 +100,14 @@ BEGIN = """def f(n, xs, a, b, c):
     def late(v):
         return a - v if a > v else b
 
+    def put(items):
+        items[0] = items[0] + 1!
+
     pick = lambda v: a if v > b else c
     box = Box()
+    d = {"p": a, "q": 0!}
+    e, y = d, [b, 1!]
+    r = [[a, 1!], y]
 """
 
 
@@ -108,9 +119,8 @@ def made(statements, step, point=""):
     """The program as a function whose source can be read."""
     name = f"<program {next(_count)}>"
     text = (
-        BEGIN
-        + re.sub(r"(\d)!", rf"\1{point}", block(statements)).replace("STEP", step)
-        + "\n    return a + 2 * b - c\n"
+        re.sub(r"(\d)!", rf"\1{point}", BEGIN + block(statements)).replace("STEP", step)
+        + "\n    return a + 2 * b - c + d['p'] * 3 + e['q'] - y[0] + y[1] * 2 + r[0][1]\n"
     )
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space = {"Box": Box, "contextlib": contextlib}

@@ -234,8 +234,7 @@ def by_setattr(x):
     return x
 
 
-def deep_inside(x):
-    parts = {"a": [0.0]}
+def deep_inside(x, parts={"a": [0.0]}):  # noqa: B006  # a dictionary from outside
     if x > 0:
         parts["a"][0] = x
     return parts["a"][0]

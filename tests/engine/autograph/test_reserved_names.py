@@ -70,8 +70,8 @@ def test_a_function_may_bear_a_name_that_conversion_uses(tmp_path, name):
 def test_a_variable_that_reads_like_a_flag_is_a_variable(tmp_path, name):
     """It would be zeros where the branch is not taken."""
     f = made(tmp_path, f"def f(x):\n    if x > 0:\n        {name} = x\n    return {name}\n").f
-    with pytest.raises(ll.errors.ControlFlowError, match=f"`{name}` may have no value here"):
-        ll.function(f, autograph=True)(ll.constant(1.0))
+    with pytest.raises(UnboundLocalError, match=f"`{name}` has no value here"):
+        ll.function(f, autograph=True)(ll.constant(-1.0))
 
 
 def test_a_cell_may_use_a_name_called_cell():

@@ -74,6 +74,7 @@ def slope(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, w: ll.sum(ll.grad(f)(x, w) ** 2) + ll.sum(ll.grad(lambda w: f(x, w))(w) ** 3)
 
 
+@pytest.mark.slow  # three orders
 @program
 def test_values_and_three_orders_of_gradients_agree(f: Callable[..., Any]) -> None:
     for given, wanted in zip(ll.function(f)(x32, w2), f(x32, w2), strict=True):
@@ -91,6 +92,7 @@ def test_gradients_are_those_of_differences(f: Callable[..., Any]) -> None:
     assert ll.gradcheck(total(ll.function(f)), x32, w2).ok
 
 
+@pytest.mark.slow  # Hessians
 @program
 def test_forward_mode_and_hessians(f: Callable[..., Any]) -> None:
     staged = total(ll.function(f))

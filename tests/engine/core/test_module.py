@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.user_code import hints
+from limelight.user_code import equivalents
 
 
 class Net(ll.Module):
@@ -51,7 +51,7 @@ def code_of(hint):
 def load(module, saved):
     """Runs the code in the hint, as it stands there."""
     space = {"module": module, "saved": saved, "optimizer": module}
-    for line in code_of(hints.MODULES["load_state_dict"]):
+    for line in code_of(equivalents.of_modules()["load_state_dict"]):
         exec(line, space)
 
 
@@ -65,13 +65,18 @@ def made(shape=(2, 5, 3)):
 def test_the_recipe_of_the_hints_loads_what_was_saved(tmp_path, through_a_file):
     net, new, path = made(), made(), tmp_path / "weights.npz"
     if through_a_file:
-        save = hints.ADVICE["save"].partition(": ")[2]
+        save = equivalents.functions()["save"].remark.partition(": ")[2]
         exec(save, {"np": np, "path": path, "module": net})
         load(new, np.load(path))
-        assert "saved = np.load(path)" in hints.ADVICE["load"]
-        assert code_of(hints.ADVICE["load"]) == code_of(hints.MODULES["load_state_dict"])
+        assert "saved = np.load(path)" in equivalents.functions()["load"].remark
+        assert code_of(equivalents.functions()["load"].remark) == code_of(equivalents.of_modules()["load_state_dict"])
     else:
-        load(new, eval(hints.MODULES["state_dict"].removeprefix("write ").rpartition(", arrays")[0], {"module": net}))
+        load(
+            new,
+            eval(
+                equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0], {"module": net}
+            ),
+        )
     for (name, v), (other, w) in zip(net.named_variables(), new.named_variables(), strict=True):
         assert name == other
         assert (v.numpy() == w.numpy()).all()
@@ -89,7 +94,7 @@ def test_the_recipe_refuses_a_model_without_weights_and_names_that_are_missing()
 
 def test_the_snapshot_of_the_hint_stays_as_it_was():
     net = made()
-    text = hints.MODULES["state_dict"].removeprefix("write ").rpartition(", arrays")[0]
+    text = equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0]
     saved = eval(text, {"module": net})
     before = {name: value.copy() for name, value in saved.items()}
     for v in net.variables:

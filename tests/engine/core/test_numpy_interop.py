@@ -55,7 +55,6 @@ def test_ufuncs_have_gradients():
         (lambda: np.spacing(x), "np.spacing does not take tensors"),
         (lambda: np.add(x, x, out=np.ones(2, np.float32)), r"np.add of tensors does not take out=: .*x.numpy\(\)"),
         (lambda: arr.__iadd__(x), r"does not take out=: .*`array \+= x.numpy\(\)`"),
-        (lambda: np.sum(x), r"np.sum does not take tensors: write ll.sum\(x\)"),
         (lambda: np.arange(2) + x, r"add.*integer|add: .*i64"),
     ],
 )

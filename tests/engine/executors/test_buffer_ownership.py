@@ -240,10 +240,10 @@ def test_ops_say_of_their_results_whose_memory_they_are() -> None:
     """A list that moves with nothing: an op that loses its word makes plans slower, or their estimates wrong."""
     ops = all_ops().values()
     assert {op.name for op in ops if op.fresh} == {
-        *("conv", "log_softmax", "logsumexp", "matmul", "mean", "one_hot"),
+        *("conv", "log_softmax", "logsumexp", "logsumexp_shares", "matmul", "mean", "one_hot"),
         *("sigmoid", "softmax", "softplus", "tile", "var"),
     }
     assert {op.name for op in ops if op.view} == {
-        *("expand_dims", "flip", "identity", "matrix_transpose", "reshape", "reshape_dynamic"),
+        *("check_numerics", "expand_dims", "flip", "identity", "matrix_transpose", "reshape", "reshape_dynamic"),
         *("slice", "squeeze", "stop_gradient", "transpose"),
     }

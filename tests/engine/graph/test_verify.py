@@ -112,6 +112,23 @@ def meaningless_parameter() -> Graph:
     return graph([node("transpose", x, params=(5,))], x)
 
 
+def parameter_that_cannot_be_printed() -> Graph:
+    x = Value(F3)
+    return graph([node("astype", x, params=(6,))], x)
+
+
+def rule_that_asserts() -> Graph:
+    scan = "scan(%0, %1)  {body=@step, n_carry=1, n_xs=1, length=None, reverse=False}"
+    step = "graph step\n  input %0: f32[]  carry\n  input %1: f32[]  row\n  return %0\n"
+    inputs = "  input %0: f32[]  x\n  input %1: generator  rows\n"
+    return parse(f"graph g\n{inputs}  %2: f32[] = {scan}\n  return\n\n{step}")
+
+
+def parameter_too_many() -> Graph:
+    x = Value(F3)
+    return graph([node("tanh", x, params=(1,))], x)
+
+
 def wrong_number_of_outputs() -> Graph:
     x = Value(F3)
     return graph([Node(get("tanh"), (x,), (), [F3, F3])], x)
@@ -217,6 +234,9 @@ def function_calls_itself() -> Graph:
         (wrong_dtype, r"types: output 0 is f64\[3\], the rule of tanh says f32\[3\]"),
         (refused_shapes, "types: add: .* do not broadcast"),
         (meaningless_parameter, "types: the rule of transpose fails: TypeError"),
+        (parameter_that_cannot_be_printed, "types: the rule of astype fails: AttributeError"),
+        (rule_that_asserts, "types: the rule of scan fails: AssertionError"),
+        (parameter_too_many, r"node 0 \(tanh\): arity: tanh has the parameters \[\], this node has 1"),
         (wrong_number_of_outputs, "types: tanh has 1 outputs, this node 2"),
         (variable_as_a_value, r"variables: operand 0 is var f32\[3\], tanh takes values there"),
         (value_as_a_variable, r"variables: operand 0 is f32\[3\], read_variable takes a variable there"),
@@ -240,6 +260,19 @@ def test_broken_graphs(make: Callable[[], Graph], message: str) -> None:
     broken = make()
     with pytest.raises(GraphError, match=message):
         verify(broken)
+
+
+def test_what_a_rule_raised_is_the_cause() -> None:
+    with pytest.raises(GraphError) as caught:
+        verify(meaningless_parameter())
+    assert type(caught.value.__cause__) is TypeError
+
+
+def test_callees_are_verified_before_their_callers_rely_on_them() -> None:
+    """What a function reads and writes is asked of its inputs: these must be variables by then."""
+    inner = "graph inner\n  input %0: f32[3]  x\n  %1: f32[3] = read_variable(%0)\n  return %1\n"
+    with pytest.raises(GraphError, match=r"graph inner: .*variables: operand 0 is f32\[3\], read_variable takes"):
+        verify(call(inner, Value(F3)))
 
 
 @pytest.mark.parametrize("line", [5, 6, 7, 8])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import limelight as ll
 
 
 @pytest.fixture(scope="module")
 def digits():
+    from sklearn.datasets import load_digits  # takes long to import
+
     data = load_digits()
     images, labels = (data.images / 16.0).astype("float32"), data.target.astype("int32")
     order = np.random.default_rng(0).permutation(len(labels))
@@ -62,6 +63,7 @@ def test_a_convolutional_network_reads_digits(digits):
     assert accuracy(model, images[..., None], labels) > 0.94
 
 
+@pytest.mark.slow  # learns for seconds
 def test_attention_over_rows_reads_digits(digits):
     images, labels = digits
     ll.random.seed(0)

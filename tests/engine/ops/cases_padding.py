@@ -36,6 +36,14 @@ CASES = [
         )
         for shape, w in (((2, 3), 1), ((2, 3), (0, 2)), ((3,), [(1, 0)]), ((0, 2), ((2, 1), (0, 0))), ((), 3))
     ],
+    Case(
+        "pad",
+        lambda x, value: ll.pad(x, ((1, 0), (2, 1)), value=value),
+        lambda x, value: np.pad(x, ((1, 0), (2, 1)), constant_values=value),
+        (Input((2, 3)), Input(())),
+        note="with a tensor",
+        dtypes=accepted("numeric"),
+    ),
     Case("pad", lambda x: ll.pad(x, 1), lambda x: np.pad(x, 1), (Input((2,)),), note="with zeros"),
     *[
         Case(

@@ -61,7 +61,7 @@ def _sample_var(x, axis, keepdims):
     with np.errstate(all="ignore"):
         n = x.size if axis is None else int(np.prod([x.shape[a] for a in np.atleast_1d(axis)]))
         apart = x - np.sum(x, axis=axis, keepdims=True) / n
-        return np.asarray(np.sum(apart * apart, axis=axis, keepdims=keepdims)) / max(n - 1, 0)
+        return np.asarray(np.sum((apart * np.conj(apart)).real, axis=axis, keepdims=keepdims)) / max(n - 1, 0)
 
 
 _SPREAD = [axes for axes in AXES if axes[0] not in ((), (2, 1)) and axes[1] != ()]
@@ -72,6 +72,7 @@ VARIANCE = [
         lambda x, a=axis, k=keepdims: np.var(x, axis=a, keepdims=k),
         (Input(shape),),
         note=f"axis={axis}",
+        out="real",
     )
     for shape, axis, keepdims in AXES
 ] + [
@@ -81,6 +82,7 @@ VARIANCE = [
         lambda x, a=axis, k=keepdims: np.sqrt(_sample_var(x, a, k)),
         (Input(shape),),
         note=f"of a sample, its root, axis={axis}",
+        out="real",
     )
     for shape, axis, keepdims in _SPREAD
 ]

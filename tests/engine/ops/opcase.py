@@ -5,12 +5,14 @@ A case is multiplied by every dtype that its op accepts, by memory layouts, and 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from limelight.core import dispatch, dtypes
 from limelight.core.dtypes import DType
@@ -193,6 +195,35 @@ def thinned(cases: Sequence[Case], of: Callable[[Case], Any]) -> list[Case]:
     for case in sorted(cases, key=lambda case: sum(int(np.prod(x.shape)) for x in case.inputs)):
         largest[of(case)] = case
     return [case for case in cases if largest[of(case)] is case]
+
+
+def each(runs: Sequence[tuple[Any, ...]]) -> Callable[[Callable[..., None]], Any]:
+    """Calls the test with each of `runs`, whose first part is a case; in the full run each is a test of its own.
+
+    Else sixteen are one, since a test that takes a millisecond costs five more.
+    """
+    size = 1 if FULL else 16
+    parts = [runs[i : i + size] for i in range(0, len(runs), size)]
+
+    def decorate(test: Callable[..., None]) -> Any:
+        @functools.wraps(test)
+        def of_several(part: Sequence[tuple[Any, ...]]) -> None:
+            for run in part:
+                try:
+                    test(*run)
+                except BaseException as error:
+                    error.add_note(f"the case: {_name(run)}")
+                    raise
+
+        vars(of_several).pop("__wrapped__")  # of which pytest would take the parameters
+        return pytest.mark.parametrize("part", parts, ids=lambda part: ", ".join(map(_name, part)))(of_several)
+
+    return decorate
+
+
+def _name(run: tuple[Any, ...]) -> str:
+    case, *others = run
+    return " ".join([case.name, *[dtype.name for dtype in others]])
 
 
 def call_of(case: Case) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import CASES
-from opcase import Case, op_of, thinned
+from opcase import Case, each, op_of, thinned
 from test_cases import tuple_of
 
 import limelight as ll
@@ -22,7 +22,7 @@ def runs():
     cases = [x for x in CASES if x.inputs and op.get(x.op).effect is None and x.reference is not None]
     for case in thinned(cases, op_of):
         dtype = next((d for d in PREFERRED if d in case.accepted), None) or case.accepted[0]
-        yield pytest.param(case, dtype, id=case.name)
+        yield case, dtype
 
 
 def choices(n):
@@ -35,7 +35,7 @@ def examples(case: Case, dtype):
     return [[x.draw(dtype, 100 * i + seed) for seed, x in enumerate(case.inputs)] for i in range(COUNT)]
 
 
-@pytest.mark.parametrize(("case", "dtype"), list(runs()))
+@each(list(runs()))
 def test_vectorised_as_a_loop(case: Case, dtype):
     drawn = examples(case, dtype)
     for choice in choices(len(case.inputs)):
@@ -61,7 +61,7 @@ def test_vectorised_as_a_loop(case: Case, dtype):
             np.testing.assert_allclose(part.numpy(), value, rtol=1e-10, atol=1e-12, err_msg=f"{choice} {F.looped}")
 
 
-@pytest.mark.parametrize(("case", "dtype"), list(runs()))
+@each(list(runs()))
 def test_of_an_unknown_number_of_examples(case: Case, dtype):
     """In a trace that knows one example's sizes, and in one that knows none; what would be a loop says so."""
     drawn = examples(case, dtype)

@@ -88,6 +88,7 @@ ROUTES = [
 ]
 
 
+@pytest.mark.slow  # thirty convolutions, each by every route
 @pytest.mark.parametrize(("direction", "name"), ROUTES)
 @pytest.mark.parametrize("budget", [1, 700, 1 << 22])
 def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):

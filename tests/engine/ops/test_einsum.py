@@ -32,6 +32,7 @@ def equations(draw):
     return ",".join(terms) + (f"->{output}" if draw(st.booleans()) else ""), arrays
 
 
+@pytest.mark.slow  # draws equations
 @given(equations())
 @settings(max_examples=150, deadline=None)
 def test_any_equation_is_as_in_numpy(example):

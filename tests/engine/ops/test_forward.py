@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from opcase import Case
+from opcase import Case, each
 from test_cases import gradient_runs, pulled_back, tuple_of, weights_like
 
 import limelight as ll
@@ -36,7 +36,7 @@ def fits(outputs, tangents):
         assert t is None or (t.shape == y.shape and t.dtype is y.dtype)
 
 
-@pytest.mark.parametrize(("case", "dtype"), gradient_runs())
+@each(gradient_runs())
 def test_forward_is_the_transpose_of_reverse(case: Case, dtype):
     tensors = [ll.constant(array) for array in case.arrays(dtype)]
     directions = weights_like(moving(tensors), 3000)
@@ -49,7 +49,8 @@ def test_forward_is_the_transpose_of_reverse(case: Case, dtype):
     np.testing.assert_allclose(inner(weights, tangents), inner(gradients, directions), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize(("case", "dtype"), gradient_runs())
+@pytest.mark.slow  # stages each op
+@each(gradient_runs())
 def test_forward_in_a_staged_function(case: Case, dtype):
     """An accumulator around a staged function, and one inside."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]
@@ -65,7 +66,7 @@ def test_forward_in_a_staged_function(case: Case, dtype):
         np.testing.assert_allclose(t.numpy(), value.numpy(), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize(("case", "dtype"), gradient_runs(only_smooth=True))
+@each(gradient_runs(only_smooth=True))
 def test_forward_over_reverse(case: Case, dtype):
     """The second derivative is symmetric: <u, H v> forward over reverse = <H u, v> reverse over reverse."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]

@@ -114,6 +114,7 @@ print("done")
 """
 
 
+@pytest.mark.slow  # every transform
 def test_not_finite_numbers_pass_through_without_a_warning():
     done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")

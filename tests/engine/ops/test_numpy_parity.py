@@ -160,6 +160,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.slow  # draws arrays
 @pytest.mark.parametrize("name", REDUCTIONS)
 @given(st.data())
 def test_reductions_over_any_axes(name, data):

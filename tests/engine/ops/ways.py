@@ -50,7 +50,7 @@ def eager(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
 def checked(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """The slow path, where each op is held to its shape rule."""
     checker = Checking()
-    dispatch.push(checker)
+    dispatch.push(checker, None)
     try:
         return function(*tensors)
     finally:
@@ -86,7 +86,7 @@ class Elsewhere(dispatch.Interpreter):
 def elsewhere(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """By the kernels that any array library runs."""
     interpreter = Elsewhere()
-    dispatch.push(interpreter)
+    dispatch.push(interpreter, None)
     try:
         return function(*tensors)
     finally:

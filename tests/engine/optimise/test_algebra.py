@@ -22,6 +22,7 @@ from limelight.core.spec import TensorSpec
 from limelight.errors import LimelightError
 from limelight.executors import step
 from limelight.graph import Graph, Literal, Node, Value
+from limelight.optimise.algebra import _casts_join
 from limelight.optimise.dead_code import prune
 from limelight.optimise.simplify import simplify, simplify_exactly
 
@@ -147,3 +148,37 @@ def test_the_other_rules_round_and_make_no_infinities(dtype: np.dtype) -> None:
             np.testing.assert_array_equal(np.isfinite(other), np.isfinite(one), name)
             np.testing.assert_array_equal(np.signbit(other) & ~np.isnan(one), np.signbit(one) & ~np.isnan(one), name)
             np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-44, err_msg=name)
+
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
+def edges(dtype: np.dtype) -> np.ndarray:
+    """All values of a dtype of up to 16 bits; of others those around each power of two, and both ends."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.itemsize <= 2:
+        return np.arange(256**dtype.itemsize, dtype=f"uint{8 * dtype.itemsize}").view(dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        numbers = {sign * 2**k + i for k in range(65) for i in (-1, 0, 1) for sign in (1, -1)}
+        return np.array(sorted(n for n in numbers if info.min <= n <= info.max), dtype)
+    powers = np.array([sign * 2.0**k for k in range(-160, 160) for sign in (1, -1)]).astype(dtype)
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 0.1, 65519.99, 65520.0, 3.4e38, 1e-45], dtype)
+    return np.concatenate(
+        [special, powers, np.nextafter(powers, dtype.type(0)), np.nextafter(powers, dtype.type(9e37))]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in")
+@pytest.mark.parametrize("start", ["bool", *INTEGERS, *FLOATING])
+def test_casts_are_joined_where_they_agree_for_every_value(start: str) -> None:
+    first, joined = np.dtype(start), 0
+    values = edges(first)
+    for between, end in itertools.product(dtypes.ALL, dtypes.ALL):
+        if _casts_join(first, between, end):
+            joined += 1
+            with np.errstate(all="ignore"):
+                assert bits(values.astype(between).astype(end)) == bits(values.astype(end)), (between, end)
+    assert joined >= (0 if start == "bfloat16" else 6)

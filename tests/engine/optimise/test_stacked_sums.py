@@ -214,3 +214,46 @@ def test_operands_wanted_in_two_shapes_or_once_only() -> None:
     assert [change.rule for change in record.changes] == ["broadcast once"] * 2
     assert ops(better).count("broadcast_to") == 2
     assert all(better.inputs[3] in node.inputs for node in better.nodes if node.op == "subtract")
+
+
+def in_order(form: str) -> Any:
+    """A long sum of terms of one form, of which some may be far larger than all together."""
+    forms = {
+        "common factor": lambda x, k, c: (x * c) * k,
+        "products": lambda x, k, c: (x * c).mT @ k,
+        "sums": lambda x, k, c: (x * c * k).sum_to((2,)),
+    }
+
+    def f(x: Any, k: Any, scales: Any) -> Any:
+        total = forms[form](x, k, scales[0])
+        for i in range(1, 5):
+            total = total + forms[form](x, k, scales[i])
+        return total
+
+    return f
+
+
+@pytest.mark.parametrize("form", ["common factor", "products", "sums"])
+@pytest.mark.parametrize(
+    ("x", "k", "scales"),
+    [
+        (1e38, 1e-38, [1.0, 1.1, 1.2, 1.3, 1.4]),  # the sum of the factors overflows, the products do not
+        (1e19, 1e19, [3.0, -3.0, 2.0, -2.0, 3.0]),  # large terms that cancel in the order in which they are written
+        (1e38, 1e3, [1.0, 1.1, 1.2, 1.3, 1.4]),  # infinite as it is written
+        (np.nan, 1.0, [1.0, 1.1, 1.2, 1.3, 1.4]),
+        (np.inf, 1.0, [1.0, -1.1, 1.2, 1.3, 1.4]),
+        (2.0, 3.0, [1.0, 1.1, 1.2, 1.3, 1.4]),
+    ],
+)
+def test_no_infinity_appears_or_vanishes(form: str, x: float, k: float, scales: list[float]) -> None:
+    arrays = [np.full((2, 2), x, np.float32), np.full((2, 2), k, np.float32), np.array(scales, np.float32)]
+    graph = ll.function(in_order(form)).get_concrete_function(*map(ll.constant, arrays)).graph
+    better, record = check(stack, graph)
+    assert record.changes
+    assert ops(better)[-1] == "guarded_sum"
+    for before, after in zip(results(graph, arrays), results(better, arrays), strict=True):
+        np.testing.assert_allclose(after[0], before[0], rtol=1e-6)
+    if np.isfinite(x * k) and x < 1e10:
+        return
+    for before, after in zip(results(graph, arrays), results(better, arrays), strict=True):
+        assert bits(after[0]) == bits(before[0]), "it ran as it was written"

@@ -206,10 +206,15 @@ class Runner:
         if special is not None:
             return special(instruction, values)
         operands = [values[i] for i in instruction.operands]
-        return MEANING[instruction.op][self.column](*operands, *instruction.params)
+        return self.meaning(instruction.op)(*operands, *instruction.params)
+
+    def meaning(self, op: str) -> Callable[..., Any]:
+        return MEANING[op][self.column]
 
 
 class Numpy(Runner):
+    stack = staticmethod(np.stack)
+
     def __init__(self, variables: Sequence[np.ndarray]) -> None:
         super().__init__(variables, 1)
 
@@ -239,13 +244,13 @@ class Numpy(Runner):
             inside = self.body(block.body, [*values, carry, x])
             carry = inside[block.result]
             rows.append(inside[block.shown])
-        stacked = np.stack(rows[::-1] if reverse else rows) if rows else self._none(block, [*values, carry, xs])
+        stacked = self.stack(rows[::-1] if reverse else rows) if rows else self._none(block, [*values, carry, xs])
         return scanned(self, which, carry, stacked)
 
     def run_map(self, instruction: Instruction, values: list[Any]) -> Any:
         xs, block = values[instruction.operands[0]], instruction.blocks[0]
         rows = [self.block(block, [*values, x]) for x in xs]
-        return np.stack(rows) if rows else self._none(block, [*values, xs])
+        return self.stack(rows) if rows else self._none(block, [*values, xs])
 
     def _none(self, block: Block, values: list[Any]) -> Any:
         """What no rows look like: the last value stands for the rows, and the block is run for its shape alone."""
@@ -354,5 +359,5 @@ def scanned(runner: Runner, which: str, carry: Any, rows: Any) -> Any:
     return {
         "carry": lambda: carry,
         "rows": lambda: rows,
-        "both": lambda: MEANING["plus_total"][runner.column](rows, carry),
+        "both": lambda: runner.meaning("plus_total")(rows, carry),
     }[which]()

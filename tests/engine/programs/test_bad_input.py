@@ -97,7 +97,6 @@ DTYPES = [
         lambda a: a.astype("float31"), (one,), DTypeError, "'float31' is not a dtype of limelight; write one of bool"
     ),
     Mistake(lambda a: ll.astype(ll.astype(a, "complex64"), "float32"), (one,), DTypeError, r"write ll\.real\(x\)"),
-    Mistake(lambda a: ll.constant([a, a]), (one,), DTypeError, r"write ll\.stack"),
     Mistake(lambda a: {a: 1}, (one,), DTypeError, r"not hashable; use t\.ref\(\)"),
     Mistake(lambda a: a.to("gpu:7"), (one,), DeviceError, "'gpu:7' does not exist here; devices here: CPU:0"),
     Mistake(lambda a: a.to("cpu::0"), (one,), DeviceError, "'cpu::0' is not a device name"),

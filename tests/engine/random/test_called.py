@@ -83,3 +83,30 @@ def test_a_staged_choice_is_refused_when_it_is_drawn():
     with pytest.raises(ll.errors.ArgumentError, match="a logit is NaN"):
         ll.random.categorical(ll.constant([[0.0, 1.0], [float("nan"), 0.0]]))
     assert ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist() == [0, 0, 0]
+
+
+_SHAPE_FIRST = ("normal", "uniform", "exponential", "laplace", "gumbel", "cauchy", "truncated_normal")
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+@pytest.mark.parametrize("name", _SHAPE_FIRST)
+def test_sizes_one_by_one_are_not_taken_for_parameters(name, stage):
+    draw = getattr(ll.random, name)
+    words = rf"write random\.{name}\(\(3, 4\)\).*random\.{name}\(\(3,\), \w+=4\.0"
+    with pytest.raises(ll.errors.CallError, match=words):
+        stage(lambda: draw(3, 4))()
+    with pytest.raises(ll.errors.CallError, match=rf"write random\.{name}\(\(0, 1\)\)"):
+        stage(lambda: draw(0, 1))()
+    assert stage(lambda: draw(3))().shape == draw((3,), 4).shape == draw(3, 0.5).shape == (3,)
+
+
+def test_sizes_that_can_only_be_parameters_pass():
+    assert ll.random.normal(5, 0, 1).shape == ll.random.uniform(5, -1, 1).shape == ll.random.uniform(5, 0.0, 2).shape
+    with pytest.raises(ll.errors.CallError, match=r"write random\.uniform\(shape, low, high\)"):
+        ll.random.uniform(0, 1, (3,))
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_creation_functions_take_the_sizes_as_one_argument(name):
+    with pytest.raises(ll.errors.CallError, match=rf"write ll\.{name}\(\(3, 4\)\)"):
+        getattr(ll, name)(3, 4)

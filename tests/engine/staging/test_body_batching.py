@@ -61,6 +61,7 @@ def hessian(f):
     return ll.hessian(lambda x, y: ll.sum(f(x, y)))
 
 
+@pytest.mark.slow  # each nesting is staged
 @pytest.mark.parametrize("derive", [lambda f: f, gradient, hessian], ids=["value", "gradient", "hessian"])
 def test_staging_in_any_place(f, derive):
     xs, ys = draw(4)

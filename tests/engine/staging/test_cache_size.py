@@ -181,6 +181,7 @@ def test_a_budget_within_a_trace_is_told_with_the_outer_function() -> None:
 # Threads
 
 
+@pytest.mark.slow  # threads
 def test_evicting_and_clearing_while_others_call() -> None:
     f = bounded(2)
     inputs = [ones(n) for n in range(1, 6)]
@@ -208,7 +209,7 @@ def test_evicting_and_clearing_while_others_call() -> None:
         f.explain(ones(9))
     done.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(300)
     assert failures == []
     assert len(f.trace_cache) <= 2
     f.clear_cache()
@@ -225,14 +226,14 @@ def test_many_threads_on_a_cold_method_trace_once() -> None:
     gate = threading.Barrier(30)
 
     def call() -> None:
-        gate.wait(20)
+        gate.wait(300)
         model.step(x)
 
     threads = [threading.Thread(target=call, daemon=True) for _ in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(300)
     assert model.step.trace_count == 1
     assert model.step.trace_cache.history.calls == 30
 

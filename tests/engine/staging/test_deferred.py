@@ -14,6 +14,7 @@ VALUE: Any = ll.constant([1.0, 2.0])
 @pytest.fixture(autouse=True)
 def put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "VALUE", VALUE)
+    monkeypatch.setitem(globals(), "scaled", ll.function(scaled.python_function))
 
 
 @ll.function

@@ -221,3 +221,15 @@ def test_least_recently_used_counts_guarded_calls():
     f({"x": T}, 1)
     f({"x": T}, 3)
     assert [entry.key.parts[-1].value for entry in f.trace_cache] == [1, 3]
+
+
+def test_a_call_without_arguments_may_get_a_guard() -> None:
+    """Where another thread's interpreter hid, for a moment, that it needs none."""
+    f = ll.function(lambda: ll.ones(2))
+    f()
+    guards, entry = f._cache.guards, f.trace_cache[0]
+    guards.add(entry, f._signature, f._call((), {}), (), {}, f._closed_over)
+    found = guards.find((), {})
+    assert found is not None
+    assert found[0] is entry
+    assert found[1] == []

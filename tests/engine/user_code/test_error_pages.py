@@ -61,6 +61,7 @@ def matches(shown: str, said: str) -> bool:
     return re.fullmatch(pattern, " ".join(said.split())) is not None
 
 
+@pytest.mark.slow  # runs what each page says
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda c: f"{c.page}: {c.title}")
 def test_the_mistake_raises_what_the_page_says(cause: Cause) -> None:
     with pytest.raises((errors.LimelightError, Warning)) as caught:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import inspect
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.errors import ArgumentError
-from limelight.user_code import hints, tracebacks
+from limelight.user_code import equivalents, hints, tracebacks
 
 x = ll.ones((3, 4))
 loose: Any = ll  # the mistakes are no news to type checkers
@@ -32,22 +38,142 @@ def test_nothing_is_suggested_where_nothing_is_near(name: str) -> None:
         getattr(ll, name)
 
 
+def resolved(path: str) -> Any:
+    return functools.reduce(getattr, path.split("."), loose)
+
+
+def written(words: str) -> list[str]:
+    """The names of limelight's that some words tell to write."""
+    return [path.rstrip(".") for path in re.findall(r"\bll\.([a-zA-Z_][\w.]*)", words)]
+
+
+LIBRARIES = dict(
+    line.split(": ", 1) for line in (Path(__file__).parent / "library_names.txt").read_text().splitlines()[1:]
+)
+OBJECTS = ("ndarray", "Array", "Tensor", "Module", "Optimizer", "Variable", "Model", "Layer")
+NAMES = sorted(
+    {name for home, names in LIBRARIES.items() if home.split(".")[-1] not in OBJECTS for name in names.split()}
+)
+
+
+@pytest.mark.slow
+def test_every_public_name_of_other_libraries_leads_to_what_exists_or_to_nothing() -> None:
+    for name in NAMES:
+        if name not in dir(ll):
+            for path in written(hints.suggested(name)):
+                assert resolved(path) is not None, f"{name}: {path}"
+
+
+@pytest.mark.slow
+def test_no_name_of_another_library_is_taken_for_a_misspelt_one_of_ours() -> None:
+    same = {"named_scope", "sgn", "fft2d", "ifft2d", "ifftnd", "rfftnd"}
+    public = {_bare(name) for names in hints.public_names().values() for name in names}
+    for name in NAMES:
+        if name not in same and _bare(name) not in public and name not in equivalents.functions():
+            assert not hints.suggested(name), f"{name}: {hints.suggested(name)}; give it a line in equivalents.txt"
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
 def test_what_is_suggested_exists_and_what_it_stands_for_does_not() -> None:
-    for name, instead in hints.FUNCTIONS.items():
-        found: Any = ll
-        for part in instead.split("."):
-            found = getattr(found, part)
-        assert name not in dir(ll), f"ll.{name} exists: no need to write {instead}"
-    assert not [name for name in hints.METHODS if hasattr(x, name)]
-    assert not [name for name in hints.MODULES if hasattr(ll.Module, name)]
-    assert not [name for name in hints.OPTIMIZERS if hasattr(ll.optim.Adam, name)]
-    assert not set(hints.ADVICE) & {*dir(ll), *hints.FUNCTIONS}
+    for name, entry in equivalents.functions().items():
+        assert not entry or name not in dir(ll), f"ll.{name} exists: its line in equivalents.txt is dead"
+        for path in (*([entry.ours] if entry.ours else []), *written(entry.remark)):
+            assert resolved(path) is not None
+    model, optimizer = ll.nn.Dense(2), ll.optim.Adam()
+    for names, thing in (
+        (equivalents.of_tensors(), x),
+        (equivalents.of_modules(), model),
+        (equivalents.of_optimizers(), optimizer),
+    ):
+        for name, hint in names.items():
+            assert not hasattr(thing, name), f"{name} exists: its line in equivalents.txt is dead"
+            for path in written(hint):
+                assert resolved(path) is not None
+            for method in re.findall(r"\bx\.([a-zA-Z_]\w*)", hint):
+                assert hasattr(x, method)
+
+
+def test_settings_and_keywords_that_are_suggested_exist() -> None:
+    classes = [getattr(ll.nn, name) for name in dir(ll.nn) if isinstance(getattr(ll.nn, name), type)]
+    classes += [getattr(ll.optim, name) for name in dir(ll.optim) if isinstance(getattr(ll.optim, name), type)]
+    taken = {parameter for kind in classes for parameter in inspect.signature(kind).parameters}
+    assert {
+        entry.ours
+        for entry in {**equivalents.layer_settings(), **equivalents.optimizer_settings()}.values()
+        if entry.ours
+    } <= taken
+    public = [
+        resolved(path)
+        for home, names in hints.public_names().items()
+        for path in ([f"{home}.{n}" if home else n for n in names])
+    ]
+    functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
+    known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
+    assert {ours for names in equivalents.keywords().values() for ours in names} <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bitwise_not", "write ll.bitwise_invert$"),
+        ("py_function", "write ll.py_func$"), ("is_tensor", r"isinstance\(x, ll.Tensor\)"), ("jacrev", "ll.jacobian$"),
+        ("jacfwd", "mode=.forward"), ("remat", "ll.recompute_grad"), ("BatchNormalization", "ll.nn.BatchNorm$"),
+        ("CrossEntropyLoss", "ll.nn.softmax_cross_entropy"), ("MSELoss", "ll.nn.mean_squared_error$"),
+        ("sigmoid_cross_entropy_with_logits", "ll.nn.sigmoid_cross_entropy"), ("train", "ll.optim$"),
+        ("data", "no attribute 'data'$"), ("loss", "no attribute 'loss'$"), ("image", "no attribute 'image'$"),
+    ],
+)  # fmt: skip
+def test_names_that_look_like_others_lead_to_what_does_their_job(name: str, words: str) -> None:
+    with pytest.raises(AttributeError, match=words):
+        getattr(ll, name)
+
+
+def test_parts_know_names_of_all_namespaces() -> None:
+    expected = {
+        "nn.sum": "ll.sum", "nn.ReLU": "ll.nn.relu", "linalg.diag": "ll.diag", "nn.functional.cross_entropy":
+        "ll.nn.softmax_cross_entropy", "fft.rfft2": "ll.fft.rfftn", "nn.initializers.xavier_uniform":
+        "ll.nn.initializers.glorot_uniform", "optim.schedules.CosineDecay": "ll.optim.schedules.Cosine",
+        "random.sqrt": "ll.sqrt", "nn.Dens": "ll.nn.Dense",
+    }  # fmt: skip
+    for path, instead in expected.items():
+        with pytest.raises(AttributeError, match=f"; write {instead}"):
+            resolved(path)
+
+
+@given(st.text("abcd", max_size=6), st.text("abcd", max_size=6))
+def test_edit_distances_are_symmetric_and_count_each_letter(a: str, b: str) -> None:
+    distance = hints.edit_distance(a, b)
+    assert distance == hints.edit_distance(b, a)
+    assert (distance == 0) == (a == b)
+    assert abs(len(a) - len(b)) <= distance <= max(len(a), len(b))
+    assert hints.edit_distance(a + "ab" + b, a + "ba" + b) == 1
 
 
 def test_dir_has_public_names_only() -> None:
-    names = dir(ll)
-    assert {"nn", "linalg", "widgets", "sum", "Tensor", "config"} <= set(names)
-    assert not {"tensor", "registry", "ops", "Any", "importlib", "habits", "sorting", "builtins"} & set(names)
+    assert {"nn", "linalg", "widgets", "sum", "Tensor", "config"} <= set(dir(ll))
+    below = {"nn.initializers", "nn.layers", "nn.functional", "optim.schedules"}
+    parts = {name for name in dir(ll) if inspect.ismodule(getattr(ll, name)) and name != "widgets"}
+    for path in ("", *parts, *below):
+        namespace = resolved(path) if path else ll
+        for name in dir(namespace):
+            value = getattr(namespace, name)
+            home = getattr(value, "__module__", None) or ""
+            assert name[0] != "_" or path == ""
+            assert not inspect.ismodule(value) or path == "" or f"{path}.{name}" in below
+            assert name not in ("Any", "TYPE_CHECKING", "annotations", "np", "hints", "TensorLike", "DTypeLike")
+            assert not isinstance(value, type) or home.startswith("limelight") or isinstance(value, type(ll.float32))
+
+
+def test_dir_of_tensors_has_public_names_only() -> None:
+    symbolic: list[str] = []
+    ll.function(lambda t: symbolic.extend(dir(t)))(x)
+    for names in (dir(ll.Tensor), dir(x), symbolic):
+        assert {"reshape", "sum", "T", "shape", "__add__"} <= set(names)
+        assert not [name for name in names if name[0] == "_" and name[:2] != "__"]
+        assert not set(names) & set(equivalents.of_tensors())
 
 
 def test_a_star_import_shadows_nothing_of_python() -> None:
@@ -115,6 +241,18 @@ def test_modules_name_what_they_have_and_let_properties_fail_by_themselves() -> 
         (lambda: loose.full((2,), 1, "int32"), r"write ll\.full\(\(2,\), 1, dtype=ll\.int32\)"),
         (lambda: loose.zeros_like(x, loose.int32), r"write ll\.zeros_like\(x, dtype=ll\.int32\)"),
         (lambda: loose.optim.SGD(0.1).step(), r"write optimizer\.apply\(gradients, variables\)"),
+        (lambda: loose.optim.SGD(0.1).apply(zip([x], [ll.Variable(x)], strict=True)), r"two lists, not one of pairs"),
+        (lambda: loose.optim.SGD(0.1).apply([(x, ll.Variable(x))]), r"two lists, not one of pairs"),
+        (lambda: loose.optim.Adam([ll.Variable(x)], 1e-3), r"^Adam takes settings only.* optimizer\.apply\("),
+        (lambda: loose.optim.Adam(iter([ll.Variable(x)])), r"^Adam takes settings only"),
+        (lambda: loose.optim.SGD(0.1, momentum=0.9), r"no setting 'momentum': write ll\.optim\.Momentum"),
+        (lambda: loose.optim.Adam(lr=0.1), "did you mean 'learning_rate'"),
+        (lambda: loose.nn.Conv(8, kernel_size=3), "no setting 'kernel_size'; did you mean 'window'"),
+        (lambda: loose.nn.Conv(8, 3, strides=2), "did you mean 'stride'"),
+        (lambda: loose.nn.Dense(3, in_features=2), "the first call finds them"),
+        (lambda: loose.nn.Dense(3, bias=False), "did you mean 'use_bias'"),
+        (lambda: loose.cond(True, abs, abs, x), r"^cond: .*write ll\.cond\(pred, lambda: f\(x\)"),
+        (lambda: loose.function(abs, static_argnums=0), "'static_argnums': plain Python values are keyed by value"),
         (lambda: round(x, 2), r"write ll\.round\(x \* 100\) / 100"),
     ],
 )
@@ -163,3 +301,34 @@ def test_variables_without_a_name_are_called_as_their_attribute() -> None:
     second = Net(first.w)
     assert [v.name for v in first.variables] == ["w", "bias", "tied", "inner/v"]
     assert second.tied.name == "w"
+
+
+def test_modules_that_were_written_for_keras() -> None:
+    class Scale(loose.nn.Layer):  # type: ignore[misc, name-defined]  # of Any
+        def __init__(self, units: int, name: str | None = None, **kwargs: Any) -> None:
+            super().__init__(name=name, **kwargs)
+            self.units = units
+
+        def build(self, input_shape: Any) -> None:
+            self.kernel = ll.Variable(ll.ones((input_shape[-1], self.units)), name="kernel")
+            super().build(input_shape)
+            self.built = True
+
+        def call(self, inputs: Any, training: bool = False) -> Any:
+            return inputs @ self.kernel
+
+    for stage in (lambda f: f, ll.function):
+        layer = Scale(3, name="scale")
+        assert stage(layer)(ll.ones((2, 4))).shape == (2, 3)
+        assert layer.name == "scale"
+        assert [path for path, _ in layer.named_variables()] == ["kernel"]
+        with pytest.raises(ll.errors.ShapeError):
+            layer(ll.ones((2, 5)))
+
+    class Net(loose.Module):  # type: ignore[misc, name-defined]  # of Any
+        def __init__(self) -> None:
+            super().__init__(name="net")
+
+    assert Net().name == "net"
+    with pytest.raises(TypeError):
+        loose.Module("net")

@@ -62,10 +62,10 @@ def test_the_operand_that_should_change_is_named(f: Callable[[], Any], name: str
 
 
 def test_what_an_op_does_not_take_is_named_where_it_is_one_operand() -> None:
-    with pytest.raises(DTypeError, match=r"got int32; write ll.astype\(count, ll.float32\) first"):
-        count / 2
-    with pytest.raises(DTypeError, match=r"got int32; write ll.astype\(x, ll.float32\) first"):
-        count / count
+    with pytest.raises(DTypeError, match=r"got float32; write ll.astype\(rate, ll.int32\) first"):
+        rate & 1
+    with pytest.raises(DTypeError, match=r"got float32; write ll.astype\(x, ll.int32\) first"):
+        rate & rate
     with pytest.raises(DTypeError, match=r"got int32; write ll.astype\(x, ll.float32\) first"):
         ll.sqrt(count)
 

@@ -77,6 +77,7 @@ def test_recursion(both):
     assert {len(found) for found in down(12)} == {8}  # at most so many are kept
 
 
+@pytest.mark.slow  # collects garbage
 def test_a_trace_keeps_no_frame_alive_once_it_is_over():
     class Big:
         pass

@@ -65,7 +65,7 @@ def test_an_input_that_others_change_is_none_of_the_cells(notebook):
     ("code", "helper", "count"),
     [
         (
-            "class M:\n    n = 0\n    def go(self, t):\n        self.n += 1\n        return t * 2\nm = M()",
+            "class M:\n    def go(self, t):\n        self.n = 1\n        return t * 2\nm = M()",
             "m.go",
             "m.n",
         ),

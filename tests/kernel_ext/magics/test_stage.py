@@ -272,7 +272,7 @@ def test_global_means_the_cells_own_names(notebook):
 
 def test_builtins_and_the_notebooks_own_machinery_are_no_inputs(notebook):
     notebook("%%stage -o ran\ny = sum([x, x])\nz = len(In)")
-    assert "sum" not in value(notebook, "ran.entry.signature")
+    assert "sum" not in value(notebook, "ran.entry.paths")
     notebook("def sum(ts):\n    return ts[0] * 7")
     notebook("%%stage\ny = sum([x, x])")
     assert value(notebook, "y.numpy()[0, 0]") == 7.0

@@ -43,3 +43,44 @@ def test_when_the_view_closes_all_of_it_goes(notebook):
     notebook("kept.graph.close()")
     assert listing.comm is None
     assert key not in ipywidgets.widgets.widget._instances
+
+
+def models():
+    """The models in the kernel but for those that all views share."""
+    instances = ipywidgets.widgets.widget._instances.values()
+    shared = [one for one in instances if type(one).__name__ in ("Engine", "ViewScript")]
+    return {one.model_id for one in instances} - {one.model_id for owner in shared for one in (owner, owner.layout)}
+
+
+CELLS = {
+    "a staged cell": "%%stage step\ny = x + 1\ny",
+    "with gradients": "%%stage -g step\nll.sum(x * w)",
+    "two in one": "display(ll.widgets.graph(step), ll.widgets.trace_cache(step))",
+    "a magic": "%graph step",
+    "a kept result": "%%stage -o kept step\ny = x + 1",
+    "a view that was kept": "display(view)",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+def test_a_cell_that_runs_again_replaces_the_models_of_its_last_run(notebook, cell):
+    notebook("w = ll.Variable(2.0)")
+    notebook("%%stage -q step\ny = x + 1")
+    notebook("view = ll.widgets.graph(step)")
+    ipywidgets.Widget.close_all()
+    notebook(cell)
+    first = models()
+    for _ in range(3):
+        notebook(cell)
+    last = models()
+    assert first
+    assert len(last) == len(first)
+    assert first == last if "view)" in cell else not first & last
+
+
+def test_cells_of_other_texts_keep_their_views(notebook):
+    (first,) = notebook("%%stage step\ny = x + 1").shown
+    (second,) = notebook("%%stage step\ny = x + 2").shown
+    notebook("%%stage step\ny = x + 2")
+    assert widget_of(first).comm is not None
+    assert second.data[WIDGET]["model_id"] not in ipywidgets.widgets.widget._instances

@@ -10,7 +10,7 @@ from comm.base_comm import BaseComm
 import limelight_widgets
 from limelight import events
 from limelight_widgets.live import front_end as frontend
-from limelight_widgets.live import wire
+from limelight_widgets.live import view_script, wire
 from limelight_widgets.live.graphviz_widget import shared_engine
 from limelight_widgets.views import view
 from limelight_widgets.views.view import WIDGET_MIME
@@ -40,8 +40,10 @@ def log(monkeypatch):
     monkeypatch.setattr(comm, "create_comm", FakeComm)
     monkeypatch.setenv(frontend.VARIABLE, "1")
     from limelight_widgets.live import graphviz_widget as engine
+    from limelight_widgets.live import view_script
 
     monkeypatch.setattr(engine, "_shared", [])
+    monkeypatch.setattr(view_script, "_shared", {})
     return FakeComm.log
 
 
@@ -65,8 +67,14 @@ def updates(log, shown):
 
 
 def openings(log):
-    """Our widgets as they were opened; ipywidgets' layouts are opened beside them."""
-    return [m for m in log if m.kind == "comm_open" and "_esm" in m.data["state"]]
+    """Our views' widgets as they were opened; their scripts and ipywidgets' layouts are opened beside them."""
+    return [m for m in log if m.kind == "comm_open" and "snapshot" in m.data["state"]]
+
+
+def scripts(log):
+    """The hidden widgets' states as they were opened."""
+    states = [m.data["state"] for m in log if m.kind == "comm_open"]
+    return [state for state in states if "_esm" in state and "snapshot" not in state]
 
 
 def miss(entry):
@@ -82,6 +90,18 @@ def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
     assert not events.wanted(events.CacheHit)
 
 
+def test_a_view_whose_widget_somebody_else_closes_follows_no_more(show, log):
+    first = show.widget
+    assert show.is_live
+    first.close()
+    assert not show.is_live
+    assert not events.wanted(events.CacheHit)
+    assert show.widget is not first
+    assert show.is_live
+    first.close()  # once more: it is the view's no longer
+    assert show.is_live
+
+
 def test_with_a_front_end_there_is_a_widget_beside_them(show, log):
     bundle = show._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html", "image/svg+xml", WIDGET_MIME}
@@ -91,11 +111,22 @@ def test_with_a_front_end_there_is_a_widget_beside_them(show, log):
 
 def test_the_widget_opens_with_the_state_of_that_moment(show, log):
     (opening,) = openings(log)
-    state = opening.data["state"]
-    assert state["_esm"].startswith("var") or "export" in state["_esm"]
     snapshot = wire.unpack([bytes(part) for part in _buffers_at(opening, "snapshot")])
     assert snapshot["kind"] == "trace_cache"
-    assert len(state["_esm"]) + len(state["_css"]) < 60_000
+
+
+def test_the_script_of_a_view_is_sent_once(staged, show, log):
+    for _ in range(3):
+        another = limelight_widgets.trace_cache(staged)
+        another._repr_mimebundle_()
+        another.close()
+    assert len(openings(log)) == 4
+    assert all(len(str(m.data)) < 3_000 for m in openings(log))
+    (carrier,) = scripts(log)
+    assert carrier["_esm"] == view_script.script("trace_cache").read_text(encoding="utf-8")
+    assert carrier["_css"]
+    (ref,) = {m.data["state"]["script"] for m in openings(log)}
+    assert ref == f"anywidget:{view_script.shared_script(view_script.script('trace_cache')).model_id}"
 
 
 def _buffers_at(opening, name):
@@ -193,8 +224,7 @@ def test_all_graph_views_share_one_engine(network, log):
     views = [limelight_widgets.graph(network) for _ in range(3)]
     for one in views:
         one._repr_mimebundle_()
-    large = [m for m in openings(log) if len(m.data["state"]["_esm"]) > 1_000_000]
-    assert len(large) == 1
+    assert len([state for state in scripts(log) if len(state["_esm"]) > 1_000_000]) == 1
     refs = {m.data["state"]["engine"] for m in openings(log) if "engine" in m.data["state"]}
     assert refs == {f"anywidget:{shared_engine().model_id}"}
     for one in views:
@@ -244,7 +274,7 @@ def test_garbage_from_the_front_end_is_ignored(show):
 )
 def test_a_kernel_that_only_executes_a_file_has_no_front_end(shell, expected, monkeypatch):
     monkeypatch.delenv(frontend.VARIABLE, raising=False)
-    monkeypatch.setattr(frontend, "_shell", lambda: shell)
+    monkeypatch.setattr(frontend, "shell", lambda: shell)
     assert frontend.has_front_end() is expected
 
 

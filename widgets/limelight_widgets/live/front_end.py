@@ -17,17 +17,18 @@ def has_front_end() -> bool:
     asked = os.environ.get(VARIABLE)
     if asked is not None:
         return asked.strip().lower() not in {"", "0", "false", "no", "off"}
-    shell = _shell()
-    if shell is None or getattr(shell, "kernel", None) is None:
+    running = shell()
+    if running is None or getattr(running, "kernel", None) is None:
         return False
-    history = getattr(shell, "history_manager", None)
+    history = getattr(running, "history_manager", None)
     return getattr(history, "hist_file", None) != ":memory:"
 
 
-def _shell() -> object | None:
+def shell() -> object | None:
+    """IPython's shell, where there is one."""
     try:
         from IPython.core.getipython import get_ipython  # noqa: PLC0415  views work without IPython
     except ImportError:
         return None
-    shell: object | None = get_ipython()
-    return shell
+    running: object | None = get_ipython()
+    return running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anywidget
 
-from limelight_widgets.live.widget import STATIC
+from limelight_widgets.live.view_script import STATIC
 
 
 class Engine(anywidget.AnyWidget):

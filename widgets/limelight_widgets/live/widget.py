@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-STATIC = Path(__file__).parents[1] / "static"
-"""Where the JavaScript bundle lies: a script for each view, named as the view is."""
-
-
-def script(name: str) -> Path:
-    """The built script of the view called `name`.
-
-    Raises:
-        FileNotFoundError: it has not been built from `widgets/js/src/views`.
-    """
-    path = STATIC / f"{name}.js"
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"the script of the view {name!r} is not built: run `make js` (needs Node), then import"
-        )
-    return path
-
+from limelight_widgets.live.view_script import STATIC, shared_script
 
 AHEAD = 16  # updates that may be sent before the front end must have answered one
 
@@ -47,20 +31,34 @@ class Responsive(anywidget.AnyWidget):
 
 
 class ViewWidget(Responsive):
-    """Base of the views' widgets: each names its script, `_esm`.
+    """Base of the views' widgets: each names its script, which a hidden widget carries for all of them (`script`).
 
     `snapshot` is the state when the widget was made (see `wire`); later states travel as messages, so that a front end
     which has just connected asks for one. The front end says `opened`, `closed` and `seen`.
     """
 
-    _css = STATIC / "views.css"
+    _esm = STATIC / "view.js"
+    script_path: ClassVar[Path]
 
+    script = anywidget.WidgetTrait().tag(sync=True)
     snapshot = traitlets.List(traitlets.Bytes()).tag(sync=True)
 
     def __init__(self, heard: Callable[[str, Any], None], snapshot: list[bytes]) -> None:
         super().__init__(snapshot=snapshot)
         self._heard = heard
         self.on_msg(self._on_message)
+
+    @traitlets.default("script")
+    def _default_script(self) -> Any:
+        return shared_script(self.script_path)
+
+    def close(self) -> None:
+        """Takes it, and its layout, off the page, and says `gone`: ipywidgets closes widgets, too, without the view."""
+        layout = self.layout
+        if self.comm is not None:
+            self._heard("gone", {})
+        super().close()
+        layout.close()
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and isinstance(content.get("type"), str):

@@ -10,7 +10,8 @@ from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.devices import DevicesFold
 from limelight_widgets.folds.fold import Fold, State
-from limelight_widgets.live.widget import ViewWidget, script
+from limelight_widgets.live.view_script import script
+from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
 
 ASK_AFTER = 2.0  # seconds between two looks at the engine's own count of live bytes while ops run, at least
@@ -20,7 +21,7 @@ ASK_SHARE = 0.02  # of the time at most goes into such looks
 class DevicesWidget(ViewWidget):
     """Draws devices, their memory and the copies between them."""
 
-    _esm = script("devices")
+    script_path = script("devices")
 
 
 class DevicesView(View):

@@ -26,14 +26,15 @@ from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph import GraphFold, Which
 from limelight_widgets.live.graphviz_widget import shared_engine
-from limelight_widgets.live.widget import ViewWidget, script
+from limelight_widgets.live.view_script import script
+from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
 
 
 class GraphWidget(ViewWidget):
     """Draws a graph; `engine` lays it out."""
 
-    _esm = script("graph")
+    script_path = script("graph")
 
     engine = anywidget.WidgetTrait().tag(sync=True)
 

@@ -8,14 +8,15 @@ from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.tape import TapeFold
-from limelight_widgets.live.widget import ViewWidget, script
+from limelight_widgets.live.view_script import script
+from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
 
 
 class TapeWidget(ViewWidget):
     """Draws a gradient tape."""
 
-    _esm = script("tape")
+    script_path = script("tape")
 
 
 class TapeView(View):

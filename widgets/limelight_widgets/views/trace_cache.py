@@ -9,14 +9,15 @@ from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.trace_cache import CacheFold
-from limelight_widgets.live.widget import ViewWidget, script
+from limelight_widgets.live.view_script import script
+from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
 
 
 class CacheWidget(ViewWidget):
     """Draws a trace cache."""
 
-    _esm = script("trace_cache")
+    script_path = script("trace_cache")
 
 
 class CacheView(View):

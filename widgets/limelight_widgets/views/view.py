@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
-from limelight_widgets.live import wire
+from limelight_widgets.live import cell_outputs, wire
 from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
 from limelight_widgets.live.front_end import has_front_end
 from limelight_widgets.live.widget import AHEAD, ViewWidget
@@ -35,8 +35,8 @@ _closed: OrderedDict[int, View] = OrderedDict()
 class View:
     """A live view. Display it, and it follows the engine until its output goes away.
 
-    `widget` is the Jupyter widget, for use inside layouts of ipywidgets; `static()` is the view as it stands, without
-    a widget; `state()` is what it shows, as JSON.
+    `widget` is the Jupyter widget, for use inside layouts of ipywidgets, which keep it until `close()`; `static()` is
+    the view as it stands, without a widget; `state()` is what it shows, as JSON.
 
     Each kind of view is a subclass in a file of its own. It names its fold (what it gives to `__init__`), its static
     forms (`_figure`), and its widget with its script.
@@ -54,6 +54,7 @@ class View:
         self._sent = 0
         self._seen = 0
         self._lookers: set[str] = set()
+        self._handed_out = False
 
     def state(self) -> State:
         """What the view shows."""
@@ -70,7 +71,16 @@ class View:
 
     @property
     def widget(self) -> ViewWidget:
-        """The Jupyter widget; made, and live, from the first time that it is asked for."""
+        """The Jupyter widget; made, and live, from the first time that it is asked for until `close()`."""
+        self._handed_out = True
+        return self._widget()
+
+    def shown_widget(self) -> ViewWidget:
+        """The widget for the output of the cell that is running; closed when a later run shows something else there."""
+        cell_outputs.note(self)
+        return self._widget()
+
+    def _widget(self) -> ViewWidget:
         with self._lock:
             if self._made is None or self._made.comm is None:
                 self._sent = self._seen = 0
@@ -83,9 +93,18 @@ class View:
         """Stops following the engine, and takes the widget off the page."""
         self._feed.close()
         _closed.pop(id(self), None)
+        cell_outputs.forget(self)
         if self._made is not None:
             self._made.close()
             self._made = None
+
+    def replaced(self, sure: bool) -> None:
+        """The output that showed it has gone; unless `sure`, somebody may still look (see `cell_outputs`)."""
+        if sure or not self._lookers:
+            if not self._handed_out:
+                self.close()
+        else:
+            _retire(self)
 
     def __repr__(self) -> str:
         return self.static().text
@@ -93,7 +112,7 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = dict(self.static().bundle())
         if has_front_end():
-            model_id = self.widget.model_id
+            model_id = self.shown_widget().model_id
             bundle[WIDGET_MIME] = {"version_major": 2, "version_minor": 0, "model_id": model_id}
         return bundle
 
@@ -125,7 +144,7 @@ class View:
         widget.send({"type": kind, "number": self._sent, "answer": answer}, buffers=parts)
 
     def _heard(self, kind: str, message: dict[str, Any]) -> None:
-        """A message of the front end; comes on any thread."""
+        """A message of the front end, or of the widget when it is closed; comes on any thread."""
         looker = str(message.get("view", ""))
         if kind == "opened":
             self._lookers.add(looker)
@@ -141,6 +160,11 @@ class View:
             if not self._lookers:
                 self._feed.close()
                 _retire(self)
+        elif kind == "gone":
+            self._lookers.clear()
+            self._feed.close()
+            _closed.pop(id(self), None)
+            cell_outputs.forget(self)
 
     def _wake(self) -> None:
         """Somebody looks: follow the engine, and send all there is, which also makes up for what was missed."""

@@ -33,7 +33,8 @@ def grad(
     """The gradient of a scalar function, as a function of the same arguments (reverse mode).
 
     A derivative by an argument is by that argument alone, also where the function closes over the same tensor. Composes
-    with itself, `vectorize`, `function`, tapes and accumulators.
+    with itself, `vectorize`, `function`, tapes and accumulators. The gradient by a complex number is the direction of
+    steepest ascent, as in PyTorch and TensorFlow: the conjugate of JAX's.
 
     Args:
         fn: a function whose result is one real floating number; with `has_aux`, `(value, aux)`.

@@ -42,6 +42,10 @@ _blank: Final = functools.partial(object.__new__, Tensor)  # quicker than to loo
 assert np.dtype("float32") is float32, "hot paths compare dtypes by identity"
 
 
+_op_of: Final[dict[Any, Op]] = {}
+"""The ops of binary entry points."""
+
+
 def entry_point(op: Op, of_complex: Op | None = None) -> EntryPoint:
     """What a public function calls: `run(x, *attrs)`, `run(x, y)`, or in general `run((x, y, z), *attrs)`.
 
@@ -55,7 +59,9 @@ def entry_point(op: Op, of_complex: Op | None = None) -> EntryPoint:
     if simple and len(op.operands) == 1 and op.operands[0].accepts is None:
         return _unary_with_attrs(op) if op.attrs else _unary(op, of_complex)
     if simple and len(op.operands) == 2 and not op.attrs and all(o.accepts is None for o in op.operands):
-        return _binary(op)
+        run = _binary(op)
+        _op_of[run] = op
+        return run
     return _general(op)
 
 
@@ -166,7 +172,8 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
     return run
 
 
-def _binary(op: Op) -> Callable[[Any, Any], Any]:
+def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
+    """`run(x, y)`; as an operator it leaves an operand that it does not know to that one's method `reflected`."""
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
     weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
@@ -202,9 +209,25 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                 return beside
             if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
                 return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        return apply(op, prepare(op, (x, y)))
+        return _unusual(op, reflected, x, y)
 
     return run
+
+
+def _unusual(op: Op, reflected: str, x: Any, y: Any) -> Any:
+    """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
+    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
+
+
+def _answers_itself(y: Any, reflected: str) -> bool:
+    """Whether `y` is no operand of ours, and has the method that Python asks when ours gives up."""
+    if isinstance(y, (Tensor, *_CONVERTED)) or not hasattr(type(y), reflected):
+        return False
+    return not any([hasattr(y, name) for name in _OFFERS])  # noqa: C419  # few
+
+
+_CONVERTED: Final = (bool, int, float, complex, str, bytes, list, tuple)
+_OFFERS: Final = ("dtype", "__array__", "__array_interface__", "__as_tensor__", "__dlpack__")
 
 
 def _beside_scalar(
@@ -386,9 +409,11 @@ def operators(run: Callable[[Any, Any], Any], name: str) -> None:
     def reflected(self: Any, other: Any) -> Any:
         return run(other, self)
 
-    _operators[f"__{name}__"], _operators[f"__r{name}__"] = run, reflected
+    op = _op_of.get(run)
+    method = run if op is None else _binary(op, f"__r{name}__")
+    _operators[f"__{name}__"], _operators[f"__r{name}__"] = method, reflected
     for operand in (Tensor, *readable):
-        setattr(operand, f"__{name}__", run)
+        setattr(operand, f"__{name}__", method)
         setattr(operand, f"__r{name}__", reflected)
 
 

@@ -23,7 +23,9 @@ KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
 
 @method("__array_function__")
 def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's protocol for `func(*args, **kwargs)`. Raises DTypeError where that takes no tensors.
+    """NumPy's protocol for `func(*args, **kwargs)`: `func` of the tensors' arrays, which are read-only.
+
+    Raises DTypeError for a tensor of a trace, unless `func` asks for its shape only.
 
     A function that takes one whose gradient somebody will ask for cuts its path: that brings a warning.
     """
@@ -33,6 +35,8 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
             f"{_advice(func, self)}",
             stacklevel=2,
         )
+    if not is_symbolic(self, *_tensors((*args, *kwargs.values()))):
+        return func(*map(_as_arrays, args), **{name: _as_arrays(x) for name, x in kwargs.items()})
     try:
         return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]  # what would run without us
     except TypeError as error:
@@ -139,6 +143,15 @@ def _advice(func: Any, x: Any) -> str:
 
 def _refusal(func: Callable[..., Any], x: Any) -> str:
     return f"{_numpy_name(func)} does not take tensors: {_advice(func, x)}"
+
+
+def _as_arrays(given: Any) -> Any:
+    """Tensors and variables as arrays, in lists too: NumPy's functions call methods, whose arguments differ in ours."""
+    if isinstance(given, Tensor) or hasattr(given, "__as_tensor__"):
+        return np.asarray(given)
+    if type(given) in (list, tuple):
+        return type(given)([_as_arrays(x) for x in given])
+    return given
 
 
 def _tensors(args: Any) -> list[Tensor]:

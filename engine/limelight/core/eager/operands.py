@@ -13,7 +13,7 @@ from limelight.core import dtypes
 from limelight.core.dtypes import KINDS, DType
 from limelight.core.eager.interpreter import SCALARS
 from limelight.core.op import Op
-from limelight.core.tensor import Tensor, as_tensor, constant
+from limelight.core.tensor import Tensor, as_tensor, as_tensors, constant
 from limelight.errors import DTypeError
 from limelight.user_code import operand_text
 
@@ -30,9 +30,9 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if op.uniform and _are_ready(op, inputs):
         return inputs
     if op.variadic:
-        handles = [as_tensor(x) for x in inputs]
+        handles = as_tensors(inputs)
         _check_kind(op, op.accepts_word, handles)
-        return _with_one_dtype(op, handles, range(len(handles)))
+        return _with_one_dtype(op, handles, range(len(handles)), inputs)
     handles = [
         x if isinstance(x, Tensor) or type(x) in SCALARS or operand.accepts == "var" else as_tensor(x)
         for x, operand in zip(inputs, op.operands, strict=True)
@@ -41,7 +41,7 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     for x, operand in zip(handles, op.operands, strict=True):
         if operand.accepts is not None and operand.accepts != "var":
             _check_kind(op, operand.accepts, [x])
-    return _with_one_dtype(op, handles, uniform)
+    return _with_one_dtype(op, handles, uniform, inputs)
 
 
 def _are_ready(op: Op, inputs: tuple[Any, ...]) -> bool:
@@ -61,8 +61,8 @@ def _are_ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     return shared in op.accepts and (shared in BESIDE_FLOATS or not number)
 
 
-def _with_one_dtype(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]:
-    """Gives the uniform operands one dtype, by explicit casts within a kind."""
+def _with_one_dtype(op: Op, handles: list[Any], uniform: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gives the uniform operands, `given` as they are and as handles, one dtype, by explicit casts within a kind."""
     operand_dtypes = [handles[i].dtype for i in uniform if type(handles[i]) not in SCALARS]
     if not operand_dtypes:
         for i in uniform:
@@ -81,7 +81,8 @@ def _with_one_dtype(op: Op, handles: list[Any], uniform: Any) -> tuple[Any, ...]
             if target is dtypes.bfloat16:  # a Python float beside it makes NumPy compute in float32
                 handles[i] = constant(x, target)
         elif x.dtype is not target and x.dtype != target:
-            handles[i] = x.astype(target)
+            numbers = type(given[i]) in (list, tuple)  # rounded once: not first to the default dtype, then to this one
+            handles[i] = constant(given[i], target) if numbers else x.astype(target)
     return tuple(handles)
 
 
@@ -90,6 +91,8 @@ def _common_dtype(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list
     target = dtypes.promote(*operand_dtypes)
     if target is None:
         raise _mixing_error(op, handles, uniform, operand_dtypes)
+    if op.integers is not None and not dtypes.is_inexact(target):
+        target = op.integers
     for i in uniform:
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:

@@ -73,6 +73,8 @@ def _fused_op(group: Group, kernel_calls: KernelCalls) -> tuple[Op, tuple[Value,
     inner_values = {node.outputs[0] for node in nodes}
     inputs = tuple(dict.fromkeys(x for node in nodes for x in node.inputs if x not in inner_values))
     last = nodes[-1].outputs[0].spec
+    if any(isinstance(x.spec, TensorSpec) and x.spec.dtype.kind == "c" for x in inner_values):
+        return None  # in place NumPy rounds complex products otherwise
     if not all(isinstance(x.spec, TensorSpec) and is_static(x.spec.shape) for x in inputs):
         return None
     assert isinstance(last, TensorSpec)

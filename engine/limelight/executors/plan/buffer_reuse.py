@@ -4,6 +4,7 @@ An operand's buffer may be taken over when nothing can see it afterwards: it was
 every op that used it so far is known not to keep or return a part of it, this is its last use, and result and operand
 have the same shape and dtype. Inputs, captures, literals and outputs are never made here or never die here; reads of
 variables and results of all other kernels may be views of something else and count as not new. Scalars have no buffer.
+Complex results get memory of their own: NumPy multiplies a single number in place by a loop that rounds otherwise.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Buffers:
         if not call.elementwise:
             return None
         wanted = node.outputs[0].spec
+        if isinstance(wanted, TensorSpec) and wanted.dtype.kind == "c":
+            return None
         for value in dying:
             if value in self._owned and value.spec == wanted and self._has_shape_of_result(value, node):
                 return value

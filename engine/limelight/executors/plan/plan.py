@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any, Final, NamedTuple, cast
 
+from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
@@ -25,7 +26,6 @@ from limelight.executors.plan.codegen import Part, emit
 from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.executors.plan.peak_memory import peak
 from limelight.executors.plan.specialised_kernels import specialised
-from limelight.core.collector import collector_paused
 from limelight.graph.ir import Graph, Node
 from limelight.user_code.source_line import GENERATED_PREFIX, locals_of
 

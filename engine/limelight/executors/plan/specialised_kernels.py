@@ -17,7 +17,7 @@ from limelight.core.index_expression import native
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
-from limelight.executors.plan.kernel_calls import KernelCall, Specialisation
+from limelight.executors.plan.kernel_calls import KernelCall, Specialisation, kernel_call
 from limelight.graph.ir import Node
 from limelight.ops._shape_rules import SHORT
 
@@ -87,7 +87,7 @@ def _sum_to(node: Node) -> KernelCall | None:
         return _OPERAND_ITSELF
     lead = operand.rank - output.rank
     inner = [(lead + i, n, operand.shape[lead + i]) for i, n in enumerate(output.shape)]
-    if None in output.shape and any(n is None or m is None for _, n, m in inner):
+    if any(n is None or (m is None and n != 1) for _, n, m in inner):  # whether they agree is for the kernel to see
         return None
     over = tuple(axis for axis, n, m in inner if n == 1 and m != 1)
     if lead and over:
@@ -191,13 +191,32 @@ def _concat(node: Node) -> KernelCall | None:
     return KernelCall(np.concatenate, params=node.params, fresh=True, packed=True)
 
 
+_POWER: Final = kernel_call(np.power)
+
+
+def _pow(node: Node) -> KernelCall | None:
+    """NumPy's own where it cannot take a square root: with a constant exponent other than 0.5, or one for each base."""
+    x, y = (value.spec for value in node.inputs)
+    if not isinstance(x, TensorSpec) or not isinstance(y, TensorSpec):
+        return None
+    one_each = x.shape == y.shape and (x.size or 0) > 1
+    source = node.inputs[1].node
+    literal = (
+        source is not None and source.op.name == "constant" and source.params[0].array.tolist() != 0.5 and not y.shape
+    )
+    return _POWER if one_each or literal else None
+
+
 _READ: Final = KernelCall(infix=".array")
 
 
 def _broadcast_to(node: Node) -> KernelCall | None:
-    """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter."""
+    """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter.
+
+    Not of complex numbers: `inf * (1 + 0j)` has a part that is NaN.
+    """
     output = _specs(node)[1]
-    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _BLAS or not output.shape:
+    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _FLOATS or not output.shape:
         return None
     return KernelCall(np.multiply, params=(_ones(output.shape, output.dtype),), fresh=True)
 
@@ -249,6 +268,7 @@ _OPS: Final[dict[str, Specialisation]] = {
     "matrix_transpose": _matrix_transpose,
     "max": _reduction(np.maximum),
     "min": _reduction(np.minimum),
+    "pow": _pow,
     "prod": _reduction(np.multiply),
     "relu": _relu,
     "relu_grad": _relu_grad,

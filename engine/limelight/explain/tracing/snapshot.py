@@ -14,8 +14,8 @@ import re
 import reprlib
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -80,7 +80,8 @@ def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Par
     objects = _objects(paths, parts)
     try:
         written = getattr(function, "__limelight_written__", None)
-        inputs = None if written is None else _Inputs.of(written.names, paths, objects)
+        compared = getattr(function, "__limelight_compared__", ())
+        inputs = None if written is None else _Inputs.of(written.names, paths, objects, compared)
         return snapshot(function, _arguments(objects), inputs)
     except Exception:  # noqa: BLE001  # a `__repr__` or `__eq__` of the user's
         return {}
@@ -123,15 +124,23 @@ class _Inputs(NamedTuple):
     globals: dict[str, Any]
     names: frozenset[str]
     objects: tuple[str, ...]  # paths of those that are keyed by identity: their attributes are no part of the key
+    compared: Collection[tuple[CodeType, Chain]]  # what is looked at on each call, by the code that reads it
 
     @staticmethod
-    def of(namespace: Mapping[str, Any], paths: Sequence[str], objects: Mapping[str, Any]) -> _Inputs:
+    def of(
+        namespace: Mapping[str, Any],
+        paths: Sequence[str],
+        objects: Mapping[str, Any],
+        compared: Collection[tuple[CodeType, Chain]],
+    ) -> _Inputs:
         meant = {k: x for k, x in objects.items() if k in namespace and not hasattr(type(x), "__limelight_leaf__")}
         names = frozenset(re.split(r"[.\[]", path, maxsplit=1)[0] for path in paths)
-        return _Inputs({**namespace, **meant}, names, tuple([path.replace('"', "'") for path in objects]))
+        return _Inputs({**namespace, **meant}, names, tuple([path.replace('"', "'") for path in objects]), compared)
 
     def cover(self, read: Read, chain: Chain) -> bool:
         """Whether another value makes another trace."""
+        if (read.code, read.use.chain) in self.compared:
+            return True
         if read.globals is not self.globals or chain.root != "global" or chain.name not in self.names:
             return False
         text = str(chain)

@@ -6,6 +6,8 @@ softmax, cross entropies and standard scores are ops (`limelight.ops.nn`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limelight.nn.functional import activations, attention, losses, normalisation, recurrence
 from limelight.nn.functional.activations import *  # noqa: F403  # each module lists its public names in __all__
 from limelight.nn.functional.attention import *  # noqa: F403
@@ -24,6 +26,7 @@ from limelight.ops.nn.pooling import max_pool as max_pool
 from limelight.ops.nn.softmax import log_softmax as log_softmax
 from limelight.ops.nn.softmax import softmax as softmax
 from limelight.ops.nn.standardise import standardise as standardise
+from limelight.user_code import hints
 
 __all__ = [
     "avg_pool",
@@ -44,3 +47,6 @@ __all__ += attention.__all__
 __all__ += losses.__all__
 __all__ += normalisation.__all__
 __all__ += recurrence.__all__
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("nn.functional")
+__dir__ = hints.listing(__all__)

@@ -8,6 +8,8 @@ MultiHeadAttention, `activation` LeakyReLU, `lambda_layer` Lambda, and `embeddin
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limelight.nn.layers.activation import LeakyReLU
 from limelight.nn.layers.attention import MultiHeadAttention
 from limelight.nn.layers.convolution import Conv, ConvTranspose
@@ -22,6 +24,7 @@ from limelight.nn.layers.pooling import AvgPool, MaxPool
 from limelight.nn.layers.recurrent import GRU, LSTM, GRUCell, LSTMCell
 from limelight.nn.layers.reshape import Reshape
 from limelight.nn.layers.sequential import Sequential
+from limelight.user_code import hints
 
 __all__ = [
     "GRU",
@@ -47,3 +50,6 @@ __all__ = [
     "Reshape",
     "Sequential",
 ]
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("nn.layers")
+__dir__ = hints.listing(__all__)

@@ -18,6 +18,7 @@ from limelight.ops.elementwise.hyperbolic import tanh
 from limelight.ops.nn._windows import NAMES, as_padding
 from limelight.ops.nn.activations import relu, softplus
 from limelight.ops.nn.softmax import log_softmax, softmax
+from limelight.user_code import equivalents
 
 Activation: TypeAlias = Callable[[Tensor], Any]
 _OTHERS = (relu, softplus, sigmoid, softmax, log_softmax, tanh)
@@ -177,8 +178,8 @@ def call_mismatch(
         return f"{takes}. Got {name}({shown}): sizes of the inputs are not given, the first call finds them"
     unknown = [k for k in kwargs if k not in parameters]
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
-        close = get_close_matches(unknown[0], parameters, n=1)
-        return f"{name} has no setting {unknown[0]!r}{f'; did you mean {close[0]!r}?' if close else ''} {takes}"
+        hint = equivalents.setting_hint(unknown[0], parameters, equivalents.layer_settings())
+        return f"{name} has no setting {unknown[0]!r}{hint} {takes}"
     twice = [k for k in first[: len(args)] if k in kwargs]
     if twice:
         return f"{name}: {twice[0]} was given twice, by place and by name"

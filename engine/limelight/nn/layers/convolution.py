@@ -92,7 +92,8 @@ class Conv(_Convolution):
     """A convolution in one to three spatial dimensions, then bias and activation.
 
     The kernel, of shape (*window, channels / groups, filters), and the bias, of shape (filters,), are made on the first
-    call.
+    call. Unless told otherwise it pads, so that a stride of 1 keeps the size; in PyTorch and Keras it does not
+    (`padding="valid"`). Channels are the last axis.
 
     Args:
         filters: how many channels the result has.

@@ -39,7 +39,9 @@ from limelight.nn.layers.constructor_checks import with_call_errors
 class Layer(Module):
     """Base class of layers whose weights depend on the size of the input's last axis.
 
-    A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`.
+    A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`. One
+    that was written for Keras may keep `build(self, input_shape)`: it gets the shape of the first call's first
+    argument, before `call`.
     `form` describes the input to people; `rank`, if not None, is how many axes it must have. A first call that raises
     leaves the layer as it was, without weights.
 
@@ -65,11 +67,14 @@ class Layer(Module):
     trained: ClassVar[bool] = False
     """Whether `call` takes `training`; for other layers it makes no difference."""
 
+    _built_of_shape: ClassVar[bool] = False
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = with_call_errors(cls.__init__, cls.__name__)  # type: ignore[method-assign]
         cls.trained = takes_training(cls.call)
+        cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.trained:
@@ -79,6 +84,8 @@ class Layer(Module):
         before = snapshot(self)
         try:
             with created_by.override("layer"):
+                if self._built_of_shape and args:
+                    self.ready(args[0])
                 return self.call(*args, **kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
@@ -95,7 +102,8 @@ class Layer(Module):
             ShapeError: the layer's settings do not fit so many features, as a number of groups that does not divide
                 them.
         """
-        raise TypeError(f"{type(self).__name__} does not define build(self, features)")
+        if type(self).build is Layer.build:  # else a subclass has called its super().build
+            raise TypeError(f"{type(self).__name__} does not define build(self, features)")
 
     def ready(self, x: TensorLike) -> Tensor:
         """The input as a tensor that fits the weights, which are made on the first call.
@@ -120,7 +128,7 @@ class Layer(Module):
                     f"{self!r} makes its weights on the first call and needs the size of the last axis for that, "
                     f"got {x.spec}; call it once with a tensor, or give the size in the TensorSpec"
                 )
-            self.build(features)
+            self.build(x.shape if self._built_of_shape else features)  # type: ignore[arg-type]  # as Keras has it
             self.features = features
         elif features not in (None, self.features):
             raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {features}: {x.spec}")

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from limelight.core import device_scopes, devices, dispatch, dtypes
+from limelight.core.array_conversion import has_own_dtype
 from limelight.core.devices import Device
 from limelight.core.dtypes import DTypeLike
-from limelight.core.eager import prepare
 from limelight.core.eager.numpy_interop import KNOWS_DLPACK_1
-from limelight.core.op import get
 from limelight.core.tensor import Tensor, TensorLike, constant
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._given_shape import run_on_device
@@ -66,23 +65,9 @@ def asarray(
         return obj
     if copy is False:
         return _share_memory(obj, dtype)
-    if isinstance(obj, (list, tuple)) and _has_tensors(obj):
-        parts = [asarray(part) for part in obj]
-        return _stack(parts) if dtype is None else _stack(parts).astype(dtype)
-    if dtype is not None and isinstance(obj, (np.ndarray, np.generic)):
+    if dtype is not None and has_own_dtype(obj):
         return constant(obj).astype(dtype)
     return constant(obj, dtype)
-
-
-def _has_tensors(parts: Any) -> bool:
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _has_tensors(x)) for x in parts)
-
-
-def _stack(parts: list[Tensor]) -> Tensor:
-    """The op of another family, which families do not import."""
-    op = get("stack")
-    stacked: Tensor = dispatch.apply(op, prepare(op, tuple(parts)), (0,))
-    return stacked
 
 
 def _check_copy_allowed(copy: bool | None, why: str) -> None:

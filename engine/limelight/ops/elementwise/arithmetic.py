@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core.dtypes import float32
 from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike
@@ -115,6 +116,7 @@ _divide = entry_point(defop(
     infer=broadcast("divide"),
     kernel="divide",
     accepts="inexact",
+    integers=float32,
     vjp={
         "x": lambda g, y, x_shape: (g / conj(y)).sum_to(x_shape),
         "y": lambda g, y, out, y_shape: (-g * conj(out / y)).sum_to(y_shape),
@@ -127,8 +129,8 @@ _divide = entry_point(defop(
 def divide(x: TensorLike, y: TensorLike, /) -> Tensor:
     """`x / y`, element by element, broadcasting; also the operator `/`.
 
-    Floating or complex operands; division by zero gives infinities and NaN, as IEEE 754 has it. Raises DTypeError for
-    integers (cast them first, or use `floor_divide`).
+    Floating or complex operands; integers and booleans are made float32 first (`floor_divide` keeps integers). Division
+    by zero gives infinities and NaN, as IEEE 754 has it.
 
     >>> import limelight as ll
     >>> ll.divide(ll.constant([1.0, 3.0]), 2.0).tolist()

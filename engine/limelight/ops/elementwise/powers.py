@@ -6,6 +6,8 @@ import cmath
 import math
 from typing import Any
 
+import numpy as np
+
 from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -33,11 +35,32 @@ def _log_of_base(x: Any) -> Any:
     return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
 
 
+def _power(xp: Any, x: Any, y: Any) -> Any:
+    """IEEE 754's pow.
+
+    Where an exponent of 0.5 repeats along the innermost loop, NumPy takes the square root, which differs for -0.0 and
+    -inf: the same numbers had two results, by their layout in memory.
+    """
+    out = xp.power(x, y)
+    if xp is not np or (out.size > 1 and getattr(y, "shape", None) == getattr(x, "shape", ())):
+        return out
+    halves = y == 0.5 if type(y) in (float, int) else y.item() == 0.5 if y.size == 1 else y == 0.5
+    return _of_halves(x, halves, out) if halves is not False else out
+
+
+def _of_halves(x: Any, halves: Any, out: Any) -> Any:
+    if out.dtype.kind != "f" or not np.count_nonzero(halves) or not np.count_nonzero(x <= 0):
+        return out
+    special = halves & ((x == 0) | (x == -np.inf))
+    return np.where(special, np.abs(x), out).astype(out.dtype, copy=False)
+
+
 _pow = entry_point(defop(
     "pow",
+    fresh=True,
     inputs="x y",
     infer=broadcast("pow"),
-    kernel="power",
+    kernel=_power,
     accepts="numeric",
     vjp={
         "x": lambda g, x, y, x_shape: (g * conj(_slope_in_base(x, y))).sum_to(x_shape),
@@ -57,7 +80,8 @@ def pow(x: TensorLike, y: TensorLike, /) -> Tensor:  # the Array API's name
     """`x` to the power of `y`, element by element, broadcasting; also the operator `**`.
 
     Numeric operands of one kind of dtype. `x ** 2` is computed as `square(x)`. Real negative bases with fractional
-    exponents give NaN. An exponent of 0.5 is a square root, as in NumPy: it gives NaN for -inf.
+    exponents give NaN. Special values are those of IEEE 754 and
+    Python: -inf to the power of 0.5 is inf (`sqrt` gives NaN).
 
     >>> import limelight as ll
     >>> ll.pow(ll.constant([1.0, 2.0]), 3.0).tolist()

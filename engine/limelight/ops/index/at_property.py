@@ -1,13 +1,23 @@
-"""`x.at[i]`, whose methods `set`, `add`, ... are the ops of `index_update`; and the error for `x[i] = v`."""
+"""`x.at[i]`, whose methods `set`, `add`, ... are the ops of `index_update`; and the error for `x[i] = v`.
+
+`v.at[i]` of a variable has `assign`, `assign_add` and `assign_sub` too, which change that part of the variable.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-from limelight.core.tensor import Tensor, TensorLike, method
-from limelight.errors import DTypeError
+import numpy as np
 
-__all__: list[str] = []  # what it adds are attributes of tensors
+from limelight.core import dtypes, variable_updates
+from limelight.core.op import Op
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, method
+from limelight.core.variable import Variable
+from limelight.core.variable_updates import static_key
+from limelight.errors import ArgumentError, DTypeError
+
+__all__: list[str] = []  # what it adds are attributes of tensors and variables
 
 
 class Place:
@@ -69,3 +79,115 @@ def _refuse(x: Tensor, index: Any, value: Any) -> None:
         f"tensors are immutable, and so is this {x.spec}: write x = x.at[i].set(value) for a new one (also .add, "
         ".multiply, .min, .max), or keep the values in an ll.Variable"
     )
+
+
+# parts of variables
+
+_BY_SLICE: Final = {
+    "set": variable_updates.assign_slice,
+    "add": variable_updates.assign_slice_add,
+    "subtract": variable_updates.assign_slice_sub,
+}
+_BY_ROWS: Final[dict[str, Callable[..., Tensor]]] = {
+    "set": Variable.scatter_update,
+    "add": Variable.scatter_add,
+    "subtract": Variable.scatter_sub,
+}
+
+
+class VariablePlace(Place):
+    """`v.at[index]`: a part of a variable to change. `set`, `add`, ... return a tensor, and `v` stays as it is."""
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Variable, index: Any) -> None:
+        self._variable = variable
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"<a place in variable {self._variable.name!r}: call .assign(x), .assign_add(x) or .assign_sub(x)>"
+
+    def assign(self, value: TensorLike, /) -> Tensor:
+        """Replaces the part by `value`, which broadcasts to it; returns the new value of the whole variable.
+
+        The index is anything that may stand in `v[...]`. Ints and slices, and rows given by integers, are changed in
+        one step, which other threads cannot come between. Raises ShapeError or DTypeError where `value` does not fit,
+        AxisError or OutOfBoundsError for a place that the variable has not.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([1.0, 2.0, 3.0])
+        >>> v.at[0].assign(10.0).tolist()
+        [10.0, 2.0, 3.0]
+        """
+        return self._change("set", value)
+
+    def assign_add(self, delta: TensorLike, /) -> Tensor:
+        """Adds `delta` to the part; otherwise as `assign`.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([1.0, 2.0, 3.0])
+        >>> v.at[1:].assign_add([10.0, 20.0]).tolist()
+        [1.0, 12.0, 23.0]
+        """
+        return self._change("add", delta)
+
+    def assign_sub(self, delta: TensorLike, /) -> Tensor:
+        """Subtracts `delta` from the part; otherwise as `assign`.
+
+        >>> import limelight as ll
+        >>> v = ll.Variable([[1.0, 2.0], [3.0, 4.0]])
+        >>> v.at[1, 0].assign_sub(1.0).tolist()
+        [[1.0, 2.0], [2.0, 4.0]]
+        """
+        return self._change("subtract", delta)
+
+    def _change(self, how: str, value: TensorLike) -> Tensor:
+        v = self._variable
+        try:
+            key = static_key(self._index, v.ndim)
+        except ArgumentError:
+            key = None
+        if key is not None:
+            op: Op = _BY_SLICE[how]
+            return v._write(op, value, attrs=(key,))
+        if _names_rows(self._index):
+            return _BY_ROWS[how](v, self._index, value)
+        value = _of_dtype(v, value)
+        return v.assign(self.set(value) if how == "set" else self.add(-value if how == "subtract" else value))
+
+    def _run(self, how: str, updates: TensorLike) -> Tensor:
+        updated: Tensor = self._variable.read_value()._updated(how, self._index, updates)
+        return updated
+
+
+def _names_rows(index: Any) -> bool:
+    """Whether it is one array of integers, or an integer that is a tensor."""
+    if isinstance(index, list):
+        index = np.asarray(index)
+    return hasattr(index, "dtype") and dtypes.kind(dtypes.dtype(index.dtype)) == "integer"
+
+
+def _of_dtype(variable: Variable, value: TensorLike) -> Tensor:
+    """`value` as a tensor; Python numbers take on the variable's dtype. Raises DTypeError for one that has another."""
+    part = as_tensor(value) if hasattr(value, "dtype") else constant(value, variable.dtype)
+    if part.dtype != variable.dtype:
+        raise DTypeError(
+            f"v.at[...]: a {part.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"write ll.astype(value, ll.{variable.dtype.name})"
+        )
+    return part
+
+
+class _AtOfVariable:
+    """`v.at`: waits for an index."""
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def __getitem__(self, index: Any) -> VariablePlace:
+        return VariablePlace(self._variable, index)
+
+
+setattr(Variable, "at", property(_AtOfVariable, doc="Parts to change: v.at[i].assign(x), also assign_add, assign_sub."))  # noqa: B010

@@ -342,7 +342,9 @@ def _static_key(parts: tuple[Any, ...]) -> Key | None:
 def _expand_ellipsis(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
     """The parts with lists made tensors, and full slices in the place of an ellipsis."""
     expanded = [
-        _as_index(part) if isinstance(part, (list, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__") else part
+        _as_index(part)
+        if isinstance(part, (list, tuple, np.ndarray, Tensor)) or hasattr(part, "__as_tensor__")
+        else part
         for part in parts
     ]
     places = [i for i, part in enumerate(expanded) if part is Ellipsis]
@@ -355,7 +357,7 @@ def _expand_ellipsis(parts: tuple[Any, ...], x: Tensor) -> list[Any]:
 
 
 def _as_index(part: Any) -> Tensor:
-    if isinstance(part, list):
+    if isinstance(part, (list, tuple)):
         array = np.asarray(part)
         part = array.astype(np.int64) if array.size == 0 else array
     index = as_tensor(part)

@@ -18,7 +18,7 @@ from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, as_tensors
 from limelight.errors import ArgumentError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._shape_rules import SHORT
@@ -224,7 +224,7 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
         x, y = operands
         if type(x) is Tensor and type(y) is Tensor and _steps(equation, (x._data.shape, y._data.shape)) is _PRODUCT:
             return x @ y
-    held = [x if isinstance(x, Tensor) else as_tensor(x) for x in operands]
+    held = as_tensors(operands)
     steps = _steps(equation, tuple([x.shape for x in held]))
     for i, j, form, product in steps:
         if j < 0:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from limelight import forking
 from limelight.core import dtypes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, apply, local, scopes
@@ -46,19 +48,23 @@ def state_of(seed: Any) -> np.ndarray[Any, Any]:
     return state_from(np.random.SeedSequence(seed).generate_state(2, np.uint64))
 
 
+_lock = threading.Lock()
+forking.renew_in_child(__name__, "_lock", threading.Lock)
+
+
 class Source:
     """The payload of a generator: what kernels draw from. NumPy's own lock keeps threads from drawing the same bits."""
 
-    __slots__ = ("__weakref__", "_children", "_lock", "generator")
+    __slots__ = ("__weakref__", "_children", "_forks", "generator")
 
     def __init__(self, state: Any) -> None:
-        self._lock = threading.Lock()
         self.set(state)
+        _alive.add(self)
 
     @property
     def array(self) -> np.ndarray[Any, Any]:
         """The state, as words."""
-        with self._lock:
+        with _lock:
             bits = self.generator.bit_generator
             with bits.lock:
                 at: Any = bits.state
@@ -77,10 +83,20 @@ class Source:
             "has_uint32": int(words[11]),
             "uinteger": int(words[12]),
         }
-        with self._lock:
+        with _lock:
             self.generator = np.random.Generator(bits)
             self._children = int(words[13])
+            self._forks = 0  # how many processes were forked from this one, since it began with this state
         return state
+
+    def note_fork(self) -> None:
+        """To be called before a process forks, if its child is to `differ_from_parent`."""
+        self._forks += 1
+
+    def differ_from_parent(self) -> None:
+        """In a process that has just been forked: draws numbers of its own, which key and number of forks determine."""
+        key = self.generator.bit_generator.state["state"]["key"]
+        self.set(state_of([*map(int, key), self._forks]))
 
     def split(self, n: int) -> list[np.ndarray[Any, Any]]:
         """The states of `n` new generators, none of which was handed out before.
@@ -88,13 +104,28 @@ class Source:
         A child's key is a block of this generator that is never drawn from, its lane is its number. So children of one
         generator never meet, and others do only where two keys of 128 bits are equal by chance.
         """
-        with self._lock:
+        with _lock:
             first = self._children
             self._children += n
             at: Any = self.generator.bit_generator.state["state"]
         lane = int(at["counter"][3])
         blocks = [np.random.Philox(key=at["key"], counter=[i, 0, _SPLITTING, lane]) for i in range(first, first + n)]
         return [state_from(block.random_raw(2), first + i) for i, block in enumerate(blocks)]
+
+
+_alive: Final[weakref.WeakSet[Source]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """In a process that has just been forked: a thread that has gone may have held NumPy's own lock of a generator."""
+    for source in list(_alive):
+        state: Any = source.generator.bit_generator.state
+        bits = np.random.Philox(0)
+        bits.state = state
+        source.generator = np.random.Generator(bits)
+
+
+forking.in_child(_renew_locks)
 
 
 def unit_uniform(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -173,6 +204,8 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
             return run((generator,), as_shape(shape), *parameters)
         try:  # a tape that only looks on learns nothing from a draw, which has no gradient
             return wrap(kernel(generator._data, *parameters, shape))
+        except LimelightError:
+            raise
         except Exception as error:  # noqa: BLE001  # `explain` raises
             as_shape(shape)  # says what is wrong with it, if anything is
             explain(op, (generator,), (*parameters, shape), error)

@@ -12,11 +12,11 @@ from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count, restore
 from limelight.ops._kernel_parts import add_reduce, sum_over
-from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, reduction
+from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, real_dtype, reduction
 
 __all__ = ["mean", "std", "var"]
 
@@ -51,6 +51,7 @@ _mean = entry_point(defop(
     kernel=lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
     special={"numpy": _mean_numpy},
     accepts="inexact",
+    integers=dtypes.float32,
     vjp={"x": _mean_gradient},
     linear="x",
     maths={"x": "x̄ = ȳ / n, repeated along the reduced axes"},
@@ -60,7 +61,9 @@ _mean = entry_point(defop(
 
 @method("mean")
 def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """The arithmetic mean over `axis` (an axis, several, or None for all); floating or complex. NaN of no elements.
+    """The arithmetic mean over `axis` (an axis, several, or None for all); NaN of no elements.
+
+    Floating or complex; the mean of integers and booleans is float32.
 
     >>> import limelight as ll
     >>> ll.mean(ll.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
@@ -76,8 +79,8 @@ def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) 
     wide = x.astype(dtypes.float32) if x.dtype in SHORT else x
     n = _reduced_size(x, axis)
     apart = wide - sum_over(xp, wide, axis, True) / n
-    squares = sum_over(xp, apart * apart, axis, keepdims)
-    return (squares / max(n - correction, 0)).astype(x.dtype)
+    squares = sum_over(xp, apart * apart if x.dtype.kind != "c" else (apart * apart.conj()).real, axis, keepdims)
+    return (squares / max(n - correction, 0)).astype(real_dtype(x.dtype))
 
 
 def _var_gradient(
@@ -92,9 +95,9 @@ _var = entry_point(defop(
     "var",
     inputs="x",
     attrs="axis keepdims correction",
-    infer=reduction("var", own_dtype),
+    infer=reduction("var", real_dtype),
     kernel=_var_kernel,
-    accepts="floating",
+    accepts="inexact",
     vjp={"x": _var_gradient},
     maths={"x": "x̄ = 2 ȳ (x - mean) / (n - correction)"},
     fresh=True,
@@ -108,13 +111,13 @@ def var(
     """The variance over `axis`: the sum of squared distances from the mean over `n - correction`.
 
     Args:
-        x: floating.
+        x: floating or complex; integers and booleans have float32 variances.
         axis: an axis, several, or None (the default) for all.
         keepdims: whether these axes stay in place with size 1. False.
         correction: a number; 0 by default, 1 for the unbiased estimate from a sample.
 
     Returns:
-        The variances, in the shape of `x` without the axes, and in its dtype.
+        The variances, in the shape of `x` without the axes, and in its dtype; of complex `x` real ones.
 
     Raises:
         ArgumentError: `correction` is no number.
@@ -125,6 +128,10 @@ def var(
     """
     if not isinstance(correction, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"var: correction must be a number, got {correction!r} ({type(correction).__name__})")
+    if not isinstance(x, Tensor):
+        x = as_tensor(x)
+    if x.dtype.kind in "biu":  # float32 would lose the differences of large integers
+        return _var(x.astype(dtypes.float64), axis_attr(axis), keepdims, correction).astype(dtypes.float32)
     return _var(x, axis_attr(axis), keepdims, correction)
 
 
@@ -135,14 +142,14 @@ def std(
     """The standard deviation over `axis`, the square root of `var`.
 
     Args:
-        x: floating.
+        x: as of `var`.
         axis: an axis, several, or None (the default) for all.
         keepdims: whether these axes stay in place with size 1. False.
         correction: a number; 0 by default, 1 for the estimate from a sample.
 
     Returns:
-        The deviations, in the shape of `x` without the axes, and in its dtype. The gradient is 0 where all elements are
-        equal.
+        The deviations, in the shape of `x` without the axes, and in the dtype of `var`. The gradient is 0 where all
+        elements are equal.
 
     >>> import limelight as ll
     >>> ll.std(ll.constant([1.0, 3.0])).item()

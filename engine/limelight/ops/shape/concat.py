@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import shapes
+from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import ArgumentError, ShapeError
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, as_tensors
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import rank, zeros
 from limelight.ops._shape_rules import check_axis_size
 
@@ -90,7 +90,7 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
 
 
 def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
-    tensors = tuple([x if type(x) is Tensor else as_tensor(x) for x in xs])
+    tensors = tuple(as_tensors(xs))
     if not tensors:
         raise ArgumentError(f"{name}: needs at least one tensor")
     return tensors
@@ -130,7 +130,7 @@ def diff(
         raise ArgumentError(f"diff: n must not be negative, got {n}")
     if n == 0:
         return x
-    parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
+    parts = as_tensors([part for part in (prepend, x, append) if part is not None])
     differences = x if len(parts) == 1 else _concat(tuple(parts), along)
     before = (slice(None),) * along
     for _ in range(n):
@@ -253,10 +253,11 @@ _split = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
 
-    Raises ShapeError when they do not make up the axis.
+    Sizes may be a tensor of integers, in a staged function too: only their number must be known. Raises ShapeError when
+    they do not make up the axis, DTypeError when they are no integers.
 
     >>> import limelight as ll
     >>> [part.tolist() for part in ll.split(ll.arange(5), (2, 3))]
@@ -264,6 +265,11 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     """
     x = as_tensor(x)
     axis = shapes.one_axis("split", x.ndim, axis)
+    if hasattr(parts, "dtype"):
+        given = as_tensor(parts)
+        if given.ndim or dtypes.kind(given.dtype) != "integer":
+            return _split_by_tensor(x, given, axis)
+        parts = given.__index__()
     if isinstance(parts, int):
         size = check_axis_size("split", x.shape, axis)
         if parts < 1 or size % parts:
@@ -275,3 +281,43 @@ def split(x: TensorLike, parts: int | Sequence[int], /, *, axis: int = 0) -> tup
     if any(n < 0 for n in sizes):
         raise ShapeError(f"split: sizes must not be negative, got {sizes}")
     return _split((x,), sizes, axis)
+
+
+def _split_by_tensor(x: Tensor, sizes: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """`split` by a vector of sizes. Where these have a value now, the op is the same as for numbers."""
+    count = sizes.shape[0] if sizes.ndim == 1 else None
+    if count is None:
+        raise ShapeError(f"split: sizes are a vector whose length is known when traced, got {sizes.spec}")
+    if dtypes.kind(sizes.dtype) != "integer":
+        raise DTypeError(f"split: sizes are integers, got {sizes.spec}; write ll.astype(sizes, ll.int64)")
+    if type(sizes) is Tensor:
+        return split(x, sizes.tolist(), axis=axis)
+    return _split_at_run_time(x, sizes.astype(dtypes.int64), count, axis)
+
+
+def _split_at_run_time(x: Tensor, sizes: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:
+    ends = _split_ends((sizes, as_tensor(x.sizes()[axis]).astype(dtypes.int64)))
+    starts = ends - sizes
+    before = (slice(None),) * axis
+    return tuple([x[(*before, slice(starts[i], ends[i]))] for i in range(count)])
+
+
+# split_ends
+
+
+def _split_ends_kernel(xp: Any, sizes: Any, size: Any) -> Any:
+    if (sizes < 0).any() or sizes.sum() != size:
+        raise ShapeError(
+            f"split: sizes {sizes.tolist()} must not be negative, and add up to the {int(size)} of the axis"
+        )
+    return xp.cumsum(sizes)
+
+
+_split_ends = entry_point(defop(
+    "split_ends",
+    inputs="sizes:integer size:integer",
+    infer=lambda sizes, size: known(sizes.shape, dtypes.int64),
+    kernel=_split_ends_kernel,
+    why_no_gradient="places are integers",
+    batching="loop",
+))  # fmt: skip

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
-from limelight.core import shapes
+from limelight.core import dispatch, dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
-from limelight.core.op import defop
+from limelight.core.op import defop, get
 from limelight.core.spec import known
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError
 
 __all__ = ["flip", "roll"]
+
+IntLike: TypeAlias = int | Tensor
 
 # flip
 
@@ -62,22 +65,56 @@ _roll: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def roll(x: TensorLike, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(x: TensorLike, /, shift: IntLike | Sequence[IntLike], *, axis: int | Sequence[int] | None = None) -> Tensor:
     """`x` with its elements moved along by `shift`, those that fall off coming back at the other end.
 
     `axis=None` rolls the flattened tensor. Several axes may have a shift each, or share one; another number of shifts
-    raises ArgumentError.
+    raises ArgumentError, as do shifts that are no integers. They may be tensors whose values a trace does not know, and
+    under `vectorize` each example may have its own.
 
     >>> import limelight as ll
     >>> ll.roll(ll.constant([1, 2, 3]), 1).tolist()
     [3, 1, 2]
+    >>> ll.vectorize(ll.roll)(ll.constant([[1, 2, 3], [4, 5, 6]]), ll.constant([1, -1])).tolist()
+    [[3, 1, 2], [5, 6, 4]]
     """
     x = as_tensor(x)
     if axis is None:
         return roll(x.reshape(-1), shift, axis=0).reshape(x.sizes())
-    places, shifts = shapes.wholes("roll", "axis", axis), shapes.wholes("roll", "shift", shift)
+    places = tuple([shapes.one_axis("roll", x.ndim, a) for a in shapes.wholes("roll", "axis", axis)])
+    unknown = _shifts_without_values(shift)
+    shifts: tuple[Any, ...] = shapes.wholes("roll", "shift", shift) if unknown is None else unknown
     if len(shifts) == 1:
         shifts *= len(places)
     if len(shifts) != len(places):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(places)} axes; give one for each, or one for all")
-    return _roll(x, shifts, tuple([shapes.one_axis("roll", x.ndim, a) for a in places]))
+    if unknown is None:
+        return _roll(x, shifts, places)
+    for n, place in zip(shifts, places, strict=True):
+        x = _rolled_by_tensor(x, n, place)
+    return x
+
+
+def _shifts_without_values(shift: Any) -> tuple[Any, ...] | None:
+    """The shifts, where the values of some are known only to a run, or differ between examples; None where not."""
+    parts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
+    if all(type(n) is Tensor or not isinstance(n, Tensor) for n in parts):
+        return None
+    if len(parts) == 1 and parts[0].ndim == 1 and parts[0].shape[0] is not None:
+        parts = tuple([parts[0][i] for i in range(parts[0].shape[0])])
+    for n in parts:
+        if isinstance(n, Tensor) and (n.ndim or dtypes.kind(n.dtype) != "integer"):
+            raise ArgumentError(f"roll: shift must be an integer, or a vector of known length, got {n.spec}")
+    return tuple([n if isinstance(n, Tensor) else shapes.whole("roll", "shift", n) for n in parts])
+
+
+def _rolled_by_tensor(x: Tensor, shift: Any, axis: int) -> Tensor:
+    """`x` rolled along one axis: element i comes from place i - shift."""
+    size: Any = x.shape[axis]
+    if size is None:
+        size = x.sizes()[axis].astype(dtypes.int64)
+        places = dispatch.apply(get("arange_dynamic"), (constant(0, dtypes.int64), size, constant(1, dtypes.int64)))
+    else:
+        places = dispatch.apply(get("arange"), (), (0, 1, size, dtypes.int64))
+    rolled: Tensor = dispatch.apply(get("take"), (x, (places - as_tensor(shift).astype(dtypes.int64)) % size), (axis,))
+    return rolled

@@ -13,6 +13,7 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.ops._gradient_terms import zeros
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["pad"]
@@ -157,7 +158,7 @@ def pad(
     /,
     mode: str = "constant",
     *,
-    value: complex = 0,
+    value: complex | TensorLike = 0,
 ) -> Tensor:
     """`x` with margins around it.
 
@@ -168,15 +169,15 @@ def pad(
         mode: for a b c with margins of 2: "constant" (the default), filled with `value`: 0 0 a b c 0 0; "edge" (or
             "replicate"): a a a b c c c; "reflect": c b a b c b a; "symmetric": b a a b c c b; "wrap" (or "circular"): b
             c a b c a b.
-        value: what "constant" margins hold; 0.
+        value: what "constant" margins hold: a number, or a scalar tensor of the dtype of `x`, which has a gradient; 0.
 
     Returns:
         A tensor of the dtype of `x`.
 
     Raises:
         ArgumentError: margins are negative or fit no axes, or there is no such mode.
-        ShapeError: an empty axis cannot be continued.
-        DTypeError: `x` cannot hold the `value`.
+        ShapeError: an empty axis cannot be continued, or the `value` is no scalar.
+        DTypeError: `x` cannot hold the `value`, or it is a tensor of another dtype.
 
     >>> import limelight as ll
     >>> ll.pad(ll.constant([1, 2, 3]), 2).tolist()
@@ -189,12 +190,30 @@ def pad(
     kind = _MODES.get(mode)
     if kind is None:
         raise ArgumentError(f"pad: unknown mode {mode!r}; write one of {', '.join(map(repr, _MODES))}")
-    return _pad(x, margins, _checked_value(x, value)) if kind == "constant" else _continued(x, margins, kind)
+    if kind != "constant":
+        return _continued(x, margins, kind)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if hasattr(value, "dtype"):
+        return _pad_with_tensor(x, margins, as_tensor(value))
+    return _pad(x, margins, _checked_value(x, value))
+
+
+def _pad_with_tensor(x: Tensor, margins: Margins, value: Tensor) -> Tensor:
+    if value.ndim:
+        raise ShapeError(f"pad: the value must be a scalar, got {value.spec}; for margins that differ write ll.concat")
+    if value.dtype != x.dtype:
+        raise DTypeError(
+            f"pad: the value is {value.dtype.name} and the tensor {x.dtype.name}; "
+            f"write ll.astype(value, {x.dtype.name!r})"
+        )
+    is_margin = _pad(zeros(dtypes.bool_, x.sizes()), margins, True)
+    return is_margin.where(value, _pad(x, margins, 0))
 
 
 def _checked_value(x: Tensor, value: Any) -> Any:
     if type(value) not in (bool, int, float, complex):
-        raise ArgumentError(f"pad: the value must be a Python number, got a {type(value).__name__}")
+        raise ArgumentError(f"pad: the value must be a number or a scalar tensor, got a {type(value).__name__}")
     if value == 0 or (dtypes.fits(value, x.dtype) and not (type(value) is int and not dtypes.in_range(value, x.dtype))):
         return value
     raise DTypeError(f"pad: the value {value!r} does not fit into {x.spec}; write ll.astype(x, ...) first")

@@ -24,6 +24,12 @@ def _tile_infer(x: TensorSpec, reps: tuple[int, ...]) -> TensorSpec:
     return known(tuple([None if n is None else n * r for n, r in zip(x.shape, reps, strict=True)]), x.dtype)
 
 
+def _tile_kernel(xp: Any, x: Any, reps: tuple[int, ...]) -> Any:
+    if not x.size:  # NumPy would return a view
+        return xp.zeros(tuple([n * r for n, r in zip(x.shape, reps, strict=True)]), x.dtype)
+    return xp.tile(x, reps)
+
+
 def _tile_gradient(g: Tensor, x_shape: Any, reps: tuple[int, ...]) -> Tensor:
     """Sums over the copies, which stand on axes of their own after a reshape."""
     if isinstance(x_shape, tuple):
@@ -39,7 +45,7 @@ _tile = entry_point(defop(
     inputs="x",
     attrs="reps",
     infer=_tile_infer,
-    kernel=lambda xp, x, reps: xp.tile(x, reps),
+    kernel=_tile_kernel,
     vjp={"x": _tile_gradient},
     linear="x",
     maths={"x": "x̄ = the sum of ȳ over the copies"},

@@ -16,7 +16,7 @@ from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.core.tensor import Tensor, TensorLike, method, wrap
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import defop_with_shape, sizes_as_vector
 from limelight.ops._shape_rules import axis_attr
@@ -205,11 +205,18 @@ _squeeze: EntryPoint = entry_point(defop(
 
 
 @method("squeeze")
-def squeeze(x: TensorLike, /, axis: int | Sequence[int]) -> Tensor:
-    """`x` without the axes `axis`, which must have size 1. Raises ShapeError when one has not.
+def squeeze(x: TensorLike, /, axis: int | Sequence[int] | None = None) -> Tensor:
+    """`x` without the axes `axis`, which must have size 1; by default without all of that size.
+
+    Raises ShapeError where one of `axis` has another size, or, without `axis`, where a size is unknown while tracing.
 
     >>> import limelight as ll
     >>> ll.squeeze(ll.zeros((2, 1, 3)), axis=1).shape
     (2, 3)
     """
+    if axis is None:
+        x = as_tensor(x)
+        if not shapes.is_static(x.shape):
+            raise ShapeError(f"squeeze: which axes of {x.spec} have size 1 is unknown while tracing; write axis=...")
+        axis = [i for i, n in enumerate(x.shape) if n == 1]
     return _squeeze(x, axis_attr(axis))

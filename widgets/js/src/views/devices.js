@@ -2,6 +2,7 @@
 
 import { h, s } from "../dom.js";
 import { bytes, counted, number, seconds } from "../format.js";
+import { lent } from "../lent.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
 import { lineCell, widget } from "../tables/table-view.js";
 
@@ -95,4 +96,4 @@ function copyTable({ copies, copied, copied_bytes, unlisted }) {
   return h("table", { class: "ll-table" }, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
-export default widget("devices", "Devices", build);
+export default lent(widget("devices", "Devices", build));

@@ -3,9 +3,10 @@
 import { h } from "../dom.js";
 import { linkRows } from "../graph/linked-listing.js";
 import { GraphView } from "../graph/view.js";
+import { lent } from "../lent.js";
 import { Store } from "../store.js";
 
-export default () => {
+export default lent(() => {
   /** @type {Store} */
   let store;
   return {
@@ -23,4 +24,4 @@ export default () => {
       return store.show((state) => view.show(state), signal);
     },
   };
-};
+});

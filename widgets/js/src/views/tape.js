@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { bytes, counted, lineText, number } from "../format.js";
+import { lent } from "../lent.js";
 import { extend, filtered } from "../tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
@@ -139,4 +140,4 @@ function build(root) {
   return (/** @type {any} */ state) => table.show(state);
 }
 
-export default widget("tape", "Gradient tape", build, extend);
+export default lent(widget("tape", "Gradient tape", build, extend));

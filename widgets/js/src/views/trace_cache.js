@@ -2,6 +2,7 @@
 
 import { button, h } from "../dom.js";
 import { bytes, counted, number, seconds, shortened } from "../format.js";
+import { lent } from "../lent.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
@@ -121,4 +122,4 @@ function signature({ signature: text, arguments: brief }, key, unfolded) {
   return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
 }
 
-export default widget("cache", "Trace cache", build);
+export default lent(widget("cache", "Trace cache", build));

@@ -1,0 +1,111 @@
+"""What names of other libraries are called here: of NumPy, JAX, PyTorch, TensorFlow and Keras.
+
+Each line of `equivalents.txt` has names as others spell them, then what to write, and after a bar a remark. A line with
+a remark alone is for what has no counterpart by one name; one with "-" for names that do not exist here, and that some
+name of ours looks like. Names that differ from ours in capitals and underscores alone need no line, nor does one that
+another namespace of ours has. `tests/engine/user_code/library_names.txt` has the libraries' public names, by namespace.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Equivalent(NamedTuple):
+    """What to write instead of a name: `ours`, by what comes after `ll.`, or "" for none; and a remark."""
+
+    ours: str
+    remark: str
+
+    def __bool__(self) -> bool:
+        return bool(self.ours or self.remark)
+
+
+@functools.cache
+def functions() -> Mapping[str, Equivalent]:
+    """By what others have in any namespace."""
+    return _parsed("functions")
+
+
+@functools.cache
+def of_tensors() -> Mapping[str, str]:
+    """Methods and attributes of other libraries' tensors."""
+    hints = {name: entry.remark for name, entry in _parsed("tensors").items()}
+    for pair in " ".join(_sections()["functions as methods of tensors"]).split():
+        name, _, ours = pair.partition("=")
+        hints.setdefault(name, f"write ll.{ours or name}(x)")
+    return hints
+
+
+@functools.cache
+def of_modules() -> Mapping[str, str]:
+    """Methods and attributes of other libraries' modules."""
+    return {name: entry.remark for name, entry in _parsed("modules").items() if entry}
+
+
+@functools.cache
+def of_optimizers() -> Mapping[str, str]:
+    """The same of optimisers."""
+    return {**of_modules(), **{name: entry.remark for name, entry in _parsed("optimisers").items()}}
+
+
+@functools.cache
+def layer_settings() -> Mapping[str, Equivalent]:
+    """What the constructors of layers call their settings."""
+    return _parsed("settings of layers")
+
+
+@functools.cache
+def optimizer_settings() -> Mapping[str, Equivalent]:
+    """What the constructors of optimisers call their settings."""
+    return _parsed("settings of optimisers")
+
+
+@functools.cache
+def function_options() -> Mapping[str, Equivalent]:
+    """Options of other libraries' functions that stage."""
+    return _parsed("options of function")
+
+
+def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent]) -> str:
+    """What to write instead of the setting `name`, where `known` are those there are; "" where nothing does its job."""
+    entry, known = table.get(name), list(known)
+    if entry is None:
+        import difflib  # noqa: PLC0415  # only a mistake needs it: importing limelight is to be quick
+
+        close = difflib.get_close_matches(name, known, 1)
+        return f"; did you mean {close[0]!r}?" if close else "."
+    if entry.ours:
+        return f"; did you mean {entry.ours!r}?" if entry.ours in known else "."
+    return f": {entry.remark}." if entry.remark else "."
+
+
+@functools.cache
+def keywords() -> Mapping[str, tuple[str, ...]]:
+    """What keywords of functions are called here."""
+    return {name: tuple(entry.ours.split()) for name, entry in _parsed("keywords").items()}
+
+
+@functools.cache
+def _sections() -> dict[str, list[str]]:
+    """The lines of each section of the table."""
+    sections: dict[str, list[str]] = {}
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            lines = sections[line.strip("[]")] = []
+        elif line:
+            lines.append(line)
+    return sections
+
+
+def _parsed(section: str) -> dict[str, Equivalent]:
+    rows: dict[str, Equivalent] = {}
+    for line in _sections()[section]:
+        names, _, answer = line.partition(" -> ")
+        ours, _, remark = answer.partition("|")
+        row = Equivalent(ours.strip().removesuffix("-"), remark.strip())
+        rows |= dict.fromkeys(names.split(), row)
+    return rows

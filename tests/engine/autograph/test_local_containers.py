@@ -1,0 +1,311 @@
+"""Lists and dictionaries that converted code makes are changed in staged blocks as Python does; others are refused."""
+
+# ruff: noqa: PLC0206, PLW0602  # the statements are what is tested
+
+import copy
+import functools
+
+import pytest
+
+import limelight as ll
+from limelight.autograph import local_containers
+from limelight.core import nest
+from limelight.errors import ControlFlowError
+
+staged = functools.partial(ll.function, autograph=True)
+KNOWN = [1, 2]
+
+
+def values(result):
+    return nest.map_structure(lambda x: x.item() if hasattr(x, "item") else x, result)
+
+
+def a_key_in_a_loop(n):
+    d = {"a": 0, "b": 2.5}
+    for i in range(n):
+        d["a"] += i
+    return d
+
+
+def elements_in_a_loop(n):
+    y = [0, 0]
+    while n > 0:
+        y[0], y[1] = y[1], n
+        n = n - 1
+    return y
+
+
+def lists_in_a_list(n):
+    y = [[0, 0] for _ in range(2)]
+    row = y[1]
+    for i in range(n):
+        for j in range(i):
+            y[1][0] += j
+            y[0][1] = row[0] + i
+    return y, row
+
+
+def tuples_inside(n):
+    d = {"t": (0, 0)}
+    for i in range(n):
+        d["t"] = (i, d["t"][0])
+    return d["t"]
+
+
+def two_names(n):
+    d = {"a": 0, "b": 1}
+    e = d
+    if n > 1:
+        d["a"] = n
+        e["b"] = d["a"] * 2
+    return e["a"], e["b"], d["b"]
+
+
+def another_name_in_a_block(n):
+    y, w = [0, 0], [5, 5]
+    z = y
+    for i in range(n):
+        y[0] += i
+        w = y
+    return w, z
+
+
+def one_of_two(n):
+    y = [0, n]
+    if n > 2:
+        y[0] = n
+        z = y
+    else:
+        z = [7, 8]
+    return z
+
+
+def returned_from_a_branch(n):
+    y = [0, n]
+    if n > 2:
+        y[0] = n
+        return y
+    return [1, 2]
+
+
+def by_a_helper(n):
+    def put(d, key, value):
+        d[key] = d[key] + value
+
+    d = dict(a=0, b=1)  # noqa: C408  # the call is what is tested
+    for i in range(n):
+        put(d, "a", i)
+        if i > 1:
+            put(d, "b", i)
+    return d
+
+
+def with_a_break(n):
+    d = {"a": 0}
+    while n > 0:
+        n = n - 1
+        d["a"] += n
+        if d["a"] > 3:
+            break
+    return d
+
+
+def in_a_loop_over_its_keys(n):
+    d = {"a": 0, "b": 0}
+    for key in d:
+        if n > 2:
+            d[key] = d[key] + n
+    return d
+
+
+def both_sides_append(n):
+    out = [0]
+    if n > 2:
+        out.append(n)
+    else:
+        out += [-n]
+    out.append(3)
+    return out
+
+
+def both_sides_add_a_key(n):
+    d = {}
+    if n > 2:
+        d["a"] = 1
+    else:
+        d["a"] = 2
+    d["b"] = d["a"] + 1
+    return d
+
+
+def takes_and_puts_back(n):
+    y = [1, 2]
+    for i in range(n):
+        last = y.pop()
+        y.append(last + i)
+        y.reverse()
+    return y
+
+
+def copies(n, *, given=KNOWN):
+    a, b, c, d, e = list(given), given[:], given.copy(), copy.copy(given), sorted(given)
+    for i in range(n):
+        a[0] += i
+        b[0] += i
+        c[0] += i
+        d[0] += i
+        e[0] += i
+    return a, b, c, d, e
+
+
+def repeated(n):
+    y = [0] * 3
+    for i in range(n):
+        y[2] += i
+    return y
+
+
+def assigned_and_changed(n):
+    y = [0, 1]
+    for i in range(n):
+        y = [y[1], y[0]]
+        y[0] += i
+    return y
+
+
+PROGRAMS = [
+    *(a_key_in_a_loop, elements_in_a_loop, lists_in_a_list, tuples_inside, two_names, another_name_in_a_block),
+    *(one_of_two, returned_from_a_branch, by_a_helper, with_a_break, in_a_loop_over_its_keys, both_sides_append),
+    *(both_sides_add_a_key, takes_and_puts_back, copies, repeated, assigned_and_changed),
+]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_they_are_changed_as_python_does(f):
+    g = staged(f)
+    for n in (0, 1, 2, 5):
+        assert values(g(ll.constant(n))) == values(f(ll.constant(n)))
+    assert g.trace_count == 1
+    assert KNOWN == [1, 2]
+
+
+def test_gradients_and_batches_go_through_them():
+    def f(x, n):
+        d = {"product": x, "sums": [x * 0, 1.0]}
+        for _ in range(n):
+            d["product"] = d["product"] * x
+            if d["product"] < 100:
+                d["sums"][0] += d["product"]
+        return d["sums"][0]
+
+    g, n = staged(f), ll.constant(3)
+    assert ll.grad(lambda x: g(x, n))(ll.constant(2.0)).item() == ll.grad(lambda x: f(x, n))(ll.constant(2.0)).item()
+    assert ll.vectorize(g, in_axes=(0, None))(ll.constant([1.0, 2.0]), n).tolist() == [3.0, 28.0]
+
+
+def of_an_argument(n, given):
+    for i in range(n):
+        given[0] = i
+    return n
+
+
+def of_a_global(n):
+    if n > 0:
+        KNOWN[0] = n
+    return n
+
+
+def takes_parts(n):
+    y = [0, 0]
+    for _ in range(n):
+        del y[0]
+    return y
+
+
+def adds_a_key(n):
+    d = {}
+    for i in range(n):
+        d["last"] = i
+    return d
+
+
+def another_list_inside(n):
+    d = {"l": [0, 0]}
+    for i in range(n):
+        d["l"] = [i, i]
+    return d
+
+
+def on_one_side(n):
+    out = [n]
+    if n > 0:
+        out.append(n)
+    return out
+
+
+def a_second_name_is_assigned(n):
+    y = [1, 2]
+    e = y
+    for i in range(n):
+        y = [y[1], i]
+        e[0] = 9
+    return y, e
+
+
+def in_a_condition(n):
+    seen = [0]
+
+    def counted():
+        seen[0] += 1
+        return seen[0] < n
+
+    while counted():
+        n = n - 1
+    return seen
+
+
+REFUSED = {
+    of_an_argument: r"`given\[0\]` is assigned in this `for` loop \(.*: given\[0\] = i\).*not made itself.*list\(...\)",
+    of_a_global: r"`KNOWN\[0\]` is assigned in this `if` .*as by list\(...\), made before",
+    takes_parts: r"`y` is \[\*, \*\] on entry .* and \[\*\] after one iteration \(.*: del y\[0\]\).*make all its parts",
+    adds_a_key: r"`d` is {} on entry of this `for` loop and {last: \*} after .*make all its parts before the loop",
+    another_list_inside: r"`d` is {l: \*} on entry .* and {l: \[\*, \*\]} after .*lists and dictionaries in it stay",
+    on_one_side: r"`out` is \[\*, \*\] in the `if` branch and \[\*\] in the `else` branch \(.*: out.append\(n\)\)",
+    a_second_name_is_assigned: r"`y` is another name of the list that is changed .*: e\[0\] = 9\).*list\(y\)",
+    in_a_condition: r"`seen\[0\]` is assigned in this `while` loop",
+}
+
+
+@pytest.mark.parametrize("f", REFUSED, ids=lambda f: f.__name__)
+def test_refused_at_the_line(f):
+    further = ([1, 2],) if f is of_an_argument else ()
+    with pytest.raises(ControlFlowError, match=REFUSED[f]) as caught:
+        staged(f)(ll.constant(2), *further)
+    assert "test_local_containers.py line" in str(caught.value)
+    assert KNOWN == [1, 2]
+
+
+def test_another_trace_does_not_know_them():
+    @staged
+    def changes(n):
+        if n > 0:
+            shared[0] = n
+        return n
+
+    def f(n):
+        global shared
+        return changes(n)
+
+    globals()["shared"] = [0]
+    with pytest.raises(ControlFlowError, match=r"`shared\[0\]` is assigned"):
+        staged(f)(ll.constant(1))
+
+
+def test_those_that_nobody_has_any_more_are_forgotten():
+    with local_containers.registry():
+        kept = local_containers.made([1])
+        for i in range(25_000):
+            local_containers.made([i])
+        assert len(local_containers._known.entries) <= 10_001
+        assert local_containers.age(kept) is not None
+    assert local_containers.age(kept) is None

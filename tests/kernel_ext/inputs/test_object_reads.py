@@ -1,0 +1,235 @@
+"""What a cell reads through objects is compared on each call: a change traces again, and the reason names the way."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from limelight.staging.guards import HITS
+
+CLASSES = """
+from collections import deque
+from types import SimpleNamespace
+import argparse, importlib, sys
+class Config:
+    kind = 1.0
+    def __init__(self):
+        self.rate, self.sizes, self.t = 2.0, [1.0, 2.0], ll.ones(2)
+class Schedule:
+    def __init__(self): self.decay = 0.5
+    def __call__(self, n): return self.decay ** n
+    @property
+    def half(self): return self.decay / 2
+class Table:
+    def __init__(self): self.columns = {"a": np.ones(2, "float32")}
+    def __getitem__(self, key): return self.columns[key]
+class Slots:
+    __slots__ = ("rate",)
+def counter():
+    n = 1.0
+    def get(): return n
+    def inc():
+        nonlocal n
+        n += 1.0
+    return get, inc
+class Items:
+    def __init__(self): self.at = 0.0
+    def __iter__(self): return self
+    def __next__(self):
+        self.at += 1.0
+        if self.at > 2: self.at = 0.0; raise StopIteration
+        return self.at
+cfg, schedule, table, space, slots = Config(), Schedule(), Table(), SimpleNamespace(k=3.0), Slots()
+slots.rate = 1.5
+holder = SimpleNamespace(cfg=cfg, table={"k": 1.0}, flags=np.array([1.0, 2.0]), word="ab")
+window, names, raw = deque([ll.ones(2), ll.ones(2)], maxlen=2), {"a"}, bytearray(b"ab")
+get, inc = counter()
+configs = [Config(), Config()]
+key = "rate"
+x = ll.ones(2)
+def rate_of(c): return c.rate
+def at_default(x, c=cfg): return x * c.rate
+"""
+WAYS = [
+    ("x * cfg.rate", "cfg.rate = 5.0", "`cfg.rate` 2.0 -> 5.0"),
+    ("x * cfg.kind", "Config.kind = 5.0", "`cfg.kind` 1.0 -> 5.0"),
+    ("x * cfg.t", "cfg.t = ll.zeros(2)", "`cfg.t` tensor f32[2] -> tensor f32[2]"),
+    ("x * cfg.sizes[0]", "cfg.sizes[0] = 5.0", "`cfg.sizes[0]` 1.0 -> 5.0"),
+    ("x * sum(cfg.sizes)", "cfg.sizes.append(5.0)", "cfg.sizes"),
+    ("x * cfg['rate'] if isinstance(cfg, dict) else x * rate_of(cfg)", "cfg.rate = 5.0", "`cfg`"),
+    ("x * vars(cfg)['rate']", "cfg.rate = 5.0", "`cfg` Config object -> Config object with other contents"),
+    ("x * getattr(cfg, key)", "cfg.rate = 5.0", "`cfg`"),
+    ("x * holder.cfg.rate", "cfg.rate = 5.0", "`holder.cfg.rate` 2.0 -> 5.0"),
+    ("x * holder.table['k']", "holder.table['k'] = 5.0", "`holder.table['k']` 1.0 -> 5.0"),
+    ("x * holder.flags.astype('float32')", "holder.flags[0] = 5.0", "`holder.flags`"),
+    ("x * schedule(2)", "schedule.decay = 0.25", "`schedule.decay` 0.5 -> 0.25"),
+    ("x * schedule.half", "schedule.decay = 0.25", "`schedule.decay` 0.5 -> 0.25"),
+    ("x * space.k", "space.k = 5.0", "`space.k` 3.0 -> 5.0"),
+    ("x * slots.rate", "slots.rate = 5.0", "`slots.rate` 1.5 -> 5.0"),
+    ("x * table['a']", "table.columns['a'][0] = 5.0", "`table`"),
+    ("x * table['a']", "table.columns['a'] = np.zeros(2, 'float32')", "`table`"),
+    ("x * window[0]", "window.append(ll.zeros(2)); window.append(ll.zeros(2))", "`window` deque object -> deque"),
+    ("x * len(names)", "names.add('b')", "names"),
+    ("x * float(raw[0])", "raw[0] = 7", "raw"),
+    ("x * get()", "inc()", "`get.n` 1.0 -> 2.0"),
+    ("x * sum([c.rate for c in configs])", "configs[1].rate = 5.0", "`configs[...]`"),
+    ("at_default(x)", "cfg.rate = 5.0", "`at_default.__defaults__`"),
+    ("x * cfg.t.sum()", "cfg.t = ll.zeros(2)", "`cfg.t`"),
+    ("x * float(cfg.t.ndim)", "cfg.t = ll.zeros((2, 2))", "`cfg.t`"),
+    ("x * holder.flags.T[0]", "holder.flags[0] = 5.0", "`holder.flags`"),
+    ("x * len(holder.word.upper())", "holder.word = 'abc'", "`holder.word` 'ab' -> 'abc'"),
+    ("x * holder.table.get('k')", "holder.table['k'] = 5.0", '`holder.table["k"]` 1.0 -> 5.0'),
+    (
+        "x * float(np.dot([1.0], [2.0])) * cfg.rate",
+        "cfg.rate = np.float32(5.0)",
+        "`cfg.rate` 2.0 -> numpy.float32 '5.0'",
+    ),
+]
+
+
+@pytest.fixture
+def notebook(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nimport numpy as np")
+    run(CLASSES)
+    return run
+
+
+def count(notebook):
+    return notebook("step.trace_count").value
+
+
+@pytest.mark.parametrize(("code", "change", "reason"), WAYS)
+def test_a_change_traces_again(notebook, code, change, reason):
+    cell = f"%%stage -q step\ny = {code}\ny"
+    for _ in range(2):
+        assert notebook(cell).value.tolist() == notebook(code).value.tolist()
+    assert count(notebook) == 1
+    notebook(change)
+    for _ in range(2):
+        assert notebook(cell).value.tolist() == notebook(code).value.tolist()
+    assert count(notebook) == 2
+    assert reason in " ".join(notebook("step.trace_cache[-1].reason").value.split())
+
+
+def test_what_is_not_read_may_change(notebook):
+    notebook("%%stage -q step\ny = x * cfg.rate")
+    notebook("cfg.other, cfg.t = 1, None\nouts = step()")
+    assert count(notebook) == 1
+
+
+def test_what_goes_back_finds_its_trace(notebook):
+    notebook("%%stage -q step\ny = x * cfg.rate + len(window)")
+    notebook("cfg.rate = 5.0\nouts = step()\ncfg.rate = 2.0\nouts = step()")
+    notebook("first = window.popleft()\nouts = step()\nwindow.appendleft(first)\nouts = step()")
+    assert count(notebook) == 3
+
+
+def test_another_object_is_read_instead(notebook):
+    notebook("%%stage -q step\ny = x * cfg.rate\ny")
+    notebook("cfg = Config()\ncfg.rate = 9.0")
+    assert notebook("%%stage -q step\ny = x * cfg.rate\ny").value.tolist() == [9.0, 9.0]
+    notebook("other = Config()\nother.rate = 4.0")
+    assert notebook("step(cfg=other)[1].tolist()").value == [4.0, 4.0]
+
+
+def test_an_iterator_of_the_users_class_is_gone_through_again(notebook):
+    notebook("items = Items()")
+    for _ in range(3):
+        assert notebook("%%stage -q\ny = x * sum(items)\ny").value.tolist() == [3.0, 3.0]
+
+
+def test_modules_that_are_edited(notebook, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path = tmp_path / "edited_helpers.py"
+    path.write_text("SCALE = 2.0\ndef act(x):\n    return x * SCALE\n")
+    notebook("import edited_helpers\nfrom edited_helpers import act")
+    cell = "%%stage -q step\ny = edited_helpers.act(x) + act(x)\ny"
+    try:
+        assert notebook(cell).value.tolist() == [4.0, 4.0]
+        path.write_text("SCALE = 2.0\ndef act(x):\n    return x * SCALE + 100.0\n")
+        notebook("old = act.__code__\nimportlib.reload(edited_helpers)")
+        assert notebook(cell).value.tolist() == [104.0, 104.0]
+        notebook("edited_helpers.SCALE = 3.0")
+        assert notebook(cell).value.tolist() == [106.0, 106.0]
+        notebook("act.__code__ = edited_helpers.act.__code__  # as %autoreload does")
+        assert notebook(cell).value.tolist() == [206.0, 206.0]
+    finally:
+        sys.modules.pop("edited_helpers", None)
+
+
+@pytest.mark.parametrize(
+    ("made", "taken", "what"),
+    [
+        ("it = (ll.ones(2) for _ in range(3))", "for b in it:\n    y = b", "generator"),
+        ("it = iter([ll.ones(2), x, x])", "y = next(it)", "list_iterator"),
+        ("it = map(abs, [1.0, 2.0, 3.0])", "y = x * sum(it)", "map"),
+        ("holder.it = zip([x, x, x])\nit = holder.it", "for (b,) in holder.it:\n    y = b", "zip"),
+        ("it = enumerate([x, x, x])\ndef helper():\n    return next(it)[1]", "y = helper()", "enumerate"),
+    ],
+)
+def test_iterators_are_refused_and_keep_their_items(notebook, made, taken, what):
+    notebook(made)
+    ran = notebook(f"%%stage -q\n{taken}", fails=True)
+    assert f"is a {what}, whose items are gone once they are taken" in str(ran.error)
+    assert "in a cell above" in str(ran.error)
+    assert notebook("len(list(it))").value == 3
+    assert notebook("'y' in dir()").value is False
+
+
+def test_names_of_the_history_are_inputs(notebook):
+    notebook("x * 3.0")
+    cell = "%%stage -q step\ny = _4 + Out[4] * 2.0"
+    notebook(cell)
+    assert notebook("y.tolist()").value == [9.0, 9.0]
+    notebook("len(In)")
+    notebook(cell)
+    assert count(notebook) == 1, "only what is read of it matters"
+    last = "%%stage -q latest\nz = _ * 2.0"
+    notebook("x * 5.0")
+    notebook(last)
+    notebook("x * 7.0")
+    notebook(last)
+    assert notebook("z.tolist()").value == [14.0, 14.0]
+
+
+def test_a_call_looks_at_attributes_cheaply(notebook):
+    notebook("many = SimpleNamespace(**{f'a{i}': i / 2 for i in range(20)})")
+    notebook("%%stage -q step\ny = x * (" + "+".join(f"many.a{i}" for i in range(20)) + ")")
+    assert _calls(notebook("step").value) < 230
+
+
+def test_a_call_with_plain_inputs_is_cheap(notebook):
+    notebook("\n".join(f"p{i} = {i / 2 if i % 2 else i}" for i in range(20)))
+    notebook("%%stage -q step\ny = x * (" + "+".join(f"p{i}" for i in range(20)) + ")")
+    assert _calls(notebook("step").value) < 200
+
+
+def test_a_large_dictionary_is_compared_as_a_whole(notebook):
+    notebook("vocab = {f'w{i}': i for i in range(5000)}")
+    notebook("%%stage -q step\ny = x * vocab['w7']")
+    assert _calls(notebook("step").value) < 150
+    notebook("vocab['w7'] = 8\nouts, _ = step()")
+    assert notebook("outs['y'].tolist()").value == [8.0, 8.0]
+    notebook("vocab['w7'] = 8.0\nouts, _ = step()\nvocab['w8'] = True")
+    assert count(notebook) == 3
+
+
+def _calls(staged):
+    """How many functions of Python's a cached call enters."""
+    for _ in range(2 * HITS):
+        staged.call({})
+    calls = 0
+
+    def note(_frame, event, _arg):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(note)
+    try:
+        staged.call({})
+    finally:
+        sys.setprofile(None)
+    return calls

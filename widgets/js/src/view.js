@@ -1,0 +1,28 @@
+// What each view's model carries: a few lines that borrow the view's script from the hidden widget that has it.
+
+export default () => {
+  /** @type {any} */
+  let own;
+  /** @type {Promise<any> | undefined} */
+  let view;
+  return {
+    /** @param {{model: any}} context */
+    initialize({ model }) {
+      own = model; // it outlives each output that shows it; that of `render` does not
+    },
+    /** @param {{host: any}} context only who draws is given the host, through whom other widgets are reached */
+    async render(context) {
+      view ??= borrowed(own, context.host);
+      view.catch(() => (view = undefined)); // the next output tries again
+      return (await view).render(context);
+    },
+  };
+};
+
+/** @param {any} model @param {any} host */
+async function borrowed(model, host) {
+  const { exports } = await host.getWidget(model.get("script"));
+  const view = exports.view();
+  view.initialize({ model });
+  return view;
+}

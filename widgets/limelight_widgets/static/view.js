@@ -1,0 +1,1 @@
+var a=()=>{let i,e;return{initialize({model:t}){i=t},async render(t){return e??=r(i,t.host),e.catch(()=>e=void 0),(await e).render(t)}}};async function r(i,e){let{exports:t}=await e.getWidget(i.get("script")),n=t.view();return n.initialize({model:i}),n}export{a as default};
