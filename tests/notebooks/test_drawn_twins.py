@@ -51,12 +51,30 @@ CHANGES = st.sampled_from(
         "box.n += 1",
     ]
 )
-TESTS = st.sampled_from(["flag", "n > 1", "len(xs) % 2 == 0", "'x' in names", "xs is alias", "word == 'ab'", "box.n > 1"])
+TESTS = st.sampled_from(
+    ["flag", "n > 1", "len(xs) % 2 == 0", "'x' in names", "xs is alias", "word == 'ab'", "box.n > 1"]
+)
 ATOMS = st.sampled_from(
-            [
-                "a", "b", "v", "u", "xs[0]", "xs[-1]", "ys[-1]", "d['p']", "d['q']", "box.t", "alias[0]", "window[-1]",
-                "ll.ones(2)", "sum(xs)", "(v * scale)", "ll.random.normal((2,))", "d.get('z', a)", "box.keep(b)",
-            ]
+    [
+        "a",
+        "b",
+        "v",
+        "u",
+        "xs[0]",
+        "xs[-1]",
+        "ys[-1]",
+        "d['p']",
+        "d['q']",
+        "box.t",
+        "alias[0]",
+        "window[-1]",
+        "ll.ones(2)",
+        "sum(xs)",
+        "(v * scale)",
+        "ll.random.normal((2,))",
+        "d.get('z', a)",
+        "box.keep(b)",
+    ]
 )
 TENSORS = st.recursive(
     ATOMS,

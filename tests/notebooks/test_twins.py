@@ -36,7 +36,9 @@ def case(path: Path) -> Any:
     """The twin as a parameter: most are slow tests, drawn by the hash of the name; known differences must be there."""
     known = read(path).known
     marks = [pytest.mark.slow] if crc32(path.stem.encode()) % 7 > 1 else []
-    return pytest.param(path, id=path.stem, marks=[*marks, *([pytest.mark.xfail(reason=known, strict=True)] if known else [])])
+    return pytest.param(
+        path, id=path.stem, marks=[*marks, *([pytest.mark.xfail(reason=known, strict=True)] if known else [])]
+    )
 
 
 @pytest.mark.parametrize("path", map(case, TWINS))

@@ -171,7 +171,9 @@ def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[i
             raised = f"plain raises {one.error or 'nothing'}, staged {other.error or 'nothing'}"
             yield f"{where}: {raised}: {other.said[-300:]}"
             return  # what follows follows from it
-        if one.error:  # a plain cell keeps what it assigned before the error, a staged one leaves the notebook as it was
+        if (
+            one.error
+        ):  # a plain cell keeps what it assigned before the error, a staged one leaves the notebook as it was
             if one.error != other.error:
                 yield f"{where}: plain raises {one.error}, staged {other.error}"
             return
