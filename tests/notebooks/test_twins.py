@@ -41,7 +41,7 @@ def case(path: Path) -> Any:
     )
 
 
-@pytest.mark.parametrize("path", map(case, TWINS))
+@pytest.mark.parametrize("path", [case(path) for path in TWINS])
 def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
     check(read(path), shell)
 
