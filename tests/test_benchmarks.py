@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import subprocess
@@ -30,11 +31,14 @@ def python_calls(work: Callable[[], object]) -> list[str]:
         if event == "call":
             names.append(frame.f_code.co_name)
 
+    gc.collect()
+    gc.disable()  # a collection in the middle would call what listens to those
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return names[1:]  # without `work` itself
 
 

@@ -6,11 +6,12 @@ import atexit
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
-from twin import TWINS, differences, first_said, read, run  # beside this file
+from twin import TWINS, Twin, differences, first_said, read, run  # beside this file
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,21 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell
         atexit.unregister(made.atexit_operations)
 
 
-@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+def case(path: Path) -> Any:
+    """The twin as a parameter: most are slow tests, drawn by the hash of the name; known differences must be there."""
+    known = read(path).known
+    marks = [pytest.mark.slow] if crc32(path.stem.encode()) % 7 > 1 else []
+    return pytest.param(
+        path, id=path.stem, marks=[*marks, *([pytest.mark.xfail(reason=known, strict=True)] if known else [])]
+    )
+
+
+@pytest.mark.parametrize("path", [case(path) for path in TWINS])
 def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
-    twin = read(path)
+    check(read(path), shell)
+
+
+def check(twin: Twin, shell: Any) -> None:
     for order in twin.orders:
         plain = run(twin.cells, order, shell, staged=False)
         staged = run(twin.cells, order, shell, staged=True)

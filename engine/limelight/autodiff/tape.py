@@ -120,6 +120,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         try:
             if self.below is not None and (self in dispatch.local.stack or dispatch.is_put_away(self)):
                 dispatch.remove(self)
+            self._reads.clear()
         except KeyboardInterrupt:
             dispatch.remove(self)
             raise

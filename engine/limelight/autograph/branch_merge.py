@@ -20,7 +20,7 @@ import numpy as np
 
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
-from limelight.autograph.local_containers import Changed, Held, contents, fill, given_back, made_within, now
+from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
 from limelight.control_flow.cond import cond_op
@@ -112,6 +112,22 @@ class _Pair(NamedTuple):
 
     true: Tensor
     false: Tensor
+
+
+def refuse_lost_aliases(before: Sequence[Any], true: Ran, false: Ran, names: Sequence[str]) -> None:
+    """Raises ControlFlowError where a name of a container gets another one in a block, and a container is changed.
+
+    The two values become one new container, which no other name of the old one knows.
+    """
+    changed = next(iter({**true.changed, **false.changed}.values()), None)
+    for name, x, a, b in zip(names, before, true.values, false.values, strict=False):
+        if changed is not None and age(x) is not None and not (a is x and b is x):
+            raise ControlFlowError(
+                f"{shown(name)} is another list or dictionary after one of the blocks, which also change "
+                f"{shown(changed.name)}{changed.where}; a tensor decides which one runs, and a graph cannot tell then "
+                f"whose change is seen by which name. Change a copy, such as list({changed.name}), or give the new one "
+                "another name"
+            )
 
 
 def join(

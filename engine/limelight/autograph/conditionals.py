@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight.autograph import user_lines
-from limelight.autograph.branch_merge import Ran, Words, join, trace_block
+from limelight.autograph.branch_merge import Ran, Words, join, refuse_lost_aliases, trace_block
 from limelight.autograph.context import refuse_in_try, restore_on_error
 from limelight.autograph.logical_operators import decides, truth
 from limelight.autograph.reachable_state import reachable
@@ -107,6 +107,7 @@ def choose_block(
     with restore_on_error(set_state, before):
         true, false = run(body, True), run(orelse, False)
     set_state(before)
+    refuse_lost_aliases(before, true, false, names[:n_outputs])
     joined = join(pred, _first(true, n_outputs), _first(false, n_outputs), names[:n_outputs], words, (body, orelse))
     set_state((*joined, *before[n_outputs:]))
 

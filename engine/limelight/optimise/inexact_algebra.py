@@ -14,7 +14,6 @@ import numpy as np
 from limelight.graph.ir import Node, Value
 from limelight.optimise.rewriter import Replacement, RewriteContext, Rule, all_equal, static, tensor
 
-_POWERS: Final = (2, 3, 4)
 _FEW: Final = 3
 """Equal summands of which the sum rounds once, as the product does."""
 
@@ -73,14 +72,9 @@ def _power(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Re
         return Replacement("x ** 1", "the first power is the number itself", x)
     if number == -1:
         return Replacement("x ** -1", "a division is cheaper than a power", context.add("reciprocal", x))
-    if number not in _POWERS:
+    if number != 2:  # x * x * x rounds twice, and may leave the range where a power does not
         return None
-    squared = context.add("square", x)
-    if number == 3:
-        squared = context.add("multiply", squared, x)
-    elif number == 4:
-        squared = context.add("square", squared)
-    return Replacement(f"x ** {int(number)}", "products are cheaper than a power", squared)
+    return Replacement("x ** 2", "a product is cheaper than a power", context.add("square", x))
 
 
 def _sum_of_broadcast(context: RewriteContext, node: Node, inputs: tuple[Value, ...]) -> Replacement | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,7 @@ _REPLACED: Final = 16
 _RUN: Final = 4
 """From how many leaves of one type on a list is checked by a loop."""
 _LINES: Final = 4000
+_PLAIN_MAPPINGS: Final = (dict, OrderedDict)
 
 Payloads = Callable[[tuple[Any, ...], dict[str, Any]], list[Any] | None]
 
@@ -178,8 +180,8 @@ class _Writer:
         own = type(tree)
         checks = f"type({expression}) is not {self._constant(own)}"
         if kind is dict:
-            if not all(type(key) is str for key in keys):  # a 1 and a True would find one another
-                raise _NoGuardError
+            if own not in _PLAIN_MAPPINGS or not all(type(key) is str for key in keys):
+                raise _NoGuardError  # a 1 and a True would find one another, and others answer for keys that they lack
             self._refuse_if(f"{checks} or len({expression}) != {len(keys)}")
             for key, child in zip(keys, children, strict=True):
                 self._child(f"{expression}[{key!r}]", child)

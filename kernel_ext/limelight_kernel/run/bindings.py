@@ -9,6 +9,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from limelight_kernel.staged.calling import kind_of
 from limelight_kernel.staged.staged_cell import StagedCell
 
 
@@ -21,6 +22,11 @@ def check_bindings(staged: StagedCell, output: str | None, namespace: Mapping[st
         problem = _problem(name, frozenset() if rebound else reads, writes, namespace)
         if problem:
             raise UsageError(f"%%stage {name}: {problem}, and NAME binds the staged cell; write another NAME")
+        if name in namespace and not rebound:
+            raise UsageError(
+                f"%%stage {name}: {name!r} is {kind_of(namespace[name])} here, and NAME binds the staged cell; "
+                f"write another NAME, or first `del {name}`"
+            )
     if output is not None:
         problem = _problem(output, reads, writes, namespace)
         if problem is None and output == name:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
@@ -24,7 +25,8 @@ from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.recipes import Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
-_RESULT = "the result"  # no identifier, so no name of the cell's
+_REMEMBERS: Final = functools._lru_cache_wrapper
+RESULT = "the result"  # no identifier, so no name of the cell's
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -48,7 +50,7 @@ class OutputTemplate:
         values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
         for apply in [write.prepared(run) for write in self.writes]:
             apply()
-        result = values.pop(_RESULT)
+        result = values.pop(RESULT)
         return Made(values, self.deleted, result)
 
 
@@ -67,7 +69,7 @@ def split_outputs(
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
-    recipes[_RESULT] = book.output("result", made.result)
+    recipes[RESULT] = book.output("result", made.result)
     into_arrays = [
         ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
     ]
@@ -110,6 +112,7 @@ class Body(threading.local):
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
         state = BorrowedState(self.originals)
+        memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
             values = {
                 name: _meant(state, name, self.originals[name], value)
@@ -122,6 +125,9 @@ class Body(threading.local):
             self.last, tensors = split_outputs(made, state, tuple(unconnected), self._changed_arrays())
         finally:
             state.restore()
+            for x, misses in memories:
+                if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
+                    x.cache_clear()
         return tensors
 
     def _changed_arrays(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ import types
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import limelight as ll
 from limelight.core.tensor import Tensor
@@ -22,6 +22,7 @@ from limelight.staging.function import Function
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
+_ITERATORS: Final = ("builtins", "itertools")
 Parts: TypeAlias = "list[tuple[Step, Recipe]]"
 
 
@@ -232,10 +233,10 @@ class RecipeBook:
 
     def _compose(self, x: Any, name: str, named: bool) -> Recipe:
         met = self._met[id(x)]
-        if isinstance(x, types.GeneratorType | types.CoroutineType) and met.hot:
+        if isinstance(x, Iterator | types.CoroutineType) and type(x).__module__ in _ITERATORS:
             raise LeakedTensorError(
-                f"`{name}` is a generator that keeps a tensor of the cell, which has a value only when the graph runs. "
-                "Make a list of what it yields, or make it in a cell below"
+                f"`{name}` is an iterator of type {type(x).__name__}, made while the cell is traced: later runs would "
+                "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
             )
         if isinstance(x, CONTAINERS) or (met.hot and _is_object(x)):
             composite = Composite(_blank(x))

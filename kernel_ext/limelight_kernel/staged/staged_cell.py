@@ -36,7 +36,8 @@ from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
 from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
-from limelight_kernel.staged.cell_body import Body, OutputTemplate
+from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
+from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
 from limelight_widgets.format import counted
 
@@ -57,10 +58,12 @@ class Run:
 class StagedCell(Function):
     """A cell as a staged function: called with new values for some of its inputs, it takes the rest from the notebook.
 
-    It returns the names that the cell assigns, as a dictionary, and the value of its last expression; the notebook's
-    own names stay as they are.
+    Tensors, arrays and plain values may be given by position, in the order in which the cell reads them first; others
+    by name. It returns the names that the cell assigns, as a dictionary, and the value of its last expression; the
+    notebook's own names stay as they are. Copies are staged cells with traces of their own.
 
-        outputs, result = step(x=batch)
+        outputs, result = step(images, labels)
+        loss = step(images, labels).result
     """
 
     def __init__(self, shell: InteractiveShell, cell: Cell, options: Options) -> None:
@@ -89,21 +92,19 @@ class StagedCell(Function):
         )
         self.__doc__ = f"The staged cell {self.name}.\n\n{type(self).__doc__}"
 
-    def __call__(self, *args: Any, **inputs: Any) -> tuple[dict[str, Any], Any]:
+    def __call__(self, *args: Any, **inputs: Any) -> CellOutputs:
         """Runs the cell's graph; raises TypeError for what is no input of the cell."""
-        if args:
-            raise TypeError(f"{self.name}() takes its inputs by name: {self.name}(x=...)")
-        made = self.call(inputs).made
+        made = self.call(self._named(args, inputs) if args else inputs).made
         assert made is not None, "it ran"
-        return made.assigned, made.result
+        return CellOutputs(made.assigned, made.result)
 
     def explain(self, *args: Any, **inputs: Any) -> Any:
         """Whether such a call would hit or miss, and why, without tracing or running anything."""
-        sent = self._sent(self._values(self._names(), inputs))
-        answer: Any = super().explain(*args, **sent)
+        sent = self._sent(self._values(self._names(), self._named(args, inputs)))
+        answer: Any = super().explain(**sent)
         if answer.miss is None:
             return answer
-        miss = with_fix(answer.miss, self._call(args, sent, abstract=True).key.parts, self.options, self.all_effects)
+        miss = with_fix(answer.miss, self._call((), sent, abstract=True).key.parts, self.options, self.all_effects)
         return dataclasses.replace(answer, miss=miss)
 
     def call(self, overrides: Mapping[str, Any], run: bool = True, changed: Mapping[str, Any] | None = None) -> Run:
@@ -119,6 +120,18 @@ class StagedCell(Function):
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
+
+    def _named(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        values = self._values(self._names(), inputs)
+        return named(self.name, args, inputs, by_position(values, self.through))
+
+    def __copy__(self) -> StagedCell:
+        """The same cell, without traces."""
+        return StagedCell(self._shell, self.cell, self.options)
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> StagedCell:
+        """As `copy.copy`: it reads the same notebook."""
+        return self.__copy__()
 
     @property
     def reads(self) -> frozenset[str]:
@@ -311,10 +324,21 @@ class StagedCell(Function):
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         if self._body.last is not None:
             self._templates[entry] = self._body.last
+            self._describe(entry)
         put_fix(entry, self.options, self.trace_cache.history.misses, self.all_effects)
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
+
+    def _describe(self, entry: Any) -> None:
+        """What `help` shows: the inputs and outputs of the newest trace."""
+        values, template = self._body.originals, self._templates[entry]
+        positional = by_position(values, self.through)
+        specs = [x.spec for x in entry.graph.outputs]
+        kinds = {name: kind_of_recipe(recipe, specs, values) for name, recipe in template.recipes.items()}
+        result = kinds.pop(RESULT)
+        self.__signature__ = signature(values, positional)
+        self.__doc__ = documentation(self.name, positional, values, kinds, result)
 
     def effects(self) -> SideEffects:
         """What the cell does while it is traced alone."""

@@ -7,6 +7,7 @@ the trace's, since all that they depend on is part of its key.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def write_of(change: Change, book: RecipeBook) -> Write:
     root = str(change.place)
     kind = "attribute" if change.holder.attributes else "item"
     recipes = [(key, book.recipe(Step(kind, key).after(root), value)) for key, value in items]
-    return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds)
+    return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds or _adds(change))
 
 
 def _difference(change: Change) -> tuple[list[tuple[Any, Any]], tuple[Any, ...], bool]:
@@ -109,7 +110,16 @@ def _difference(change: Change) -> tuple[list[tuple[Any, Any]], tuple[Any, ...],
         return _of_dictionary(before, now, change.holder.attributes)
     if isinstance(before, set) and isinstance(now, set):
         return [(None, x) for x in now - before], tuple(before - now), False
-    return list(enumerate(now)), (), True
+    known = len(before) if _adds(change) else 0
+    return list(enumerate(now))[known:], (), True
+
+
+def _adds(change: Change) -> bool:
+    """Whether a list has got elements at its end, and nothing else: what it holds by then need not be what it held."""
+    before, now = change.before, change.now
+    if not isinstance(change.holder.of, list) or not isinstance(before, list) or not isinstance(now, list):
+        return False
+    return len(before) < len(now) and all(map(operator.is_, before, now))
 
 
 def _of_dictionary(

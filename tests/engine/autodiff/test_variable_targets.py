@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,3 +105,14 @@ def test_one_that_no_tape_watches_has_none() -> None:
         assert tape.gradient(each, each).item() == 1.0
     with ll.ForwardAccumulator(v, ll.constant(5.0)) as forward:
         assert forward.jvp([v, fixed, {"v": v}])[2]["v"].item() == 5.0
+
+
+def test_a_tape_that_is_over_keeps_no_value_that_it_read():
+    v = ll.Variable(np.ones(3, np.float32))
+    with ll.GradientTape(persistent=True) as tape:
+        y = ll.sum(v * 2.0)
+    before = weakref.ref(v._data.array)
+    v.assign(np.zeros(3, np.float32))
+    gc.collect()
+    assert before() is None
+    assert tape.gradient(y, v).tolist() == [2.0, 2.0, 2.0]

@@ -309,3 +309,29 @@ def test_those_that_nobody_has_any_more_are_forgotten():
         assert len(local_containers._known.entries) <= 10_001
         assert local_containers.age(kept) is not None
     assert local_containers.age(kept) is None
+
+
+def _renamed(x):
+    a = [1.0]
+    b = a
+    if x > 0:
+        a = [2.0]
+        b[0] = 7.0
+    b[0] = b[0] + 1.0
+    return a[0]
+
+
+def _replaced(x):
+    a = [1.0]
+    c = {"z": a}
+    if x > 0:
+        a[0] = 4.0
+        c = {"z": [6.0]}
+    a[0] = a[0] * 10.0
+    return c["z"][0]
+
+
+@pytest.mark.parametrize("f", [_renamed, _replaced])
+def test_a_name_that_leaves_an_older_container_in_a_block_that_changes_one_is_refused(f):
+    with pytest.raises(ll.errors.ControlFlowError, match="another list or dictionary after one of the blocks"):
+        ll.function(f, autograph=True)(ll.constant(-1.0))

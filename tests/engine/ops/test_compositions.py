@@ -97,3 +97,11 @@ def test_what_does_not_fit_is_refused(case):
     run, error, words = REFUSED[case]
     with pytest.raises(error, match=words):
         run()
+
+
+def test_nan_lies_nowhere_among_samples():
+    x, xp, fp = ll.constant([float("nan"), 0.5]), ll.constant([0.0, 1.0]), ll.constant([5.0, 7.0])
+    for call in (ll.interp, ll.function(ll.interp)):
+        got = call(x, xp, fp).tolist()
+        assert got[0] != got[0]
+        assert got[1] == 6.0

@@ -233,3 +233,13 @@ def test_a_call_without_arguments_may_get_a_guard() -> None:
     assert found is not None
     assert found[0] is entry
     assert found[1] == []
+
+
+def test_a_mapping_that_answers_for_keys_it_lacks_is_asked_by_its_key():
+    t = ll.constant([1.0, 2.0])
+    f = ll.function(lambda d: d["a"] * (10 if "n" in d else 1))
+    for _ in range(8):
+        f(collections.defaultdict(int, {"a": t, "n": 0}))
+    d = collections.defaultdict(int, {"a": t, "m": 0})
+    assert f(d).tolist() == [1.0, 2.0]
+    assert list(d) == ["a", "m"]

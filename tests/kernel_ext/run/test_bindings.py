@@ -42,8 +42,29 @@ def test_a_name_that_a_helper_reads(notebook):
     assert "the cell reads 'x'" in notebook("%%stage x\ny = helper(2)", fails=True).err
 
 
-def test_other_names_are_bound_anew(notebook):
-    notebook("step = 3\nkept = 4")
+def test_a_staged_cell_and_a_record_are_bound_anew(notebook):
+    notebook("kept = 4")
     for body in ("y = x * 2", "y = x * 3"):
         notebook(f"%%stage step -o kept\n{body}")
         assert notebook("type(step).__name__, type(kept).__name__").value == ("StagedCell", "StageResult")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("3", "'step' is 3 here"),
+        ("[1, 2]", "'step' is a list of 2 here"),
+        ("ll.function(lambda t: t)", "'step' is "),
+        ("None", "'step' is None here"),
+    ],
+)
+def test_a_name_that_means_something_else_is_asked_for_first(notebook, value, words):
+    notebook(f"step = {value}\nkept = step")
+    ran = notebook("%%stage step\ny = x * 2", fails=True)
+    assert ran.err.startswith("UsageError: %%stage step: ")
+    assert words in ran.err
+    assert "write another NAME, or first `del step`" in ran.err
+    assert notebook("step is kept, 'y' in dir()").value == (True, False)
+    notebook("del step")
+    notebook("%%stage step\ny = x * 2")
+    assert notebook("step().outputs['y'].numpy().tolist()").value == [2.0, 4.0]

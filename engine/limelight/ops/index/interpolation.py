@@ -39,4 +39,5 @@ def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, /) -> Tensor:
     high = inside.where(high, low)
     step = inside.where(xp[high] - xp[low], 1.0)
     result: Tensor = fp[low] + inside.where((x - xp[low]) / step * (fp[high] - fp[low]), 0.0)
-    return result
+    at_nan: Tensor = apply(get("isnan"), (x,)).where(x, result)  # which lies nowhere
+    return at_nan
