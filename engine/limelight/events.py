@@ -186,8 +186,12 @@ class Subscription:
         with _lock:
             if not self._open:
                 self._open = True
-                for kind in self._kinds:
-                    _set(kind, (*_listeners.get(kind, ()), self._deliver))
+                try:
+                    for kind in self._kinds:
+                        _set(kind, (*_listeners.get(kind, ()), self._deliver))
+                except BaseException:  # an interrupt: nobody would have the subscription to close it
+                    self.close()
+                    raise
         return self
 
     def close(self) -> None:

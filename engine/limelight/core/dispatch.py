@@ -311,9 +311,10 @@ def _set_stacks(stacks: list[_Stack]) -> None:
 def _on_interest(interested: bool) -> None:
     """A listener to single ops or allocations takes execution off the hot path, and back when it goes."""
     for places in (scopes, active):
-        if interested:
+        known = _on_interest in places  # not so where an interrupt came between the listener and this
+        if interested and not known:
             places.append(_on_interest)
-        else:
+        elif known and not interested:
             places.remove(_on_interest)
 
 

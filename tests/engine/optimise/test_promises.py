@@ -186,7 +186,7 @@ def test_the_programs_give_it_something_to_do(wanted: Any, monkeypatch: pytest.M
     watched = {op: [noting(rule) for rule in rules] for op, rules in simplify._INEXACT.items()}
     monkeypatch.setattr(simplify, "_INEXACT", watched)
 
-    @settings(EXAMPLES, max_examples=60, database=None)
+    @settings(EXAMPLES, max_examples=400, database=None)
     @given(st.data())
     def draw(data: Any) -> None:
         f = (RULES.get(wanted) or PASSES[wanted])(Choice(data.draw))

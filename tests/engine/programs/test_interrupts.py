@@ -471,7 +471,8 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
     work()
 
 
-@pytest.mark.parametrize("work", WORKS)
+# Not `_configured`: a listener listens from the call of `listen` on, so an interrupt before the block leaves it listening.
+@pytest.mark.parametrize("work", WORKS[:-1])
 def test_an_interrupt_leaves_nothing_behind(
     work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
 ) -> None:
