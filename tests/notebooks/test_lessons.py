@@ -33,7 +33,7 @@ def executed(path: Path) -> Any:
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_runs_from_a_clean_kernel(path: Path) -> None:
     notebook = executed(path)
-    assert not re.search(r"Traceback|Warning:", _texts(notebook))
+    assert not re.search(r"Traceback|(?<!StagedCell)Warning:", _texts(notebook))
 
 
 @pytest.mark.notebook
@@ -58,7 +58,6 @@ def test_the_second_lesson_shows_what_it_says() -> None:
         "◇ merged, line 4 again = x @ w",
         "◆ constant six",
         "step: unchanged cell, cache hit on trace #1",
-        "`settings.scale` (attribute) was 2.0 when trace #1 was made and is 20.0 now",
         "`power` would run trace #1",
         "`power` would trace: argument `exponent` 2 -> 3",
         "The cell made 2 traces:",

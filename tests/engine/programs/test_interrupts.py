@@ -471,7 +471,7 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
     work()
 
 
-# Not `_configured`: a listener listens from the call of `listen` on, so an interrupt before the block leaves it listening.
+# Not `_configured`: a listener listens from the call of `listen` on, also where an interrupt keeps its block from it.
 @pytest.mark.parametrize("work", WORKS[:-1])
 def test_an_interrupt_leaves_nothing_behind(
     work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
