@@ -10,6 +10,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import hypothesis
@@ -40,6 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()  # nor will it be, and collections need not look at it
     gc.enable()
+
+
+_finished = count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Reports, sources and caches live to the end: shells and tests that collect garbage need not look at them again."""
+    if next(_finished) % 100 == 0:
+        gc.collect()
+        gc.freeze()
 
 
 class FailuresAtOnce:

@@ -259,7 +259,7 @@ class _Joining(NamedTuple):
         leaves, structure = nest.flatten(_left(self.true, a))
         others, other = nest.flatten(_left(self.false, b))
         if structure != other:
-            raise self._differ(described(a), described(b), "give it one structure on both")
+            raise self._differ(described(a), described(b), _one_structure(a, b))
         paths = nest.paths(structure, self.name)
         return nest.unflatten(structure, list(map(self._leaf, leaves, others, paths)))
 
@@ -337,6 +337,14 @@ class _Joining(NamedTuple):
             f"{shown(path or self.name)} is {a} {self.words.true}{places[0]} and {b} {self.words.false}{places[1]}"
             f"{here}; a tensor decides {self.words.whole}, so both must agree in structure, dtype and rank: {remedy}"
         )
+
+
+def _one_structure(a: Any, b: Any) -> str:
+    """What to write where two values have other parts."""
+    lists = [type(x.container if isinstance(x, Held) else x) is list for x in (a, b)]
+    if all(lists):  # the sizes of a graph's values may depend on values only by ops that find them
+        return "choose the elements by a mask, as xs[xs > 0], or write into a ll.TensorArray and count what is written"
+    return "give it one structure on both"
 
 
 def _remedy(a: Any, b: Any, path: str) -> str:

@@ -172,9 +172,10 @@ class ConcreteFunction:
         """
         clear = weakref.WeakMethod(clear_shortcuts)
 
-        def forget(_: object) -> None:
+        # `is_finalizing` as an argument: a module's globals are gone by the time that the last weak references die.
+        def forget(_: object, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
             method = clear()
-            if method is not None and not sys.is_finalizing():
+            if method is not None and not is_finalizing():
                 method()
 
         self._renewable = [weakref.ref(x, forget) for x in self.captures if isinstance(x, Resource)]
