@@ -47,7 +47,7 @@ _finished = count(1)
 
 
 def pytest_runtest_logfinish() -> None:
-    """Reports, sources and caches live to the end: shells and tests that collect garbage need not look at them again."""
+    """Reports, sources and caches live to the end, and collections need not look at them again and again."""
     if next(_finished) % 100 == 0:
         gc.collect()
         gc.freeze()
