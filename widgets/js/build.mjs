@@ -38,6 +38,11 @@ for (const entry of ENTRIES) {
   writeFileSync(join(OUT, basename(entry)), contents);
   console.log(`${basename(entry)} ${contents.length} bytes`);
 }
+// A player runs without a kernel, in a page that holds it as an inline script.
+for (const name of readdirSync(join(HERE, "src/players"))) {
+  const result = await esbuild.build({ ...COMMON, entryPoints: [join(HERE, "src/players", name)], format: "iife" });
+  writeFileSync(join(OUT, `player_${name}`), result.outputFiles[0].contents);
+}
 const sources = readdirSync(join(HERE, "src"), { recursive: true, withFileTypes: true })
   .filter((file) => file.isFile())
   .map((file) => join(file.parentPath, file.name))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from limelight_widgets.players.steps import steps as steps
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
 from limelight_widgets.views.graph import GraphView as GraphView
@@ -28,4 +29,4 @@ VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS)]  # noqa: PLE0604  strings, by their types
+    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), "steps"]  # noqa: PLE0604  strings, by their types

@@ -21,6 +21,9 @@ _HOMES: Final = {
     "nan": "explain.nonfinite.report",
     "Retrace": "explain.retracing.retrace_table",
     "retrace": "explain.retracing.retrace_table",
+    "Recording": "explain.stepping.recording",
+    "Step": "explain.stepping.recording",
+    "steps": "explain.stepping.recording",
     "BakedIn": "explain.tracing.baked",
     "baked": "explain.tracing.baked",
     "Impurity": "explain.tracing.purity",
@@ -50,6 +53,9 @@ if TYPE_CHECKING:
     from limelight.explain.nonfinite.report import nan as nan
     from limelight.explain.retracing.retrace_table import Retrace as Retrace
     from limelight.explain.retracing.retrace_table import retrace as retrace
+    from limelight.explain.stepping.recording import Recording as Recording
+    from limelight.explain.stepping.recording import Step as Step
+    from limelight.explain.stepping.recording import steps as steps
     from limelight.explain.tracing.baked import BakedIn as BakedIn
     from limelight.explain.tracing.baked import baked as baked
     from limelight.explain.tracing.purity import Impurity as Impurity

@@ -14,6 +14,7 @@ from limelight_kernel.magics.explain import ExplainMagic
 from limelight_kernel.magics.graph import GraphMagic
 from limelight_kernel.magics.magic import LimelightMagic
 from limelight_kernel.magics.stage import StageMagic
+from limelight_kernel.magics.steps import StepsMagic
 from limelight_kernel.magics.tape import TapeMagic
 from limelight_kernel.magics.trace_cache import TraceCacheMagic
 from limelight_kernel.staged.session import Session
@@ -25,6 +26,7 @@ MAGICS: tuple[type[LimelightMagic], ...] = (
     TapeMagic,
     DevicesMagic,
     ExplainMagic,
+    StepsMagic,
 )
 
 

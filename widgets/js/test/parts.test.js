@@ -201,3 +201,16 @@ test("copies of the code on one page share no ids", async () => {
   const copies = await Promise.all(["one", "two"].map((copy) => import(`../src/dom.js?${copy}`)));
   assert.equal(new Set(copies.map(({ uniqueId }) => uniqueId("ll-arrow"))).size, 2);
 });
+
+test("a packed recording of steps is unpacked, and searched", async () => {
+  const { following, hasBadNumbers, unpacked } = await import("../src/players/steps.js");
+  const value = ["f32[2]", 0, 1, 0.5, 1, 0, [], 1, 2, "0!", false];
+  const steps = unpacked({
+    sources: [["a.py", 5, ["x = 1", "  y = 2"]]],
+    steps: [[0, 0, 6, null, [["y", "2"]], [], null, 0], [2, 0, 5, "%1 = add", [], [], value, 1]],
+  });
+  assert.equal(steps[0].text, "y = 2");
+  assert.equal(steps[1].value.shades, "0!");
+  assert.equal(following(steps, -1, hasBadNumbers), 1);
+  assert.equal(following(steps, 1, hasBadNumbers), -1);
+});

@@ -6,26 +6,24 @@ second implementation: kernels of those ops only call `.run`, so they are given 
 
 from __future__ import annotations
 
-import gc
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from limelight.autodiff import INEXACT, GradientTape
-from limelight.core import device_scopes, dispatch
-from limelight.core.tensor import Tensor, as_tensor
+from limelight.core import dispatch
+from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource, Storage
 from limelight.errors import ArgumentError
 from limelight.executors import step
+from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.nonfinite.fixes import hint_and_fix
 from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
+from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
-from limelight.ops.random._draws import Source as Draws
 from limelight.staging.function import Function
-from limelight.staging.tracer import Tracer, replay
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
@@ -120,56 +118,22 @@ def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: An
     inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
     graph = entry.graph
     if gradient_of is not None and gradient_of is not False:
-        graph = _with_gradient(graph, _chosen(gradient_of, graph, inputs))
+        graph = with_gradient(graph, chosen_inputs("explain.nan", gradient_of, graph, inputs))
     with dispatch.fresh_stack():
         return _run(function.name, graph, inputs)
-
-
-def _chosen(asked: Any, graph: Graph, inputs: Sequence[Any]) -> list[int]:
-    """The places of the inputs that `gradient_of` means."""
-    floating = [i for i, x in enumerate(inputs) if x.dtype in INEXACT]
-    if asked is True:
-        return [i for i in floating if not isinstance(inputs[i], Resource) or inputs[i].trainable]
-    wanted = asked if isinstance(asked, (list, tuple, set)) else [asked]
-    chosen: list[int] = []
-    for one in wanted:
-        places = [i for i in floating if inputs[i] is one or (isinstance(one, str) and _named(graph, i) == one)]
-        if not places:
-            names = ", ".join(f"`{_named(graph, i)}`" for i in floating) or "none"
-            what = one if isinstance(one, str) else f"a {type(one).__name__}"
-            raise ArgumentError(f"explain.nan: gradient_of has {what!r}, no floating input; these are: {names}")
-        chosen += places
-    return chosen
-
-
-def _named(graph: Graph, index: int) -> str:
-    return graph.input_names[index]
-
-
-def _with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
-    """`graph` and then its gradient by some inputs, in one graph."""
-    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
-        inputs = [tracer.add_input(v.spec, name) for v, name in zip(graph.inputs, graph.input_names, strict=True)]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([inputs[i] for i in wanted])
-            outputs = replay(graph, inputs)
-        tracer.scope = "gradient/"
-        targets = [y for y in outputs if isinstance(y, Tensor) and y.dtype in INEXACT]
-        gradients = tape.gradient(targets, [inputs[i] for i in wanted])
-        return tracer.finish([*outputs, *[as_tensor(g) for g in gradients if g is not None]])
 
 
 def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
     """Runs the graph without effects, and tells of the origin that reaches a result, else of the first."""
     tracker = OriginTracker(name)
     copies: dict[int, Any] = {}
-    payloads = [_private(x._data, copies) for x in inputs]
+    payloads = [private(x._data, copies) for x in inputs]
     for payload, value in zip(payloads, graph.inputs, strict=True):
         shown = getattr(payload, "array", payload) if isinstance(payload, Storage) else payload
         tracker.given(shown, _described(graph, graph.inputs.index(value)))
     before = {id(x): x.array for x in payloads if isinstance(x, Storage)}
     io = "io" in effects_of_graph(graph).chains
-    with _restored() if io else nullcontext():
+    with restored() if io else nullcontext():
         outputs = step.run(graph, payloads, [x._device for x in inputs], tracker).outputs
     written = [x.array for x in payloads if isinstance(x, Storage) and x.array is not before[id(x)]]
     bad = [x for x in (*outputs, *written) if is_bad(x)]
@@ -209,41 +173,3 @@ def _report(name: str, origin: Origin, reaches: bool, graph: Graph) -> Nan:
         origin.of,
         *("", "") if is_input else hint_and_fix(origin.of or op, line, graph, origin.backward),
     )
-
-
-# Copies of all that the run may change
-
-
-class _Private(Storage):
-    """The storage of a variable that is not there: nobody is told when it changes."""
-
-    __slots__ = ()
-
-    def set(self, array: Any) -> Any:
-        self.array = array
-        return array
-
-
-def _private(payload: Any, copies: dict[int, Any]) -> Any:
-    """`payload`, or for what can change a copy: the same one for the same."""
-    if isinstance(payload, Storage):
-        fields = (payload.array, payload.device, payload.spec, payload.name, payload.uid)
-        return copies.setdefault(id(payload), _Private(*fields))
-    if isinstance(payload, Draws):
-        return copies.setdefault(id(payload), Draws(payload.array))
-    return payload
-
-
-@contextmanager
-def _restored() -> Iterator[None]:
-    """Gives all variables and generators back what they had: Python code inside a graph may reach any of them."""
-    alive = [x for x in gc.get_objects() if isinstance(x, (Storage, Draws))]
-    before = [(x, x.array) for x in alive]
-    try:
-        yield
-    finally:
-        for x, array in before:
-            if isinstance(x, Draws):
-                x.set(array)
-            elif x.array is not array:
-                x.array = array

@@ -1,0 +1,275 @@
+"""A call, step by step: traced, optimised, run, and differentiated; recorded once, and replayed without the engine."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from limelight.core import dispatch
+from limelight.core.tensor import as_tensor
+from limelight.core.variable import Resource
+from limelight.errors import ArgumentError
+from limelight.executors import step
+from limelight.explain.gradient_graph import chosen_inputs, with_gradient
+from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
+from limelight.explain.stepping.portrait import Portrait, portrait
+from limelight.explain.without_effects import private, restored
+from limelight.graph.effects import effects_of_graph
+from limelight.graph.ir import FunctionLike, Graph, Node
+from limelight.graph.printer import describe
+from limelight.optimise.pass_record import PassRecord
+from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import Function
+from limelight.staging.key import Call
+from limelight.staging.state_creation import Creation
+from limelight.user_code.source_line import Source
+
+Kind = Literal["trace", "pass", "run", "backward", "error"]
+KINDS: Final[tuple[Kind, ...]] = ("trace", "pass", "run", "backward")
+_GRADIENT: Final = "gradient/"
+_MOST_CHANGES: Final = 6
+_AROUND: Final = 3
+
+
+class Step(NamedTuple):
+    """One step. `line` is the user's, where there is one.
+
+    `kind` is "trace" (Python runs a line, and the graph gains ops), "pass" (the optimiser has changed the graph),
+    "run" (an op has run), "backward" (an op of a gradient has run) or "error". `text` is the line, the pass, or the op.
+    `sees` are the names that a traced line has bound, with what Python knows of them; `records` what the graph gains,
+    or what a pass did. `value` is what an op has computed, `depth` how many calls, branches or loops lead to it.
+    """
+
+    kind: Kind
+    line: Source | None
+    text: str
+    sees: tuple[tuple[str, str], ...] = ()
+    records: tuple[str, ...] = ()
+    value: Portrait | None = None
+    depth: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.line.label}:{self.line.line}" if self.line is not None else ""
+        said = [f"{name}: {text}" for name, text in self.sees] + list(self.records)
+        said += [str(self.value)] if self.value is not None else []
+        return f"{self.kind:8} {where:12} {'  ' * self.depth}{self.text}" + "".join([f"\n{'':24}{one}" for one in said])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The steps of one call. `is_cut`: there were more than were asked for; they have been left out.
+
+    `str()` lists them all, `of(kind)` are those of one kind.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    is_cut: bool = False
+
+    def of(self, kind: Kind) -> tuple[Step, ...]:
+        """The steps of one kind."""
+        return tuple([one for one in self.steps if one.kind == kind])
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        counts = [f"{n} {kind}" for kind in (*KINDS, "error") if (n := len(self.of(kind)))]
+        cut = "; the rest was left out" if self.is_cut else ""
+        return "\n".join([f"`{self.name}` in {len(self.steps)} steps: {', '.join(counts)}{cut}", *map(str, self.steps)])
+
+    __repr__ = __str__
+
+
+def steps(F: Callable[..., Any], *args: Any, gradient_of: Any = None, most: int = 1000, **kwargs: Any) -> Recording:
+    """Records the call `F(*args, **kwargs)` step by step.
+
+    First Python's lines while it is traced, beside what the graph records; then what each pass of the optimiser
+    changes; then the ops as they run, with their values; and, where asked for or where `F` has a tape inside, those of
+    the gradient. Nothing that the call would change is changed, but Python code in `F` runs once, and a `py_func`
+    does too. The trace is one on the side: the cache and the trace count stay as they are, except that a function
+    which has not been traced at all is traced first. An error ends the recording, as its last step.
+
+    Args:
+        F: a staged function, or one that can be staged.
+        *args: its arguments.
+        gradient_of: go back, too, from the sum of all results: True (all arguments and trainable variables), or
+            parameter names, tensors or variables. The ops are then those of the graph as traced, else as optimised.
+        most: how many steps of each kind are kept.
+        **kwargs: its arguments by name.
+
+    Returns:
+        The recording.
+
+    Raises:
+        ArgumentError: `F` is not callable, or `gradient_of` is unknown.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def double(x):
+    ...     y = x + x
+    ...     return y
+    >>> recorded = ll.explain.steps(double, ll.constant([1.0, 2.0]))
+    >>> [one.text for one in recorded.of("trace")]
+    ['y = x + x', 'return y']
+    >>> recorded.of("trace")[0].sees, recorded.of("trace")[0].records
+    ((('y', 'f32[2], no value yet'),), ('%1: f32[2] = add(%0, %0)',))
+    >>> str(recorded.of("run")[0].value)
+    'f32[2] = 2, 4'
+    """
+    if not callable(F):
+        raise ArgumentError(f"explain.steps needs a function, got {type(F).__name__}")
+    function = F if isinstance(F, Function) else Function(F)
+    recorder = _Recorder(most)
+    call = function._call(args, kwargs)
+    entry = recorder.trace(function, call)
+    if entry is not None:
+        recorder.optimise(entry.function.optimised.records)
+        recorder.run(entry, call, gradient_of)
+    return Recording(function.name, tuple(recorder.steps), recorder.is_cut)
+
+
+@dataclass
+class _Recorder:
+    most: int
+    steps: list[Step] = field(default_factory=list)
+    is_cut: bool = False
+
+    def trace(self, function: Function, call: Call) -> ConcreteFunction | None:
+        """Steps of Python's lines in a trace on the side; None where that fails."""
+        watch = LineWatch(self.most)
+        count = function._runs
+        try:
+            if not len(function.trace_cache):  # makes its variables
+                with watch:
+                    return self._traced(watch, function._trace_once(call, run=False))
+            creation = Creation(function.name, allowed=False, of_objects=False)
+            with watch:
+                entry = function._trace_body(call, creation)
+            function._runs = count
+            return self._traced(watch, entry)
+        except Exception as error:  # noqa: BLE001  # the user's own, which the recording is to show at its line
+            function._runs = count
+            self._visits(watch.visits, None)
+            self._failed(error, watch.visits[-1].line if watch.visits else None)
+            return None
+
+    def _traced(self, watch: LineWatch, entry: ConcreteFunction) -> ConcreteFunction:
+        self._visits(watch.visits, entry.graph)
+        self.is_cut = self.is_cut or watch.is_cut
+        return entry
+
+    def _visits(self, visits: Sequence[Visit], graph: Graph | None) -> None:
+        own = set(graph.nodes) if graph is not None else set()
+        for visit in visits:
+            records = [_said(graph if node in own else None, node) for node in visit.nodes]
+            self.steps.append(
+                Step("trace", visit.line, visit.line.text, visit.names, tuple(records), None, visit.depth)
+            )
+
+    def optimise(self, records: Sequence[PassRecord]) -> None:
+        """A step for each pass that has changed something."""
+        for record in records:
+            if record.changes or record.removed or record.added:
+                self.steps.append(Step("pass", None, str(record), (), tuple(_changes(record))))
+
+    def run(self, entry: ConcreteFunction, call: Call, gradient_of: Any) -> None:
+        """Steps of the ops, without effects."""
+        inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
+        inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
+        graph = entry.graph
+        if gradient_of is not None and gradient_of is not False:
+            graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs))
+        else:
+            graph = entry.function.optimised.graph
+        copies: dict[int, Any] = {}
+        payloads = [private(x._data, copies) for x in inputs]
+        ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack})
+        with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
+            try:
+                for _ in step.run(graph, payloads, [x._device for x in inputs], ran):
+                    if ran.is_full:
+                        self.is_cut = True
+                        break
+            except Exception as error:  # noqa: BLE001  # as above
+                self._failed(error, None)
+
+    def _failed(self, error: Exception, line: Source | None) -> None:
+        said = str(error).splitlines() or [""]
+        self.steps.append(Step("error", line, f"{type(error).__name__}: {said[0]}", (), tuple(said[1:])))
+
+
+class _Ran:
+    """Observes the run: a step for each op."""
+
+    def __init__(self, recorder: _Recorder, graph: Graph, lines: Set[Source]) -> None:
+        self._recorder = recorder
+        self._lines = lines  # others are not the function's: whoever asked for the gradient
+        self._graphs = [graph]
+        self._left = {"run": recorder.most, "backward": recorder.most}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no kind of step has room left."""
+        return not any(self._left.values())
+
+    def enter(self, node: Node, function: FunctionLike) -> None:
+        self._graphs.append(function.graph)
+
+    def leave(self) -> None:
+        self._graphs.pop()
+
+    def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
+        kind: Kind = "backward" if _GRADIENT in node.scope else "run"
+        if node.op == "constant":
+            return
+        if not self._left[kind]:
+            self._recorder.is_cut = True
+            return
+        self._left[kind] -= 1
+        line = node.stack[0] if node.stack else None
+        line = None if kind == "backward" and line not in self._lines else line
+        shown = portrait(outputs[0]) if outputs else None
+        text = _said(self._graphs[-1], node)
+        self._recorder.steps.append(Step(kind, line, text, (), (), shown, len(self._graphs) - 1))
+
+
+def _said(graph: Graph | None, node: Node) -> str:
+    """A node in words; without its graph, which a body that is still traced has not got yet, by its op."""
+    return shortened(describe(graph, node)) if graph is not None else f"{node.op.name} in an inner function"
+
+
+def _changes(record: PassRecord) -> Iterator[str]:
+    for change in record.changes[:_MOST_CHANGES]:
+        old = ", ".join([node.op.name for node in change.old[:3]]) or "-"
+        yield shortened(f"{change.rule}: {old}") + f" ({change.reason})"
+    if len(record.changes) > _MOST_CHANGES:
+        yield f"and {len(record.changes) - _MOST_CHANGES} more"
+
+
+class Excerpt(NamedTuple):
+    """The lines of a file that steps are in, and a few around them; `first` is the number of the first."""
+
+    label: str
+    first: int
+    lines: tuple[str, ...]
+
+
+def excerpts(recording: Recording) -> dict[str, Excerpt]:
+    """The source that the steps are in, by file; without lines where a file cannot be read."""
+    numbers: dict[str, list[int]] = {}
+    labels: dict[str, str] = {}
+    for one in recording.steps:
+        if one.line is not None:
+            numbers.setdefault(one.line.file, []).append(one.line.line)
+            labels[one.line.file] = one.line.label
+    return {file: _excerpt(file, labels[file], lines) for file, lines in numbers.items()}
+
+
+def _excerpt(file: str, label: str, numbers: Sequence[int]) -> Excerpt:
+    first = max(1, min(numbers) - _AROUND)
+    lines = linecache.getlines(file)[first - 1 : max(numbers) + _AROUND]
+    return Excerpt(label, first, tuple([line.rstrip("\n") for line in lines]))

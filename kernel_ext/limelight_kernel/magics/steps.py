@@ -1,0 +1,79 @@
+"""`%steps` records a call step by step; `%%steps` does so with the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
+from IPython.core.magic_arguments import argument, magic_arguments
+
+import limelight_widgets as views
+from limelight import explain
+from limelight_kernel.line import arguments
+from limelight_kernel.line.arguments import keep_argument
+from limelight_kernel.line.options import Options
+from limelight_kernel.magics.call_on_line import answer_about_call
+from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
+
+
+@magics_class
+class StepsMagic(LimelightMagic):
+    """`%steps` and `%%steps`."""
+
+    @magic_arguments()
+    @argument("call", nargs="*", metavar="CALL", help="a call of a staged function, or the name of a staged cell")
+    @argument("-g", "--grad", action="store_true", help="go back, too, from the sum of all results")
+    @argument("--most", type=int, default=1000, metavar="N", help="keep at most so many steps of each kind")
+    @argument("--save", metavar="FILE", help="write the player as a page of its own, too (.html)")
+    @argument("--text", action="store_true", help="plain text only")
+    @keep_argument
+    @output_can_be_silenced
+    @no_var_expand
+    @line_cell_magic
+    def steps(self, line: str, cell: str | None = None) -> Any:
+        """Step through a call: Python tracing it, the optimiser's passes, the ops that run, and those of the gradient.
+
+        The player needs no kernel: it goes on working in a saved notebook and in an exported page. Nothing that the
+        call would change is changed, but the Python code runs once more, while it is traced. Above a cell, the cell is
+        recorded, and neither run nor assigned.
+
+            %steps double(x=x)
+            %steps --grad double
+
+            %%steps
+            y = x * 2.0
+            y.sum()
+
+        From Python: limelight.explain.steps, limelight.widgets.steps
+        """
+        given = arguments.parse(self.steps, line, cell)
+        arguments.positive(given.most, "%steps --most")
+        record = partial(explain.steps, gradient_of=True if given.grad else None, most=given.most)
+        if cell is None:
+            recording = self._of_call(" ".join(given.call), record)
+        elif given.call:
+            raise UsageError("%%steps: above a cell stand flags only; for a call, write %steps in a line of its own")
+        else:
+            staged, _ = self.session.cell(cell, line, Options())
+            recording = record(staged, **staged.sent({}))
+        if recording is None:
+            return self._nothing(given, NO_FUNCTION)
+        figure = views.steps(recording)
+        if given.save is not None:
+            figure.save(given.save)
+        return self._say(given, PlainText(figure) if given.text else figure)
+
+    def _of_call(self, text: str, record: Any) -> Any:
+        """The recording of a call, or of a staged cell by its name; None where nothing is staged."""
+        if "(" in text:
+            return answer_about_call(self.session, text, record, "%steps")
+        function = self.session.function(text or None)
+        if function is None:
+            return None
+        return answer_about_call(self.session, f"{text or function.name}()", record, "%steps")
+
+    def names(self) -> Iterable[str]:
+        return self.session.function_names()

@@ -1,0 +1,56 @@
+"""The player of recorded steps, in a page that has no kernel."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+import limelight as ll
+
+
+@pytest.fixture(scope="module")
+def page_of_steps(tmp_path_factory):
+    def program(x, w):
+        h = ll.tanh(x @ w)
+        z = ll.log(h - 0.5)
+        return (h**2).mean() + z.sum() * 0.0
+
+    path = tmp_path_factory.mktemp("steps") / "steps.html"
+    x = ll.reshape(ll.arange(100.0), (10, 10)) / 50.0
+    ll.widgets.steps(program, x, ll.eye(10), gradient_of=True).save(str(path))
+    return path.as_uri()
+
+
+def test_it_plays_by_keys_and_by_mouse(page_of_steps, chromium_context):
+    page = chromium_context.new_page()
+    page.goto(page_of_steps)
+    count, slider = page.locator(".ll-steps .count"), page.get_by_role("slider")
+    expect(count).to_contain_text("1 of ")
+    expect(page.locator(".ll-steps .source .on")).to_contain_text("h = ll.tanh(x @ w)")
+    expect(page.locator(".ll-steps .detail")).to_contain_text("no value yet")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".ll-steps .source .on")).to_contain_text("z = ll.log")
+    page.keyboard.press("n")
+    expect(page.locator(".ll-steps .detail .bad")).to_contain_text("NaN")
+    assert page.locator(".ll-steps .picture i.nan").count() > 0
+    page.get_by_role("button", name="Backward").click()
+    expect(page.locator(".ll-steps .detail")).to_contain_text("The op of the gradient")
+    page.keyboard.press("End")
+    expect(page.get_by_role("button", name="Step forward")).to_have_count(1)
+
+
+def test_one_tab_stop_besides_what_scrolls(page_of_steps, chromium_context):
+    page = chromium_context.new_page()
+    page.goto(page_of_steps)
+    stops = page.evaluate(
+        "[...document.querySelectorAll('.ll-steps button, .ll-steps input')].filter((e) => e.tabIndex >= 0).length"
+    )
+    assert stops == 1
+
+
+def test_nothing_is_lost_in_a_narrow_page(page_of_steps, chromium_context):
+    page = chromium_context.new_page()
+    page.set_viewport_size({"width": 360, "height": 720})
+    page.goto(page_of_steps)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

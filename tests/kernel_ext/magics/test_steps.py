@@ -1,0 +1,60 @@
+"""`%steps` and `%%steps`."""
+
+from __future__ import annotations
+
+import pytest
+
+SETUP = "%load_ext limelight\nimport limelight as ll\nx = ll.constant([1.0, 2.0])\nw = ll.Variable(3.0, name='w')"
+
+
+@pytest.fixture
+def notebook(run):
+    run(SETUP)
+    return run
+
+
+def test_a_cell_is_recorded_and_neither_run_nor_assigned(notebook, shell):
+    ran = notebook("%%steps\ny = x * w\nw.assign(y.sum())\ny.sum()")
+    recording = ran.value.recording
+    assert [step.text for step in recording.of("trace")] == ["y = x * w", "w.assign(y.sum())", "y.sum()"]
+    assert recording.of("trace")[0].sees == (("y", "f32[2], no value yet"),)
+    assert "y" not in shell.user_ns
+    assert shell.user_ns["w"].numpy() == 3.0
+    assert str(recording.of("run")[-1].value) == "f32[] = 9"
+
+
+def test_a_staged_cell_by_its_name_and_a_call(notebook):
+    notebook("%%stage double -q\nx + x")
+    named = notebook("%steps double").value.recording
+    assert str(named.of("run")[0].value) == "f32[2] = 2, 4"
+    called = notebook("%steps double(x=x * 10)").value.recording
+    assert str(called.of("run")[0].value) == "f32[2] = 20, 40"
+    assert notebook("%steps").value.recording.name == named.name
+
+
+def test_gradient_text_file_and_name(notebook, shell, tmp_path):
+    notebook("f = ll.function(lambda t: (t * t).sum())")
+    ran = notebook(f"%steps --grad --text -o kept --save {tmp_path}/s.html f(x)")
+    assert "backward" in repr(ran.value)
+    assert not hasattr(ran.value, "_repr_mimebundle_")
+    assert (tmp_path / "s.html").read_text().startswith("<!doctype html>")
+    assert "kept" in shell.user_ns
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("%steps 3 + 4", "nothing is called"),
+        ("%steps f(x)", "NameError"),
+        ("%steps len(x)", "not a staged function"),
+        ("%%steps double(x)\nx", "above a cell stand flags only"),
+        ("%steps --most 0 f(x)", "--most"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_in_one_line(notebook, cell, says):
+    ran = notebook(cell, fails=True)
+    assert says in str(ran.error)
+
+
+def test_nothing_is_staged_yet(notebook):
+    assert "No function is staged yet" in repr(notebook("%steps").value)
