@@ -6,7 +6,8 @@ each entry as the walk is done with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from limelight.autodiff.tape_entries import source_of
 from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
 from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
-from limelight.core.op import Op, TapeEntry
+from limelight.core.op import SAVED, Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource, read
@@ -24,6 +25,8 @@ from limelight.user_code import source_line
 
 Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
+Repeat = Callable[[Any, Any, tuple[Any, ...], Any], Any]
+"""`Interpreter.repeat`."""
 
 
 UNCONNECTED: Final = ("none", "zero")
@@ -114,6 +117,7 @@ def _walk(
 def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
     """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
     caller = source_line.user_stack()
+    repeat = dispatch.current().repeat
     stacks: dict[tuple[int, int, str], tuple[Any, str, tuple[Any, ...]]] = {}  # each with the code, which has the id
     with source_line.pretend(caller) as line:
         for index in range(len(masks) - 1, -1, -1):
@@ -128,9 +132,9 @@ def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients,
             _, scope, line.stack = known
             if scope:
                 with name_scopes.gradient_scope(scope):
-                    _pull_one(entry, grads, masks[index], wanted)
+                    _pull_one(entry, grads, masks[index], wanted, repeat)
             else:
-                _pull_one(entry, grads, masks[index], wanted)
+                _pull_one(entry, grads, masks[index], wanted, repeat)
 
 
 def _gradient_place(entry: TapeEntry, caller: tuple[Any, ...]) -> tuple[Any, str, tuple[Any, ...]]:
@@ -170,7 +174,7 @@ def _masks_towards(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
     return masks
 
 
-def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
+def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat | None = None) -> None:
     recipe, uid = entry[0], entry[1]
     if type(uid) is not int or recipe.pull_all is not None:
         _pull_many(entry, grads, needed, wanted)
@@ -180,6 +184,9 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
         if g is None:
             return
         g = _densified(g, recipe.op)
+    if repeat is not None and not recipe.op.foreign:
+        _repeat_one(entry, grads, needed, g, repeat)
+        return
     for place, bit, rule in recipe.pulls:
         if needed & bit:
             part = rule(g, entry)
@@ -187,6 +194,19 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
                 target = entry[place]
                 present = grads.get(target)
                 grads[target] = part if present is None else present + part
+
+
+def _repeat_one(entry: TapeEntry, grads: Gradients, needed: int, g: Any, repeat: Repeat) -> None:
+    """The same by way of an interpreter that may know what the rule writes."""
+    recipe = entry[0]
+    saved = entry[SAVED : SAVED + len(recipe.names)]
+    for place, bit, rule in recipe.pulls:
+        if needed & bit:
+            part = repeat(rule, g, saved, entry)
+            if part is not None:
+                target = entry[place]
+                present = grads.get(target)
+                grads[target] = part if present is None else repeat(operator.add, present, (part,), part)
 
 
 def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:

@@ -85,6 +85,12 @@ class Interpreter:
         assert self.below is not None
         return self.below.constant(array, device)
 
+    def repeat(self, rule: Any, g: Any, saved: tuple[Any, ...], given: Any) -> Any:
+        """`rule(g, given)`, of a gradient: tensor ops on `g` and on `saved`, which is all that the rule reads of
+        `given`. A trace, in which such a rule depends on types only, runs it once for each.
+        """
+        return rule(g, given)
+
     def abandon(self) -> None:
         """Called when its block is over although nobody has taken it off the stack."""
         remove(self)

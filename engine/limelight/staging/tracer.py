@@ -31,9 +31,11 @@ from limelight.core.tensor import new_uid
 from limelight.core.variable import Resource, Variable, itself, stand_in
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
-from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
 from limelight.ops.create.literal import constant_op
+from limelight.staging import repeated_rules
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
+from limelight.staging.repeated_rules import Fragment
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
 from limelight.user_code import hints, source_line
 
@@ -67,6 +69,8 @@ class Tracer(dispatch.Interpreter):
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what
         self._literals: dict[tuple[Any, ...], Value] = {}
+        self._fragments: dict[tuple[Any, ...], Fragment | None] = {}  # None: met once
+        self._specs: dict[tuple[Any, ...], TensorSpec] = {}
         self._order = EffectOrder()
         self._walker = source_line.Walker()
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
@@ -97,6 +101,7 @@ class Tracer(dispatch.Interpreter):
     def _leave(self) -> None:
         """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""
         self.finished = True
+        self._fragments = {}
         self._walker.forget()
         if self._around is not None:
             self._around.restore()
@@ -106,6 +111,7 @@ class Tracer(dispatch.Interpreter):
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""
         self.finished = True
+        self._fragments = {}
         self._walker.forget()
         dispatch.remove(self)
         self._level.close()
@@ -170,10 +176,30 @@ class Tracer(dispatch.Interpreter):
             values.append(value)
             given.append(value.spec)
         stack = self._walker.stack()
-        inferred = op.infer(*given, *attrs)
+        spec = op.infer(*given, *attrs)
+        if type(spec) is TensorSpec and not dispatch.scopes and op.effect is None and not op.higher_order:
+            dtype = spec.dtype
+            if dtype.kind in "iu" and op.name in known_sizes.RULES:
+                spec = known_sizes.with_content(op, given, attrs, spec)
+            if type(spec) is TensorSpec:
+                spec = self._specs.setdefault((spec.shape, dtype), spec)  # one for all: rules are repeated by specs
+            node = node_with_one_output(op, tuple(values), attrs, spec, stack, self.scope)
+            self.nodes.append(node)
+            symbolic = _blank(SymbolicTensor)
+            symbolic._value = node.outputs[0]
+            symbolic._tracer = self
+            symbolic._device = CPU0
+            symbolic._uid = 0
+            return symbolic
+        return self._unusual_node(op, values, attrs, spec, stack)
+
+    def _unusual_node(
+        self, op: Op, values: list[Value], attrs: tuple[Any, ...], inferred: Any, stack: tuple[source_line.Source, ...]
+    ) -> Any:
+        """Writes a node with an effect, several outputs or a device."""
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
-            specs = (known_sizes.with_content(op, given, attrs, specs[0]),)
+            specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
         device = device_scopes.requested_device() if dispatch.scopes else None
         node = Node(op, tuple(values), attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
@@ -182,6 +208,40 @@ class Tracer(dispatch.Interpreter):
         if op.multiple:
             return tuple([self._handle(value) for value in node.outputs])
         return self._handle(node.outputs[0])
+
+    def repeat(self, rule: Any, g: Any, saved: tuple[Any, ...], given: Any) -> Any:
+        """Writes what `rule` has written for tensors of the same types; known by `id`, as are saved objects."""
+        if dispatch.scopes or type(g) is not SymbolicTensor or g._tracer is not self:
+            return rule(g, given)
+        tensors, types = [g], [rule, id(g._value.spec)]
+        for x in saved:
+            if type(x) is SymbolicTensor and x._tracer is self:
+                tensors.append(x)
+                types.append(id(x._value.spec))
+            else:
+                types.append(id(x))
+        key = tuple(types)
+        fragment = self._fragments.get(key)
+        if fragment is None:
+            return self._first_run(key, rule, tensors, saved, given)
+        if fragment.steps is None:
+            return rule(g, given)
+        value = fragment.write([x._value for x in tensors], self.nodes, self._walker.stack(), self.scope)
+        if 0 <= fragment.result < len(tensors):
+            return tensors[fragment.result]
+        return None if fragment.result < 0 else self._handle(value)
+
+    def _first_run(
+        self, key: tuple[Any, ...], rule: Any, tensors: list[SymbolicTensor], saved: tuple[Any, ...], given: Any
+    ) -> Any:
+        """Runs a rule; where its key comes for the second time, the nodes that it writes are kept."""
+        n_nodes, known = len(self.nodes), key in self._fragments
+        result = rule(tensors[0], given)
+        if not known:
+            self._fragments[key] = None  # an `id` that is given away again brings the second time early, no harm
+        elif len({id(x._value) for x in tensors}) == len(tensors):
+            self._fragments[key] = repeated_rules.fragment(tensors, saved, self.nodes[n_nodes:], result)
+        return result
 
     def value_of(self, x: Any, op: Op | None = None, beside: Sequence[Any] = ()) -> Value:
         """The value in this graph that stands for `x`: its own, a literal, or a capture."""
@@ -236,6 +296,7 @@ class Tracer(dispatch.Interpreter):
             return False
         gone = {value for node in dropped for value in node.outputs}
         self._literals = {key: value for key, value in self._literals.items() if value not in gone}
+        self._fragments = {}
         del self.nodes[at:]
         return True
 
