@@ -6,7 +6,6 @@ each entry as the walk is done with it.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ from limelight.user_code import source_line
 
 Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
-Repeat = Callable[[Any, Any, tuple[Any, ...], Any], Any]
+Repeat = Callable[[Any, Any, tuple[Any, ...], Any, Any], tuple[Any, ...]]
 """`Interpreter.repeat`."""
 
 
@@ -132,9 +131,9 @@ def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients,
             _, scope, line.stack = known
             if scope:
                 with name_scopes.gradient_scope(scope):
-                    _pull_one(entry, grads, masks[index], wanted, repeat)
+                    _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
             else:
-                _pull_one(entry, grads, masks[index], wanted, repeat)
+                _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
 
 
 def _gradient_place(entry: TapeEntry, caller: tuple[Any, ...]) -> tuple[Any, str, tuple[Any, ...]]:
@@ -174,7 +173,7 @@ def _masks_towards(entries: list[TapeEntry], wanted: set[int]) -> list[int]:
     return masks
 
 
-def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat | None = None) -> None:
+def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:
     recipe, uid = entry[0], entry[1]
     if type(uid) is not int or recipe.pull_all is not None:
         _pull_many(entry, grads, needed, wanted)
@@ -184,9 +183,6 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int],
         if g is None:
             return
         g = _densified(g, recipe.op)
-    if repeat is not None and not recipe.op.foreign:
-        _repeat_one(entry, grads, needed, g, repeat)
-        return
     for place, bit, rule in recipe.pulls:
         if needed & bit:
             part = rule(g, entry)
@@ -196,17 +192,49 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int],
                 grads[target] = part if present is None else present + part
 
 
-def _repeat_one(entry: TapeEntry, grads: Gradients, needed: int, g: Any, repeat: Repeat) -> None:
-    """The same by way of an interpreter that may know what the rule writes."""
-    recipe = entry[0]
-    saved = entry[SAVED : SAVED + len(recipe.names)]
-    for place, bit, rule in recipe.pulls:
-        if needed & bit:
-            part = repeat(rule, g, saved, entry)
-            if part is not None:
-                target = entry[place]
-                present = grads.get(target)
-                grads[target] = part if present is None else repeat(operator.add, present, (part,), part)
+def _pull_traced(
+    entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat, stack: tuple[Any, ...]
+) -> None:
+    """`_pull_one` by way of an interpreter that may know what the rules write."""
+    recipe, uid = entry[0], entry[1]
+    g = None if type(uid) is not int else grads.get(uid) if uid in wanted else grads.pop(uid, None)
+    if not isinstance(g, Tensor) or recipe.pull_all is not None or recipe.op.foreign:
+        if g is not None:
+            grads[uid] = g
+        _pull_one(entry, grads, needed, wanted)
+        return
+    first = SAVED + len(recipe.names)
+    targets = entry[first:]
+    if len(targets) == 1:
+        how: Any = recipe
+        present: tuple[Any, ...] = (grads.get(targets[0]),)
+    else:
+        targets = tuple([entry[place] for place, bit, _ in recipe.pulls if needed & bit])
+        places = tuple(map(targets.index, targets))
+        how = (recipe, needed, places)
+        present = tuple([grads.get(uid) if i == place else None for i, (uid, place) in enumerate(zip(targets, places))])
+    sums = repeat(_sums, how, (g, *entry[SAVED:first], *present), entry, stack)
+    for uid, total in zip(targets, sums, strict=True):
+        if total is not None:
+            grads[uid] = total
+
+
+def _sums(how: Any, operands: tuple[Any, ...], entry: TapeEntry) -> tuple[Any, ...]:
+    """The gradients of an entry's inputs, with those that are present added; None where there are none.
+
+    Args:
+        how: the recipe; or the recipe, the mask of the inputs, and for each its place among them, a double's first one.
+        operands: the gradient of the output, what is saved, and the gradients that are present.
+        entry: the entry.
+    """
+    recipe, needed, places = how if type(how) is tuple else (how, how.mask, (0,))
+    sums = list(operands[1 + len(recipe.names) :])
+    rules = [rule for _, bit, rule in recipe.pulls if needed & bit]
+    for place, rule in zip(places, rules, strict=True):
+        part = rule(operands[0], entry)
+        if part is not None:
+            sums[place] = part if sums[place] is None else sums[place] + part
+    return tuple(sums)
 
 
 def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:

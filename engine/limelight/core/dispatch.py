@@ -85,11 +85,13 @@ class Interpreter:
         assert self.below is not None
         return self.below.constant(array, device)
 
-    def repeat(self, rule: Any, g: Any, saved: tuple[Any, ...], given: Any) -> Any:
-        """`rule(g, given)`, of a gradient: tensor ops on `g` and on `saved`, which is all that the rule reads of
-        `given`. A trace, in which such a rule depends on types only, runs it once for each.
+    def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
+        """`work(how, operands, entry)`, a tuple: what a gradient does at one entry of a tape, by tensor ops.
+
+        It depends on `how` and `operands` only, and in a trace on their types only: then it is done once for each.
+        `stack` are the lines to which it belongs.
         """
-        return rule(g, given)
+        return work(how, operands, entry)
 
     def abandon(self) -> None:
         """Called when its block is over although nobody has taken it off the stack."""

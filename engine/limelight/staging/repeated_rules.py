@@ -29,29 +29,29 @@ class Step(NamedTuple):
 
 
 class Fragment:
-    """What a rule has written for tensors of certain types.
+    """What has been written for tensors of certain types.
 
     Args:
-        kept: what was saved; where the types are known by `id`, no other object may get theirs.
+        kept: what was given; where the types are known by `id`, no other object may get theirs.
         steps: the nodes, None where they cannot be written again.
-        shared: values from outside of the rule that they use, captures and literals.
-        result: the place of the result among the values, which are those of the tensors, the shared ones, and what
+        shared: values from outside that they use, captures and literals.
+        results: the places of the results among the values, which are those of the tensors, the shared ones, and what
             each step adds; -1 for None.
     """
 
-    __slots__ = ("kept", "result", "shared", "steps")
+    __slots__ = ("kept", "results", "shared", "steps")
 
-    def __init__(self, kept: Any, steps: list[Step] | None, shared: list[Value], result: int) -> None:
+    def __init__(self, kept: Any, steps: list[Step] | None, shared: list[Value], results: tuple[int, ...]) -> None:
         self.kept = kept
         self.steps = steps
         self.shared = shared
-        self.result = result
+        self.results = results
 
-    def write(self, values: list[Value], nodes: list[Node], stack: tuple[Source, ...], scope: str) -> Value:
-        """Adds the nodes to `nodes`; returns the value of the result.
+    def write(self, values: list[Value], nodes: list[Node], stack: tuple[Source, ...], scope: str) -> None:
+        """Adds the nodes to `nodes`, and what they make to `values`.
 
         Args:
-            values: those of the tensors that the rule is given.
+            values: those of the tensors that are given.
             nodes: the nodes of the graph so far.
             stack: the lines that the nodes belong to.
             scope: their name scope.
@@ -61,33 +61,36 @@ class Fragment:
             node = node_with_one_output(op, operands(values), params, spec, stack, scope)
             nodes.append(node)
             values.append(node.outputs[0])
-        return values[self.result]
 
 
-def fragment(given: Sequence[SymbolicTensor], kept: Any, nodes: Sequence[Node], result: Any) -> Fragment:
-    """What a rule has written as a fragment.
+def fragment_of(
+    tensors: Sequence[SymbolicTensor], operands: Sequence[Any], nodes: Sequence[Node], results: Sequence[Any]
+) -> Fragment:
+    """What has been written as a fragment.
 
     Args:
-        given: the tensors that it was given; none of them twice, so that each operand is one of them for sure.
-        kept: whatever else it was given.
-        nodes: what it wrote.
-        result: what it returned.
+        tensors: those of this trace among the operands; none of them twice, so that it is clear which is used where.
+        operands: what was given.
+        nodes: what was written.
+        results: what came of it.
     """
-    values = [x._value for x in given]
-    alone = (kept, [value.spec for value in values])
-    alike = type(result) is SymbolicTensor and result._tracer is given[0]._tracer
-    if not (alike or result is None) or not all(map(_is_plain, nodes)):
-        return Fragment(alone, None, [], -1)
+    values = [x._value for x in tensors]
+    kept = (operands, [value.spec for value in values])
+    wanted = [x._value for x in results if type(x) is SymbolicTensor and x._tracer is tensors[0]._tracer]
+    missing = [x for x in results if x is None]
+    if len(wanted) + len(missing) < len(results) or not all(map(_is_plain, nodes)):
+        return Fragment(kept, None, [], ())
     written = [node for node in nodes if node.op is not constant_op]  # constants stand in the graph for all that follow
-    own = {node.outputs[0] for node in written}
-    operands = [value for node in written for value in node.inputs] + ([result._value] if alike else [])
-    shared = list(dict.fromkeys([value for value in operands if value not in own and value not in values]))
-    places = {value: i for i, value in enumerate([*values, *shared, *[node.outputs[0] for node in written]])}
+    made = [node.outputs[0] for node in written]
+    own = {*values, *made}
+    read = [value for node in written for value in node.inputs]
+    shared = list(dict.fromkeys([value for value in [*read, *wanted] if value not in own]))
+    places = {value: i for i, value in enumerate([*values, *shared, *made])}
     steps = [
         Step(node.op, _picker([places[value] for value in node.inputs]), node.params, node.outputs[0].spec)
         for node in written
     ]
-    return Fragment(alone, steps, shared, places[result._value] if alike else -1)
+    return Fragment(kept, steps, shared, tuple([-1 if x is None else places[x._value] for x in results]))
 
 
 def _is_plain(node: Node) -> bool:

@@ -33,9 +33,8 @@ from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
 from limelight.ops.create.literal import constant_op
-from limelight.staging import repeated_rules
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
-from limelight.staging.repeated_rules import Fragment
+from limelight.staging.repeated_rules import Fragment, fragment_of
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
 from limelight.user_code import hints, source_line
 
@@ -209,39 +208,56 @@ class Tracer(dispatch.Interpreter):
             return tuple([self._handle(value) for value in node.outputs])
         return self._handle(node.outputs[0])
 
-    def repeat(self, rule: Any, g: Any, saved: tuple[Any, ...], given: Any) -> Any:
-        """Writes what `rule` has written for tensors of the same types; known by `id`, as are saved objects."""
-        if dispatch.scopes or type(g) is not SymbolicTensor or g._tracer is not self:
-            return rule(g, given)
-        tensors, types = [g], [rule, id(g._value.spec)]
-        for x in saved:
+    def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
+        """Writes what `work` has written for operands of the same types; types and other objects are known by `id`."""
+        if dispatch.scopes:
+            return work(how, operands, entry)
+        tensors, values, key = [], [], [how]
+        for x in operands:
             if type(x) is SymbolicTensor and x._tracer is self:
+                value = x._value
                 tensors.append(x)
-                types.append(id(x._value.spec))
+                values.append(value)
+                key.append(id(value.spec))
             else:
-                types.append(id(x))
-        key = tuple(types)
-        fragment = self._fragments.get(key)
+                key.append(id(x))
+        types = tuple(key)
+        fragment = self._fragments.get(types)
         if fragment is None:
-            return self._first_run(key, rule, tensors, saved, given)
+            return self._first_run(types, tensors, work, how, operands, entry)
         if fragment.steps is None:
-            return rule(g, given)
-        value = fragment.write([x._value for x in tensors], self.nodes, self._walker.stack(), self.scope)
-        if 0 <= fragment.result < len(tensors):
-            return tensors[fragment.result]
-        return None if fragment.result < 0 else self._handle(value)
+            return work(how, operands, entry)
+        fragment.write(values, self.nodes, stack, self.scope)
+        results: list[Any] = []
+        for place in fragment.results:
+            if place < len(tensors):
+                results.append(None if place < 0 else tensors[place])
+            else:
+                symbolic = _blank(SymbolicTensor)
+                symbolic._value = values[place]
+                symbolic._tracer = self
+                symbolic._device = CPU0
+                symbolic._uid = 0
+                results.append(symbolic)
+        return results
 
     def _first_run(
-        self, key: tuple[Any, ...], rule: Any, tensors: list[SymbolicTensor], saved: tuple[Any, ...], given: Any
+        self,
+        types: tuple[Any, ...],
+        tensors: list[SymbolicTensor],
+        work: Any,
+        how: Any,
+        operands: tuple[Any, ...],
+        entry: Any,
     ) -> Any:
-        """Runs a rule; where its key comes for the second time, the nodes that it writes are kept."""
-        n_nodes, known = len(self.nodes), key in self._fragments
-        result = rule(tensors[0], given)
+        """Does it; where the types come for the second time, the nodes that it writes are kept."""
+        n_nodes, known = len(self.nodes), types in self._fragments
+        results = work(how, operands, entry)
         if not known:
-            self._fragments[key] = None  # an `id` that is given away again brings the second time early, no harm
+            self._fragments[types] = None  # an `id` that is given away again brings the second time early, no harm
         elif len({id(x._value) for x in tensors}) == len(tensors):
-            self._fragments[key] = repeated_rules.fragment(tensors, saved, self.nodes[n_nodes:], result)
-        return result
+            self._fragments[types] = fragment_of(tensors, operands, self.nodes[n_nodes:], results)
+        return results
 
     def value_of(self, x: Any, op: Op | None = None, beside: Sequence[Any] = ()) -> Value:
         """The value in this graph that stands for `x`: its own, a literal, or a capture."""
