@@ -203,31 +203,38 @@ def _pull_traced(
             grads[uid] = g
         _pull_one(entry, grads, needed, wanted)
         return
-    first = SAVED + len(recipe.names)
-    targets = entry[first:]
-    if len(targets) == 1:
+    pulls = recipe.pulls
+    if len(pulls) == 1 and needed:
+        targets: Sequence[int] = (entry[pulls[0][0]],)
         how: Any = recipe
-        present: tuple[Any, ...] = (grads.get(targets[0]),)
+    elif len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
+        targets = (entry[pulls[0][0]], entry[pulls[1][0]])
+        how = recipe
     else:
-        targets = tuple([entry[place] for place, bit, _ in recipe.pulls if needed & bit])
-        places = tuple(map(targets.index, targets))
-        how = (recipe, needed, places)
-        present = tuple([grads.get(uid) if i == place else None for i, (uid, place) in enumerate(zip(targets, places))])
-    sums = repeat(_sums, how, (g, *entry[SAVED:first], *present), entry, stack)
+        targets = [entry[place] for place, bit, _ in pulls if needed & bit]
+        how = (recipe, needed, tuple(map(targets.index, targets)))
+    present = map(grads.get, targets) if how is recipe else _once(grads, targets)
+    sums = repeat(_sums, how, (g, *entry[SAVED : SAVED + len(recipe.names)], *present), entry, stack)
     for uid, total in zip(targets, sums, strict=True):
         if total is not None:
             grads[uid] = total
+
+
+def _once(grads: Gradients, targets: Sequence[int]) -> list[Any]:
+    """The gradients that are present, those of a double with its first one only."""
+    return [grads.get(uid) if targets.index(uid) == i else None for i, uid in enumerate(targets)]
 
 
 def _sums(how: Any, operands: tuple[Any, ...], entry: TapeEntry) -> tuple[Any, ...]:
     """The gradients of an entry's inputs, with those that are present added; None where there are none.
 
     Args:
-        how: the recipe; or the recipe, the mask of the inputs, and for each its place among them, a double's first one.
+        how: the recipe, whose inputs are all pulled and distinct; or the recipe, the mask of the inputs, and for each
+            its place among them, a double's first one.
         operands: the gradient of the output, what is saved, and the gradients that are present.
         entry: the entry.
     """
-    recipe, needed, places = how if type(how) is tuple else (how, how.mask, (0,))
+    recipe, needed, places = how if type(how) is tuple else (how, -1, range(len(how.pulls)))
     sums = list(operands[1 + len(recipe.names) :])
     rules = [rule for _, bit, rule in recipe.pulls if needed & bit]
     for place, rule in zip(places, rules, strict=True):

@@ -230,15 +230,15 @@ class Tracer(dispatch.Interpreter):
         fragment.write(values, self.nodes, stack, self.scope)
         results: list[Any] = []
         for place in fragment.results:
-            if place < len(tensors):
-                results.append(None if place < 0 else tensors[place])
-            else:
+            if place >= len(tensors):
                 symbolic = _blank(SymbolicTensor)
                 symbolic._value = values[place]
                 symbolic._tracer = self
                 symbolic._device = CPU0
                 symbolic._uid = 0
                 results.append(symbolic)
+            else:
+                results.append(None if place < 0 else tensors[place])
         return results
 
     def _first_run(
