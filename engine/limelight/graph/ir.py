@@ -257,7 +257,7 @@ class Graph:
     def functions(self) -> Iterator[FunctionLike]:
         """The functions that nodes of this graph call, each once, not those that these call in turn."""
         seen: set[int] = set()
-        for node in self.nodes:
+        for node in [node for node in self.nodes if node.op.higher_order]:
             for function in node.functions:
                 if id(function) not in seen:
                     seen.add(id(function))
