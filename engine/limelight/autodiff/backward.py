@@ -116,7 +116,8 @@ def _walk(
 def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
     """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
     caller = source_line.user_stack()
-    repeat = dispatch.current().repeat
+    interpreter = dispatch.current()
+    repeat = None if interpreter.scope is None else interpreter.repeat  # others than tracers have nothing to repeat
     stacks: dict[tuple[int, int, str], tuple[Any, str, tuple[Any, ...]]] = {}  # each with the code, which has the id
     with source_line.pretend(caller) as line:
         for index in range(len(masks) - 1, -1, -1):
@@ -193,16 +194,16 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
 
 
 def _pull_traced(
-    entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat, stack: tuple[Any, ...]
+    entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat | None, stack: tuple[Any, ...]
 ) -> None:
     """`_pull_one` by way of an interpreter that may know what the rules write."""
     recipe, uid = entry[0], entry[1]
-    g = None if type(uid) is not int else grads.get(uid) if uid in wanted else grads.pop(uid, None)
-    if not isinstance(g, Tensor) or recipe.pull_all is not None or recipe.op.foreign:
-        if g is not None:
-            grads[uid] = g
+    g = grads.get(uid) if type(uid) is int else None
+    if repeat is None or not isinstance(g, Tensor) or recipe.pull_all is not None or recipe.op.foreign:
         _pull_one(entry, grads, needed, wanted)
         return
+    if uid not in wanted:
+        del grads[uid]
     pulls = recipe.pulls
     if len(pulls) == 1 and needed:
         targets: Sequence[int] = (entry[pulls[0][0]],)

@@ -233,17 +233,14 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         dtype = data.dtype
         if dtype is float32 or dtype in INEXACT:  # an integer output ends the path
             names: Sequence[int] = uids
-            if op.variadic:
+            recipe: Any = None if op.variadic else op.recipes[mask]
+            if recipe is None:
                 recipe, names = self._recipe(op, mask, uids)
-            else:
-                recipe = op.recipes[mask]
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            if below.scope is None or name_scopes.named_scopes:
-                place = placed(_getframe(1))
-            else:  # a trace has just found out
-                place = (out.line, 0)
+            found = below.scope is not None and not name_scopes.named_scopes  # a trace has just looked for the line
+            place = (out.line, 0) if found else placed(_getframe(1))
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Tracer(dispatch.Interpreter):
         self._walker = source_line.Walker()
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> Self:
         dispatch.heal()
         if not self.owner:
             self.owner = next((x.owner for x in reversed(dispatch.local.stack) if isinstance(x, Tracer)), 0)
@@ -176,7 +176,7 @@ class Tracer(dispatch.Interpreter):
             given.append(value.spec)
         stack = self._walker.stack()
         spec = op.infer(*given, *attrs)
-        if type(spec) is TensorSpec and not dispatch.scopes and op.effect is None and not op.higher_order:
+        if type(spec) is TensorSpec and not dispatch.scopes and op.effect is None and op.direct:
             dtype = spec.dtype
             if dtype.kind in "iu" and op.name in known_sizes.RULES:
                 spec = known_sizes.with_content(op, given, attrs, spec)
@@ -195,7 +195,7 @@ class Tracer(dispatch.Interpreter):
     def _unusual_node(
         self, op: Op, values: list[Value], attrs: tuple[Any, ...], inferred: Any, stack: tuple[source_line.Source, ...]
     ) -> Any:
-        """Writes a node with an effect, several outputs or a device."""
+        """Writes a node with an effect, several outputs, functions or a device."""
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
             specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
