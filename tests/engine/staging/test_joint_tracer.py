@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.core import dispatch
+from limelight.core.op import get
 from limelight.staging.call_gradient import pair_of
+from limelight.staging.joint_tracer import JointTracer
 
 
 def pair(function: Any, *arguments: Any) -> tuple[Any, Any]:
@@ -84,3 +87,18 @@ def test_third_order_of_a_call():
     x = ll.constant(0.7)
     right = ll.grad(ll.grad(ll.grad(program)))(x).item()
     assert ll.grad(ll.grad(ll.grad(staged)))(x).item() == pytest.approx(right, rel=1e-4)
+
+
+def test_what_an_interpreter_above_needs_besides_is_written_between_the_nodes():
+    class Asks(dispatch.BlockInterpreter):
+        def process(self, op: Any, inputs: Any, attrs: Any) -> Any:
+            self.below.process(get("negative"), (inputs[0],), ())
+            return self.below.process(op, inputs, attrs)
+
+    graph = ll.function(lambda x: ll.sin(ll.cos(x))).get_concrete_function(X).graph
+    with JointTracer(graph) as tracer:
+        inputs = tracer.add_graph_inputs()
+        with Asks():
+            tracer.replay(inputs)
+    assert [node.op.name for node in tracer.nodes] == ["negative", "cos", "negative", "sin"]
+    assert tracer.nodes[1::2] == list(graph.nodes)

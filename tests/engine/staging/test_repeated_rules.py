@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
+from limelight.graph import verify
 from limelight.staging.tracer import Tracer
 
 OPS: dict[str, Callable[[Any, Any], Any]] = {
@@ -32,7 +33,7 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "columns": lambda x, y: ll.sum(x, axis=1, keepdims=True) + y,
     "where": lambda x, y: ll.where(x > y, x, y),
     "largest": lambda x, y: x - ll.max(x, axis=0),
-    "cast": lambda x, y: x.astype(ll.float64).astype(ll.float32),
+    "cast": lambda x, y: ll.tanh(x.astype(ll.float64)).astype(ll.float32),
     "part": lambda x, y: ll.concat([x[:1], y[1:]], axis=0),
     "clip": lambda x, y: ll.clip(x, -1.0, 1.0),
 }
@@ -158,16 +159,49 @@ def test_rules_of_users_ops_are_run_each_time():
 
 def test_a_device_scope_around_a_gradient_holds_for_its_nodes():
     def program(x: Any) -> Any:
-        with ll.GradientTape() as tape:
-            tape.watch(x)
-            y = x
-            for _ in range(4):
-                y = ll.sin(y)
+        gradients = []
+        for _ in range(2):
+            with ll.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = ll.sin(ll.sin(ll.sin(x)))
+            gradients.append(tape.gradient(y, x))
         with ll.device("cpu:0"):
-            return tape.gradient(y, x)
+            return [*gradients, tape.gradient(y, x)]
 
     nodes = ll.function(program).get_concrete_function(ll.constant(1.0)).graph.nodes
-    assert {node.device is None for node in nodes if node.op == "cos"} == {False}
+    assert [node.device is None for node in nodes if node.op == "cos"] == [True] * 6 + [False] * 3
+
+
+def test_types_are_told_apart():
+    def program(x: Any) -> Any:
+        total = x.sum()
+        for part in (x, x[0], x.astype(ll.float64), x[None]):
+            y = part * 2.0
+            for _ in range(4):
+                y = ll.sigmoid(y * y)
+            total = total + y.sum().astype(ll.float32)
+        return total
+
+    x = ll.constant(np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3))
+    function = ll.function(ll.grad(program))
+    verify(function.get_concrete_function(x).graph)
+    np.testing.assert_allclose(function(x).numpy(), ll.grad(program)(x).numpy(), rtol=1e-5)
+
+
+def test_a_tensor_that_is_given_twice_is_no_pattern():
+    """Where the seed is one of the factors, nobody can tell which of them a product of the rule has."""
+
+    def program(x: Any, y: Any, z: Any) -> Any:
+        gradients = []
+        for seed in (y, y, y, z, z):
+            with ll.GradientTape() as tape:
+                tape.watch(x)
+                product = x * y
+            gradients.append(tape.gradient(product, x, output_gradients=seed))
+        return gradients
+
+    found = ll.function(program)(ll.constant(2.0), ll.constant(3.0), ll.constant(5.0))
+    assert [g.item() for g in found] == [9.0, 9.0, 9.0, 15.0, 15.0]
 
 
 def test_a_trace_that_is_over_keeps_nothing_of_what_was_saved():
