@@ -120,7 +120,7 @@ class Tracer(dispatch.Interpreter):
 
     def add_input(self, spec: Spec, name: str = "") -> Any:
         """A new argument: a symbolic tensor, variable or object."""
-        value = Value(spec)
+        value = Value(self._one_for_all(spec))
         self.inputs.append(value)
         self.input_names.append(name or f"arg{len(self.inputs) - 1}")
         if isinstance(spec, VariableSpec):
@@ -180,8 +180,8 @@ class Tracer(dispatch.Interpreter):
             dtype = spec.dtype
             if dtype.kind in "iu" and op.name in known_sizes.RULES:
                 spec = known_sizes.with_content(op, given, attrs, spec)
-            if type(spec) is TensorSpec:
-                spec = self._specs.setdefault((spec.shape, dtype), spec)  # one for all: rules are repeated by specs
+            if type(spec) is TensorSpec:  # `_one_for_all`
+                spec = self._specs.setdefault((spec.shape, dtype), spec)
             node = node_with_one_output(op, tuple(values), attrs, spec, stack, self.scope)
             self.nodes.append(node)
             symbolic = _blank(SymbolicTensor)
@@ -191,6 +191,11 @@ class Tracer(dispatch.Interpreter):
             symbolic._uid = 0
             return symbolic
         return self._unusual_node(op, values, attrs, spec, stack)
+
+    def _one_for_all(self, spec: Spec) -> Spec:
+        """A spec equal to `spec`, the same at each call: rules are repeated where they meet the same ones."""
+        plain = type(spec) is TensorSpec and spec.name is None
+        return self._specs.setdefault((spec.shape, spec.dtype), spec) if plain else spec
 
     def _unusual_node(
         self, op: Op, values: list[Value], attrs: tuple[Any, ...], inferred: Any, stack: tuple[source_line.Source, ...]
@@ -284,7 +289,8 @@ class Tracer(dispatch.Interpreter):
         literal = Literal(array)
         spec = known_sizes.with_content(constant_op, (), (literal,), known(array.shape, dtypes.dtype(array.dtype)))
         stack, scope = self._walker.stack(), self.scope
-        node = Node(constant_op, (), (literal,), (spec,), device=device, stack=stack, scope=scope)
+        specs = (self._one_for_all(spec),)
+        node = Node(constant_op, (), (literal,), specs, device=device, stack=stack, scope=scope)
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -333,7 +339,7 @@ class Tracer(dispatch.Interpreter):
         if known is None or (known[0] is not x and isinstance(x, Resource)):
             _note_closed_over(x)
         if known is None:
-            known = self.captured[x._uid] = (x, Value(spec))
+            known = self.captured[x._uid] = (x, Value(self._one_for_all(spec)))
         return known[1]
 
     def captured_as(self, x: Any) -> Any:
