@@ -194,8 +194,9 @@ class Tracer(dispatch.Interpreter):
 
     def _one_for_all(self, spec: Spec) -> Spec:
         """A spec equal to `spec`, the same at each call: rules are repeated where they meet the same ones."""
-        plain = type(spec) is TensorSpec and spec.name is None
-        return self._specs.setdefault((spec.shape, spec.dtype), spec) if plain else spec
+        if isinstance(spec, TensorSpec) and type(spec) is TensorSpec and spec.name is None:
+            return self._specs.setdefault((spec.shape, spec.dtype), spec)
+        return spec
 
     def _unusual_node(
         self, op: Op, values: list[Value], attrs: tuple[Any, ...], inferred: Any, stack: tuple[source_line.Source, ...]
