@@ -6,7 +6,7 @@ each entry as the walk is done with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from limelight.autodiff.tape_entries import source_of
 from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
 from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
-from limelight.core.op import Op, TapeEntry
+from limelight.core.op import SAVED, Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
 from limelight.core.variable import Resource, read
@@ -24,6 +24,8 @@ from limelight.user_code import source_line
 
 Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
+Repeat = Callable[[Any, Any, tuple[Any, ...], Any, Any], tuple[Any, ...]]
+"""`Interpreter.repeat`."""
 
 
 UNCONNECTED: Final = ("none", "zero")
@@ -114,6 +116,8 @@ def _walk(
 def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
     """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
     caller = source_line.user_stack()
+    interpreter = dispatch.current()
+    repeat = None if interpreter.scope is None else interpreter.repeat  # others than tracers have nothing to repeat
     stacks: dict[tuple[int, int, str], tuple[Any, str, tuple[Any, ...]]] = {}  # each with the code, which has the id
     with source_line.pretend(caller) as line:
         for index in range(len(masks) - 1, -1, -1):
@@ -128,9 +132,9 @@ def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients,
             _, scope, line.stack = known
             if scope:
                 with name_scopes.gradient_scope(scope):
-                    _pull_one(entry, grads, masks[index], wanted)
+                    _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
             else:
-                _pull_one(entry, grads, masks[index], wanted)
+                _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
 
 
 def _gradient_place(entry: TapeEntry, caller: tuple[Any, ...]) -> tuple[Any, str, tuple[Any, ...]]:
@@ -187,6 +191,58 @@ def _pull_one(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int])
                 target = entry[place]
                 present = grads.get(target)
                 grads[target] = part if present is None else present + part
+
+
+def _pull_traced(
+    entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int], repeat: Repeat | None, stack: tuple[Any, ...]
+) -> None:
+    """`_pull_one` by way of an interpreter that may know what the rules write."""
+    recipe, uid = entry[0], entry[1]
+    g = grads.get(uid) if type(uid) is int else None
+    if repeat is None or not isinstance(g, Tensor) or recipe.pull_all is not None or recipe.op.foreign:
+        _pull_one(entry, grads, needed, wanted)
+        return
+    if uid not in wanted:
+        del grads[uid]
+    pulls = recipe.pulls
+    if len(pulls) == 1 and needed:
+        targets: Sequence[int] = (entry[pulls[0][0]],)
+        how: Any = recipe
+    elif len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
+        targets = (entry[pulls[0][0]], entry[pulls[1][0]])
+        how = recipe
+    else:
+        targets = [entry[place] for place, bit, _ in pulls if needed & bit]
+        how = (recipe, needed, tuple(map(targets.index, targets)))
+    present = map(grads.get, targets) if how is recipe else _once(grads, targets)
+    sums = repeat(_sums, how, (g, *entry[SAVED : SAVED + len(recipe.names)], *present), entry, stack)
+    for uid, total in zip(targets, sums, strict=True):
+        if total is not None:
+            grads[uid] = total
+
+
+def _once(grads: Gradients, targets: Sequence[int]) -> list[Any]:
+    """The gradients that are present, those of a double with its first one only."""
+    return [grads.get(uid) if targets.index(uid) == i else None for i, uid in enumerate(targets)]
+
+
+def _sums(how: Any, operands: tuple[Any, ...], entry: TapeEntry) -> tuple[Any, ...]:
+    """The gradients of an entry's inputs, with those that are present added; None where there are none.
+
+    Args:
+        how: the recipe, whose inputs are all pulled and distinct; or the recipe, the mask of the inputs, and for each
+            its place among them, a double's first one.
+        operands: the gradient of the output, what is saved, and the gradients that are present.
+        entry: the entry.
+    """
+    recipe, needed, places = how if type(how) is tuple else (how, -1, range(len(how.pulls)))
+    sums = list(operands[1 + len(recipe.names) :])
+    rules = [rule for _, bit, rule in recipe.pulls if needed & bit]
+    for place, rule in zip(places, rules, strict=True):
+        part = rule(operands[0], entry)
+        if part is not None:
+            sums[place] = part if sums[place] is None else sums[place] + part
+    return tuple(sums)
 
 
 def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]) -> None:

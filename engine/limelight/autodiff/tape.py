@@ -38,7 +38,7 @@ from limelight.autodiff.tape_entries import (
     specs_of,
 )
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
-from limelight.core import dispatch, dtypes, nest
+from limelight.core import dispatch, dtypes, name_scopes, nest
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
@@ -231,12 +231,16 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         out = below.process(op, inputs, attrs)
         data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
         dtype = data.dtype
-        if dtype in INEXACT:  # an integer output ends the path
-            recipe, names = self._recipe(op, mask, uids)
+        if dtype is float32 or dtype in INEXACT:  # an integer output ends the path
+            names: Sequence[int] = uids
+            recipe: Any = None if op.variadic else op.recipes[mask]
+            if recipe is None:
+                recipe, names = self._recipe(op, mask, uids)
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            place = placed(_getframe(1))
+            found = below.scope is not None and not name_scopes.named_scopes  # a trace has just looked for the line
+            place = (out.line, 0) if found else placed(_getframe(1))
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
             if events.wanted(events.Recorded):
                 self._emit(inputs)

@@ -85,6 +85,14 @@ class Interpreter:
         assert self.below is not None
         return self.below.constant(array, device)
 
+    def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
+        """`work(how, operands, entry)`, a tuple: what a gradient does at one entry of a tape, by tensor ops.
+
+        It depends on `how` and `operands` only, and in a trace on their types only: then it is done once for each.
+        `stack` are the lines to which it belongs.
+        """
+        return work(how, operands, entry)
+
     def abandon(self) -> None:
         """Called when its block is over although nobody has taken it off the stack."""
         remove(self)

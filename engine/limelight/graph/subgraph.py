@@ -62,8 +62,10 @@ def take_over(
         values.update(zip(literal.outputs, copy.outputs, strict=True))
     get = values.get
     ordered = set(nodes) if any(node.after for node in nodes) else set()
+    is_apart = values.keys().isdisjoint
     for node in nodes:
-        node.inputs = tuple([get(value, value) for value in node.inputs])
+        if not is_apart(node.inputs):
+            node.inputs = tuple([get(value, value) for value in node.inputs])
         if node.after:
             node.after = tuple([earlier for earlier in node.after if earlier in ordered])
     fresh = [values[value] for value in inputs]

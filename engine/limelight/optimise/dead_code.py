@@ -22,6 +22,18 @@ def prune(graph: Graph) -> tuple[Graph, PassRecord]:
     return recorder.finish(rewriter)
 
 
+def pruned(graph: Graph) -> Graph:
+    """The same without a record."""
+    needed = _needed(graph)
+    if len(needed) == len(graph.nodes):
+        return graph
+    if any(node.after for node in needed):
+        return prune(graph)[0]
+    nodes = [node for node in graph.nodes if node in needed]
+    names = graph.input_names
+    return Graph(graph.name, graph.inputs, nodes, graph.outputs, input_names=names, n_captures=graph.n_captures)
+
+
 def _needed(graph: Graph) -> set[Node]:
     wanted = set(graph.outputs)
     needed: set[Node] = set()

@@ -22,18 +22,23 @@ from limelight.core.tensor import as_tensor
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.known_sizes import inferred
 from limelight.graph.subgraph import take_over
-from limelight.optimise.dead_code import prune
+from limelight.ops.create.literal import constant_op
+from limelight.optimise.dead_code import pruned
 from limelight.staging.body_batching import batch_size, batched_function, note_looped_ops, tensors_only, with_shared
 from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
 from limelight.staging.graph_function import GraphFunction
-from limelight.staging.tracer import Tracer, replay
+from limelight.staging.joint_tracer import JointTracer
+from limelight.staging.tracer import Tracer
 
 Place = tuple[str, int, int]
 """The place of a residual in a joint trace: ("input", i, 0) or ("node", position, number of the output)."""
 
 
 class Joint(NamedTuple):
-    """A graph replayed under a tape, with the gradient computation behind it, in one trace."""
+    """A graph replayed under a tape, with the gradient computation behind it, in one trace.
+
+    The forward half may consist of that graph's own nodes, so nobody may change them.
+    """
 
     inputs: list[Value]
     forward: list[Node]
@@ -63,8 +68,9 @@ class Pair:
     def _split_halves(self, joint: Joint) -> None:
         """Sets the forward version, and where the backward versions find the residuals."""
         self._places = _residual_places(joint)
-        self.forward = self._build_forward(joint)
-        self.sources = self._sources(joint)
+        residuals = [_at(joint, place) for place in self._places]
+        self.forward = self._build_forward(joint, residuals)
+        self.sources = self._sources(joint, residuals)
 
     def backward(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[GraphFunction, tuple[int, ...]]:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
@@ -87,29 +93,23 @@ class Pair:
         """The residuals, out of the inputs and outputs of a forward call."""
         return [inputs[i] if where == "input" else outputs[i] for where, i in self.sources]
 
-    def _sources(self, joint: Joint) -> list[tuple[str, int]]:
+    def _sources(self, joint: Joint, residuals: list[Value]) -> list[tuple[str, int]]:
         """For each residual the input or the output of `forward` that has it."""
         named = {} if self.apart else {value: i for i, value in reversed(list(enumerate(joint.outputs)))}
-        extra = iter(range(self.n_outputs, self.n_outputs + len(self._places)))
-        sources = []
-        for place in self._places:
-            value = _at(joint, place)
-            if place[0] == "input":
-                sources.append(("input", place[1]))
-            else:
-                sources.append(("output", named[value] if value in named else next(extra)))
-        return sources
+        extra = iter(range(self.n_outputs, self.n_outputs + len(residuals)))
+        return [
+            ("input", place[1]) if place[0] == "input" else ("output", named[value] if value in named else next(extra))
+            for place, value in zip(self._places, residuals, strict=True)
+        ]
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with collector_paused(), dispatch.fresh_stack(), device_scopes.cleared(), Tracer(graph.name) as tracer:
-            inputs = [
-                tracer.add_input(value.spec, name) for value, name in zip(graph.inputs, graph.input_names, strict=True)
-            ]
+        with collector_paused(), dispatch.fresh_stack(), device_scopes.cleared(), JointTracer(graph) as tracer:
+            inputs = tracer.add_graph_inputs()
             with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
                 # always the same set: what the forward version saves (sizes, for example) must not depend on who asks
                 tape.watch([x for x, watched in zip(inputs, self._watched, strict=True) if watched])
-                outputs = replay(graph, inputs)
+                outputs = tracer.replay(inputs)
             n_forward = len(tracer.nodes)
             seeds = [_seed(tracer, y) if used else None for y, used in zip(outputs, given, strict=True)]
             tracer.scope = "gradient/"
@@ -125,12 +125,11 @@ class Pair:
                 values,
             )
 
-    def _build_forward(self, joint: Joint) -> GraphFunction:
-        named = set() if self.apart else set(joint.outputs)
-        residuals = [_at(joint, place) for place in self._places if place[0] == "node"]
+    def _build_forward(self, joint: Joint, residuals: list[Value]) -> GraphFunction:
+        named = {*joint.inputs, *(() if self.apart else joint.outputs)}
         outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
-        graph = take_over(f"forward_{self._graph.name}", joint.inputs, joint.forward, outputs, self._graph.input_names)
-        return GraphFunction(prune(graph)[0])
+        name, names = f"forward_{self._graph.name}", self._graph.input_names
+        return GraphFunction(pruned(Graph(name, joint.inputs, joint.forward, outputs, input_names=names)))
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = [_at(joint, place) for place in self._places]
@@ -139,7 +138,7 @@ class Pair:
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
         name, outputs = f"backward_{self._graph.name}", [g for _, g in gradients]
         graph = take_over(name, inputs, joint.backward, outputs, names, _literals(joint))
-        return GraphFunction(prune(graph)[0]), tuple(i for i, _ in gradients)
+        return GraphFunction(pruned(graph)), tuple(i for i, _ in gradients)
 
 
 def _seed(tracer: Tracer, output: Any) -> Any:
@@ -163,13 +162,14 @@ def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources
 
 def _residual_places(joint: Joint) -> list[Place]:
     """The residuals: what the backward nodes read of the forward ones, each once, in order of first use."""
+    read = dict.fromkeys([value for node in joint.backward for value in node.inputs])
+    read |= dict.fromkeys([g for g in joint.gradients if g is not None])
     places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
     for position, node in enumerate(joint.forward):
-        if node.op != "constant":  # literals are copied into both halves
-            places.update({value: ("node", position, k) for k, value in enumerate(node.outputs)})
-    read = [value for node in joint.backward for value in node.inputs]
-    read += [g for g in joint.gradients if g is not None]
-    return list(dict.fromkeys(places[value] for value in read if value in places))
+        for value in node.outputs:
+            if value in read and node.op is not constant_op:  # literals are copied into both halves
+                places[value] = ("node", position, value.index)
+    return [places[value] for value in read if value in places]
 
 
 def _at(joint: Joint, place: Place) -> Value:
@@ -179,8 +179,11 @@ def _at(joint: Joint, place: Place) -> Value:
 
 def _literals(joint: Joint) -> list[Node]:
     """The constants that the backward nodes read."""
+    literals = [node for node in joint.forward if node.op is constant_op]
+    if not literals:
+        return []
     used = {value for node in joint.backward for value in node.inputs} | {g for g in joint.gradients if g is not None}
-    return [node for node in joint.forward if node.op == "constant" and node.outputs[0] in used]
+    return [node for node in literals if node.outputs[0] in used]
 
 
 # The ops

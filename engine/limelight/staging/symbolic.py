@@ -67,14 +67,16 @@ class SymbolicTensor(Tensor):
     @property
     def line(self) -> source_line.Source | None:
         """The user's line that made it; for an argument, the line at which the trace began."""
-        node = self._value.node
+        made_by = self._value._node
+        node = None if made_by is None else made_by()
         if node is None:
             began: source_line.Source | None = self._tracer.begun
             return began
         return node.stack[0] if node.stack else None
 
     def sizes(self) -> Any:
-        return self.shape if shapes.is_static(self.shape) else dispatch.apply(get("shape_of"), (self,))
+        shape = self._value.spec.shape  # type: ignore[union-attr]  # a TensorSpec
+        return shape if None not in shape else dispatch.apply(get("shape_of"), (self,))
 
     def numpy(self) -> np.ndarray[Any, Any]:
         raise no_value_error(self, ".numpy()")

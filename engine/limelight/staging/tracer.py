@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -31,9 +31,10 @@ from limelight.core.tensor import new_uid
 from limelight.core.variable import Resource, Variable, itself, stand_in
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
-from limelight.graph.ir import Graph, Literal, Node, Value
+from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
 from limelight.ops.create.literal import constant_op
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
+from limelight.staging.repeated_rules import Fragment, fragment_of
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
 from limelight.user_code import hints, source_line
 
@@ -67,11 +68,13 @@ class Tracer(dispatch.Interpreter):
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what
         self._literals: dict[tuple[Any, ...], Value] = {}
+        self._fragments: dict[tuple[Any, ...], Fragment | None] = {}  # None: met once
+        self._specs: dict[tuple[Any, ...], TensorSpec] = {}
         self._order = EffectOrder()
         self._walker = source_line.Walker()
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> Self:
         dispatch.heal()
         if not self.owner:
             self.owner = next((x.owner for x in reversed(dispatch.local.stack) if isinstance(x, Tracer)), 0)
@@ -97,6 +100,7 @@ class Tracer(dispatch.Interpreter):
     def _leave(self) -> None:
         """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""
         self.finished = True
+        self._fragments = {}
         self._walker.forget()
         if self._around is not None:
             self._around.restore()
@@ -106,6 +110,7 @@ class Tracer(dispatch.Interpreter):
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""
         self.finished = True
+        self._fragments = {}
         self._walker.forget()
         dispatch.remove(self)
         self._level.close()
@@ -115,7 +120,7 @@ class Tracer(dispatch.Interpreter):
 
     def add_input(self, spec: Spec, name: str = "") -> Any:
         """A new argument: a symbolic tensor, variable or object."""
-        value = Value(spec)
+        value = Value(self._one_for_all(spec))
         self.inputs.append(value)
         self.input_names.append(name or f"arg{len(self.inputs) - 1}")
         if isinstance(spec, VariableSpec):
@@ -170,10 +175,36 @@ class Tracer(dispatch.Interpreter):
             values.append(value)
             given.append(value.spec)
         stack = self._walker.stack()
-        inferred = op.infer(*given, *attrs)
+        spec = op.infer(*given, *attrs)
+        if type(spec) is TensorSpec and not dispatch.scopes and op.effect is None and op.direct:
+            dtype = spec.dtype
+            if dtype.kind in "iu" and op.name in known_sizes.RULES:
+                spec = known_sizes.with_content(op, given, attrs, spec)
+            if type(spec) is TensorSpec:  # `_one_for_all`
+                spec = self._specs.setdefault((spec.shape, dtype), spec)
+            node = node_with_one_output(op, tuple(values), attrs, spec, stack, self.scope)
+            self.nodes.append(node)
+            symbolic = _blank(SymbolicTensor)
+            symbolic._value = node.outputs[0]
+            symbolic._tracer = self
+            symbolic._device = CPU0
+            symbolic._uid = 0
+            return symbolic
+        return self._unusual_node(op, values, attrs, spec, stack)
+
+    def _one_for_all(self, spec: Spec) -> Spec:
+        """A spec equal to `spec`, the same at each call: rules are repeated where they meet the same ones."""
+        if isinstance(spec, TensorSpec) and type(spec) is TensorSpec and spec.name is None:
+            return self._specs.setdefault((spec.shape, spec.dtype), spec)
+        return spec
+
+    def _unusual_node(
+        self, op: Op, values: list[Value], attrs: tuple[Any, ...], inferred: Any, stack: tuple[source_line.Source, ...]
+    ) -> Any:
+        """Writes a node with an effect, several outputs, functions or a device."""
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
-            specs = (known_sizes.with_content(op, given, attrs, specs[0]),)
+            specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
         device = device_scopes.requested_device() if dispatch.scopes else None
         node = Node(op, tuple(values), attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
@@ -182,6 +213,57 @@ class Tracer(dispatch.Interpreter):
         if op.multiple:
             return tuple([self._handle(value) for value in node.outputs])
         return self._handle(node.outputs[0])
+
+    def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
+        """Writes what `work` has written for operands of the same types; types and other objects are known by `id`."""
+        if dispatch.scopes:
+            return work(how, operands, entry)
+        tensors, values, key = [], [], [how]
+        for x in operands:
+            if type(x) is SymbolicTensor and x._tracer is self:
+                value = x._value
+                tensors.append(x)
+                values.append(value)
+                key.append(id(value.spec))
+            else:
+                key.append(id(x))
+        types = tuple(key)
+        fragment = self._fragments.get(types)
+        if fragment is None:
+            return self._first_run(types, tensors, work, how, operands, entry)
+        if fragment.steps is None:
+            return work(how, operands, entry)
+        fragment.write(values, self.nodes, stack, self.scope)
+        results: list[Any] = []
+        for place in fragment.results:
+            if place >= len(tensors):
+                symbolic = _blank(SymbolicTensor)
+                symbolic._value = values[place]
+                symbolic._tracer = self
+                symbolic._device = CPU0
+                symbolic._uid = 0
+                results.append(symbolic)
+            else:
+                results.append(None if place < 0 else tensors[place])
+        return results
+
+    def _first_run(
+        self,
+        types: tuple[Any, ...],
+        tensors: list[SymbolicTensor],
+        work: Any,
+        how: Any,
+        operands: tuple[Any, ...],
+        entry: Any,
+    ) -> Any:
+        """Does it; where the types come for the second time, the nodes that it writes are kept."""
+        n_nodes, known = len(self.nodes), types in self._fragments
+        results = work(how, operands, entry)
+        if not known:
+            self._fragments[types] = None  # an `id` that is given away again brings the second time early, no harm
+        elif len({id(x._value) for x in tensors}) == len(tensors):
+            self._fragments[types] = fragment_of(tensors, operands, self.nodes[n_nodes:], results)
+        return results
 
     def value_of(self, x: Any, op: Op | None = None, beside: Sequence[Any] = ()) -> Value:
         """The value in this graph that stands for `x`: its own, a literal, or a capture."""
@@ -208,7 +290,8 @@ class Tracer(dispatch.Interpreter):
         literal = Literal(array)
         spec = known_sizes.with_content(constant_op, (), (literal,), known(array.shape, dtypes.dtype(array.dtype)))
         stack, scope = self._walker.stack(), self.scope
-        node = Node(constant_op, (), (literal,), (spec,), device=device, stack=stack, scope=scope)
+        specs = (self._one_for_all(spec),)
+        node = Node(constant_op, (), (literal,), specs, device=device, stack=stack, scope=scope)
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -236,6 +319,7 @@ class Tracer(dispatch.Interpreter):
             return False
         gone = {value for node in dropped for value in node.outputs}
         self._literals = {key: value for key, value in self._literals.items() if value not in gone}
+        self._fragments = {}
         del self.nodes[at:]
         return True
 
@@ -256,7 +340,7 @@ class Tracer(dispatch.Interpreter):
         if known is None or (known[0] is not x and isinstance(x, Resource)):
             _note_closed_over(x)
         if known is None:
-            known = self.captured[x._uid] = (x, Value(spec))
+            known = self.captured[x._uid] = (x, Value(self._one_for_all(spec)))
         return known[1]
 
     def captured_as(self, x: Any) -> Any:

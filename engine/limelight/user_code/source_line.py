@@ -271,7 +271,7 @@ class Walker:
         self._outer: object = _NO_FRAME
         self._at = -1
         self._callers: tuple[Source, ...] = ()
-        self._stacks: dict[Source, tuple[Source, ...]] = {}
+        self._stacks: dict[int, dict[int, tuple[Source, ...]]] = {}  # of these callers, as in `_lines`
 
     def stack(self) -> tuple[Source, ...]:
         """What `user_stack()` would answer here."""
@@ -291,10 +291,11 @@ class Walker:
         outer = frame.f_back
         if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
             self._find_callers(outer)
-        line = self._line(frame, code)
-        stack = self._stacks.get(line)
+        stacks = self._stacks.get(id(code))
+        stack = None if stacks is None else stacks.get(frame.f_lasti)
         if stack is None:
-            stack = self._stacks[line] = (line, *self._callers)
+            stack = (self._line(frame, code), *self._callers)
+            self._stacks.setdefault(id(code), {})[frame.f_lasti] = stack
         return stack
 
     def _line(self, frame: FrameType, code: CodeType) -> Source:
