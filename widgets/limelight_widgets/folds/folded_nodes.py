@@ -41,6 +41,8 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
             tag = names[node["in"][0]]
             _tag(nodes, [k for k in readers_of if lanes[k] == lanes[index]] or readers_of[:1], tag)
             node["folded_into"], node["inline"] = readers_of[0], True
+        elif node["op"] in READS and not readers_of and number not in results and node["in"][0] in written:
+            node["folded_into"], node["inline"] = written[node["in"][0]], True  # what an assignment returns
         elif node["kind"] == "constant" and readers_of and number not in results:
             if not node.get("inline"):
                 node["inline"] = True

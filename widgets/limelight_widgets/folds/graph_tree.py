@@ -2,7 +2,7 @@
 
 Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
 
-- `groups`, a list of `{id, parent, kind, title, label, path, cls, lane, ops, size, bytes, saved, tags, repeat, at,
+- `groups`, in the order of an outline (each before those inside, siblings as their nodes run), a list of `{id, parent, kind, title, label, path, cls, lane, ops, size, bytes, saved, tags, repeat, at,
   defined}`. `parent` is the index of the group around it, -1 for none; a node's `group` is the index of its innermost.
   - `id` is made of lane and path ("forward:model.blocks.2"), so it is the same in the traced and the optimised graph, and
     in each trace of the same code; the gradient of "forward:P" is in "backward:P".
@@ -21,7 +21,8 @@ Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
   node as a part of which it is drawn. Folded nodes that are `inline` have no edges.
 - inputs that are nothing but tags are `folded`.
 - `crossings`: what forward or loss makes and backward reads, as `{from, to, bytes, values, spec}` by pair of innermost
-  groups (-1: none), heaviest first; each value counts once, where it is read first. `spec` is that of a lone tensor.
+  groups (-1: none), heaviest first; each value counts once, with
+  the gradient of its own group if that reads it, else where it is read first. `spec` is that of a lone tensor.
 - `open`: groups that are open at first.
 
 What is empty is left out.
@@ -37,7 +38,7 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import fold
 from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
 from limelight_widgets.folds.node_places import Place, places
-from limelight_widgets.format import shortened
+from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 200
 MOST_DIFFERENCES = 6
@@ -64,6 +65,7 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
         node["lane"] = place.lane
     fold(state, [place.lane for place in where], readers, makers)
     folded = [node.get("folded_into", -1) for node in nodes]
+    inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
     facts = Facts(where, [_signature(node, one) for node, one in zip(graph.nodes, nodes, strict=True)],
                   [line(node) for node in nodes], inputs, folded)  # fmt: skip
     tree = Hierarchy(facts)
@@ -144,15 +146,15 @@ def _label(tree: Hierarchy, group: Group, title: str) -> str:
 def _rules(tree: Hierarchy, group: Group) -> str:
     """How many variables an optimiser updates, by how many rules."""
     inside = [tree.groups[child.index] for child in group.children if child.is_group]
-    counts = [one.repeat.count if one.repeat is not None else 1 for one in inside]
-    variables = f"{sum(counts):,} variable{'' if sum(counts) == 1 else 's'}"
-    return variables if len(counts) > 1 or sum(counts) == 1 else f"{variables}, one rule"
+    counts = [1 if one.repeat is None else one.repeat.count for one in inside if one.repeat or one.kind == "variable"]
+    rules = "one rule" if len(counts) == 1 else f"{len(counts)} rules"
+    return counted(sum(counts), "variable") + (f", {rules}" if sum(counts) > 1 else "")
 
 
 def _repeat_title(tree: Hierarchy, group: Group) -> str:
     """ "blocks.0–3" for members that are numbered, else what the first one is called."""
     assert group.repeat is not None
-    titles = [tree.groups[k].title for k in group.repeat.members]
+    titles = [tree.groups[k].title for k in group.repeat.members if tree.groups[k].kind != "step"]
     if titles and tree.groups[group.repeat.members[0]].kind == "variable":
         return "variable"
     ends = [match for title in titles if (match := _LAST_NUMBER.match(title))]
@@ -199,10 +201,11 @@ def _crossings(
         maker = makers[number]
         if where[maker].lane not in {"forward", "loss"} or state["nodes"][maker].get("inline"):
             continue
-        reader = next((k for k in readers[number] if where[k].lane == "backward"), None)
-        nbytes = getattr(value.spec, "nbytes", 0) or 0
-        if reader is None:
+        backward = [k for k in readers[number] if where[k].lane == "backward"]
+        if not backward:
             continue
+        reader = next((k for k in backward if where[k].path == where[maker].path), backward[0])
+        nbytes = getattr(value.spec, "nbytes", 0) or 0
         saved[maker] = saved.get(maker, 0) + nbytes
         key = (tree.of[maker], tree.of[reader])
         pair = pairs.setdefault(key, {"from": key[0], "to": key[1], "bytes": 0, "values": 0, "spec": str(value.spec)})
@@ -224,16 +227,8 @@ def _sum_up(
             groups[innermost]["ops"] += folded[node] < 0
             groups[innermost]["bytes"] += made[node] if folded[node] < 0 else 0
             groups[innermost]["saved"] += saved.get(node, 0)
-    order = sorted(range(len(groups)), key=lambda k: -_depth(groups, k))
-    for index in order:
+    for index in range(len(groups) - 1, -1, -1):  # those inside come after those around
         parent = groups[index]["parent"]
         if parent >= 0:
             for what in ("ops", "bytes", "saved"):
                 groups[parent][what] += groups[index][what]
-
-
-def _depth(groups: Sequence[State], index: int) -> int:
-    depth = 0
-    while index >= 0:
-        depth, index = depth + 1, groups[index]["parent"]
-    return depth

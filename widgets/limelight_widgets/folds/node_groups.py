@@ -103,6 +103,7 @@ class Hierarchy:
         self._place_nodes()
         self._fold_repeats()
         self._limit_children()
+        self._sort()
         self._count()
 
     def children(self) -> dict[int, int]:
@@ -315,9 +316,9 @@ class Hierarchy:
 
     def _title(self, children: Sequence[Child]) -> tuple[str, str]:
         """What a repeat of `children` is called, and a word for its id."""
-        if len(children) == 1 and children[0].is_group:
-            group = self.groups[children[0].index]
-            return group.title, group.segment.key if group.segment else group.id.rpartition("/")[2]
+        groups = [self.groups[child.index] for child in children if child.is_group]
+        if len(groups) == 1:
+            return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
         lines = sorted({self._line(child) for child in children} - {0})
         if not lines:
             return f"{len(children)} ops", "ops"
@@ -388,6 +389,23 @@ class Hierarchy:
         self._move(members, index)
         waiting.append(index)
         return Child(True, index)
+
+    def _sort(self) -> None:
+        """Numbers the groups as an outline lists them: each before those inside, siblings in the order of their nodes."""
+        order: list[int] = []
+        waiting = [child.index for child in reversed(self._top) if child.is_group]
+        while waiting:
+            order.append(waiting.pop())
+            waiting += [child.index for child in reversed(self.groups[order[-1]].children) if child.is_group]
+        place = {old: new for new, old in enumerate(order)} | {ROOT: ROOT}
+        self.groups = [self.groups[old] for old in order]
+        self.of = [place[group] for group in self.of]
+        self._top = [Child(c.is_group, place[c.index]) if c.is_group else c for c in self._top]
+        for group in self.groups:
+            group.parent = place[group.parent]
+            group.children = [Child(c.is_group, place[c.index]) if c.is_group else c for c in group.children]
+            if group.repeat is not None:
+                group.repeat.members = [place[member] for member in group.repeat.members]
 
     def _count(self) -> None:
         for node, innermost in enumerate(self.of):

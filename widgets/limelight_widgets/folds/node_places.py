@@ -51,12 +51,22 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs)
     known: dict[Any, tuple[Segment, ...]] = {}
+    of_line: dict[Any, tuple[Segment, ...]] = {}  # in a function that no module calls
     result = []
     for node, call, lane in zip(nodes, calls, chosen, strict=True):
-        key = (call, node.scope, node.stack if call is None else None)
+        gradient = lane == "backward"
+        key = (call, node.scope, None if call is not None else node.stack[:1] if gradient else node.stack)
         path = known.get(key)
         if path is None:
-            path = known[key] = _path(node, call, function)
+            outer = _scopes(call, node.scope)
+            if call is None and node.stack and gradient:  # of the callers of its op it knows nothing
+                path = outer + of_line.get(node.stack[0], ())
+            elif call is None and node.stack:
+                of_line[node.stack[0]] = inner = _functions(node, function)
+                path = outer + inner
+            else:
+                path = outer
+            known[key] = path
         result.append(Place(lane, path))
     return result
 
@@ -94,11 +104,11 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
     return [lane(i) for i in range(count)]
 
 
-def _path(node: Any, call: Any, function: str) -> tuple[Segment, ...]:
-    modules = [] if call is None else [_of_call(one) for one in call.chain()]
-    scopes = [part for part in (node.scope or "").removeprefix(_GRADIENT).split("/") if part]
-    path = [*modules, *(Segment(part, "scope", part) for part in scopes)]
-    return tuple(path if modules else [*path, *_functions(node, function)])
+def _scopes(call: Any, scope: str) -> tuple[Segment, ...]:
+    """The path of a module's call, then that of name scopes."""
+    modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
+    parts = (scope or "").removeprefix(_GRADIENT).split("/")
+    return (*modules, *[Segment(part, "scope", part) for part in parts if part])
 
 
 def _of_call(call: Any) -> Segment:
@@ -106,14 +116,14 @@ def _of_call(call: Any) -> Segment:
     return Segment(call.key, call.kind, title, call.cls if call.kind != "variable" else "", call.at, call.defined)
 
 
-def _functions(node: Any, function: str) -> list[Segment]:
+def _functions(node: Any, function: str) -> tuple[Segment, ...]:
     """The functions of the user's that the traced one called, down to the node's own."""
     stack = own_stack(node.stack, function)
     if len(stack) < 2 or not any(source.function == function for source in stack):
-        return []
+        return ()
     pairs = zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True)
-    return [
+    return tuple([
         Segment(f"{inner.function}:{outer.line}", "function", inner.function, at=outer)
         for inner, outer in pairs
         if not inner.function.startswith(_MADE_BY_PYTHON)
-    ]
+    ])
