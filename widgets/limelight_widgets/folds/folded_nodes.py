@@ -37,6 +37,8 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
             continue
         node = nodes[index]
         readers_of = readers[number]
+        if any("calls" in nodes[k] for k in readers_of):  # an opened call shows where its inputs come from
+            continue
         if node["op"] in READS and node["in"][0] in names and readers_of and number not in results:
             tag = names[node["in"][0]]
             _tag(nodes, [k for k in readers_of if lanes[k] == lanes[index]] or readers_of[:1], tag)

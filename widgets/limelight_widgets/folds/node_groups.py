@@ -11,7 +11,7 @@ the same group each operand comes from. Updates of variables are equal whatever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -272,7 +272,7 @@ class Hierarchy:
         nodes = list(self._nodes(container))
         number = {node: k for k, node in enumerate(nodes)}
         group = self.groups[container]
-        kinds = (group.kind, group.segment.cls if group.segment else "")
+        kinds = (group.kind, group.lane, group.segment.cls if group.segment else "")
         signatures = self._facts.signatures
         if group.kind == "variable":
             return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0])]))
@@ -424,16 +424,18 @@ def _useful_paths(places: Iterable[Place]) -> dict[Place, tuple[Segment, ...]]:
         for depth in range(len(place.path) + 1):
             sizes[place.lane, place.path[:depth]] = sizes.get((place.lane, place.path[:depth]), 0) + counts[key]
 
-    def useful(place: Place, depth: int) -> bool:
-        if place.path[depth].kind not in {"scope", "function"}:
-            return True
-        size = sizes[place.lane, place.path[: depth + 1]]
-        return size > 1 and (depth == 0 or size < sizes[place.lane, place.path[:depth]])
+    return {place: _useful_path(place, sizes) for place in known.values()}
 
-    return {
-        place: tuple([step for depth, step in enumerate(place.path) if useful(place, depth)])
-        for place in known.values()
-    }
+
+def _useful_path(place: Place, sizes: Mapping[tuple[Lane, tuple[Segment, ...]], int]) -> tuple[Segment, ...]:
+    useful: list[Segment] = []
+    for depth, step in enumerate(place.path, start=1):
+        size, around = (sizes[place.lane, place.path[:k]] for k in (depth, depth - 1))
+        if step.kind not in {"scope", "function"} or (size > 1 and (not useful or size < around)):
+            useful.append(step)
+        elif size == around and useful[-1:] and useful[-1].kind == step.kind == "scope":  # two boxes would say no more
+            useful[-1] = Segment(f"{useful[-1].key}/{step.key}", "scope", f"{useful[-1].title}/{step.title}")
+    return tuple(useful)
 
 
 def _of_segment(lane: Lane, path: Sequence[Segment], parent: int) -> Group:
