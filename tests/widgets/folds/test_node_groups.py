@@ -139,6 +139,13 @@ def test_rounds_of_a_loop_that_calls_modules_are_groups():
     assert [hierarchy.of[i] for i in range(15) if i % 3 == 0] == repeat.members
 
 
+def test_a_lane_repeats_whatever_other_lanes_do_in_between():
+    paths = [(module(f"model#{n}"),) for n in range(4) for _ in range(2)]
+    hierarchy = tree(paths, symbols=[0, 1] * 4, lanes=["forward", "backward"] * 4)
+    repeats = [(group.lane, group.repeat.count) for group in hierarchy.groups if group.repeat is not None]
+    assert repeats == [("forward", 4), ("backward", 4)]
+
+
 def test_folded_nodes_are_where_they_are_drawn_and_in_nobodys_count():
     hierarchy = tree([(module("a"),), (module("b"),), (module("b"),)], folded=[1, -1, -1])
     assert titles(hierarchy) == [("b", -1, 3)]

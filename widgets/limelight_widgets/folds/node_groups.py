@@ -12,6 +12,7 @@ the same group each operand comes from. Updates of variables are equal whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -190,12 +191,14 @@ class Hierarchy:
 
     def _fold_repeats(self) -> None:
         """Folds from the inside out, so that equal groups look equal inside as well."""
+        self._top.sort(key=self._lane)  # what a lane repeats has other lanes in between, each time
         for container in [*range(len(self.groups) - 1, -1, -1), ROOT]:
             for _ in range(MOST_ROUNDS):
                 if not self._fold_children(container):
                     break
             if container != ROOT:
                 self._hashes[container] = self._hash(container)
+        self._top.sort(key=self._first)
 
     def _fold_children(self, container: int) -> bool:
         children = self._children(container)
@@ -203,11 +206,13 @@ class Hierarchy:
             return False
         signatures = self._facts.signatures
         symbols = [self._hashes[c.index] if c.is_group else signatures[c.index][1] for c in children]
-        groups = [0]
-        for child in children:
-            groups.append(groups[-1] + child.is_group)
+        groups = [0, *accumulate(child.is_group for child in children)]
+        lanes = list(map(self._lane, children))
+        changes = [0, *accumulate(one != other for one, other in pairwise(lanes))]  # of lanes, before each child
 
         def worth(run: Run) -> bool:
+            if changes[run.start + run.period - 1] > changes[run.start]:
+                return False
             with_groups = groups[run.start + run.period] > groups[run.start]
             return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
 
