@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import weakref
@@ -76,7 +77,7 @@ def test_a_node_knows_the_call_by_attributes_from_the_outermost_module(model):
 
 
 def test_a_call_has_its_class_and_the_lines_that_make_it(model):
-    graph = graph_of(lambda x: model(x), X)
+    graph = graph_of(lambda x: [model(x)], X)
     calls = {call_of(node).path: call_of(node) for node in graph.nodes}
     inner = calls["model.blocks.a"]
     assert [call.cls for call in inner.chain()] == ["Model", "Pair"]
@@ -87,7 +88,7 @@ def test_a_call_has_its_class_and_the_lines_that_make_it(model):
 
 
 def test_the_line_in_the_layer_and_that_of_its_caller_stay_in_the_stack(model):
-    graph = graph_of(lambda x: model(x), X)
+    graph = graph_of(lambda x: [model(x)], X)
     stack = next(node for node in graph.nodes if node.op.name == "tanh").stack
     assert [line.text.split()[0] for line in stack[:2]] == ["return", "return"]
     assert "ll.tanh" in stack[0].text
@@ -124,7 +125,7 @@ def test_a_module_that_is_called_across_the_tree_has_its_path_from_where_it_is_f
             return self.inner(x, self.deep.layers[0])
 
     outer = Outer()
-    assert paths(graph_of(lambda x: outer(x), X), "matmul") == ["outer.inner.deep.layers.0"]
+    assert paths(graph_of(lambda x: [outer(x)], X), "matmul") == ["outer.inner.deep.layers.0"]
 
 
 def test_an_attribute_of_a_plain_object_names_a_module():
@@ -136,8 +137,7 @@ def test_an_attribute_of_a_plain_object_names_a_module():
             return self.policy(x)
 
     agent = Agent()
-    assert paths(graph_of(lambda x: agent.act(x), X), "matmul") == ["policy"]
-    assert paths(graph_of(lambda x: ll.nn.Dense(2, kernel_initializer="zeros")(x) if x is None else x + 1, X), "add") == [""]
+    assert paths(graph_of(agent.act, X), "matmul") == ["policy"]
 
 
 def test_gradients_belong_to_the_module_of_their_op(model):
@@ -190,7 +190,7 @@ def test_an_update_belongs_to_the_optimiser_and_the_variable(model):
 
 def test_captured_variables_are_named_by_attributes(model):
     model(X)
-    graph = graph_of(lambda x: model(x), X)
+    graph = graph_of(lambda x: [model(x)], X)
     assert set(graph.input_names[1:]) == {path.replace("/", ".") for path, _ in model.named_variables()}
 
 
@@ -222,27 +222,27 @@ def test_branches_and_bodies_go_on_in_the_module_around_them():
             return ll.cond(x.sum() > 0, lambda: self.dense(x), lambda: ll.exp(x))
 
     gated = Gated()
-    graph = graph_of(lambda x: gated(x), X)
+    graph = graph_of(lambda x: [gated(x)], X)
     inner = {path_of(node) for function in nested(graph) for node in function.graph.nodes}
     assert inner == {"gated.dense#2", "gated"}
 
 
 def test_a_staged_function_begins_without_a_module():
     layer = ll.nn.Dense(4)
-    inner = ll.function(lambda x: layer(x))
+    inner = ll.function(lambda x: [layer(x)])
 
     class Calls(ll.Module):
         def call(self, x):
             return inner(x)
 
     outer = Calls()
-    graph = graph_of(lambda x: outer(x), X)
+    graph = graph_of(lambda x: [outer(x)], X)
     assert paths(graph, "call") == ["outer"]
     assert {path for function in nested(graph) for path in paths(function.graph, "matmul")} == {"layer"}
 
 
 def test_passes_and_traces_keep_the_paths(model):
-    staged = ll.function(lambda x: model(x))
+    staged = ll.function(lambda x: [model(x)])
     staged(X)
     staged(ll.ones((3, 4)))
     first, second = (entry for entry in staged.trace_cache)
@@ -261,10 +261,8 @@ def test_a_call_that_raises_is_over():
 
     def f(x):
         for error in (KeyError, KeyboardInterrupt):
-            try:
+            with contextlib.suppress(error):
                 raises(x) if error is KeyError else interrupted(x)
-            except error:
-                pass
         return ll.exp(x)
 
     class Interrupted(ll.Module):

@@ -115,7 +115,7 @@ def test_an_unrolled_loop_is_one_group_with_remainders_at_both_ends():
     (group,) = hierarchy.groups
     assert group.repeat is not None
     assert (group.kind, group.title, group.repeat.count, group.repeat.period) == ("repeat", "lines 1–3", 50, 3)
-    assert [child.index for child in group.children] == list(range(2, 152))
+    assert [child.at for child in group.children] == list(range(2, 152))
     assert hierarchy.children()[ROOT] == 6
 
 
@@ -165,17 +165,17 @@ def test_any_nodes_have_one_place_in_the_tree(nodes, times):
     arguments = {"lanes": [lane for _, lane, _ in rows], "symbols": [symbol for _, _, symbol in rows]}
     hierarchy = tree([path for path, _, _ in rows], **arguments)
     groups = hierarchy.groups
-    contained = [child for group in groups for child in group.children] + hierarchy._top
-    assert sorted(child.index for child in contained if not child.is_group) == list(range(len(rows)))
-    assert sorted(child.index for child in contained if child.is_group) == list(range(len(groups)))
+    contained = [child for group in groups for child in group.children] + hierarchy.top
+    assert sorted(child.at for child in contained if not child.is_group) == list(range(len(rows)))
+    assert sorted(child.at for child in contained if child.is_group) == list(range(len(groups)))
     assert len({group.id for group in groups}) == len(groups)
     assert all(group.parent < index for index, group in enumerate(groups))
     for index, group in enumerate(groups):
-        nodes_inside = list(hierarchy._nodes(index))
+        nodes_inside = list(hierarchy.nodes_of(index))
         assert {arguments["lanes"][k] for k in nodes_inside} == {group.lane}
         assert group.size == len(nodes_inside)
         if group.repeat is not None:
-            members = [list(hierarchy._nodes(member)) for member in group.repeat.members] or [
+            members = [list(hierarchy.nodes_of(member)) for member in group.repeat.members] or [
                 nodes_inside[k : k + group.repeat.period] for k in range(0, len(nodes_inside), group.repeat.period)
             ]
             assert len(members) == group.repeat.count > 1

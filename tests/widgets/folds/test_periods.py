@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -34,7 +36,7 @@ def test_runs_are_repeats_and_do_not_overlap(text):
     for run in found:
         pattern = text[run.start : run.start + run.period]
         assert text[run.start : run.stop] == pattern * run.count
-    assert all(one.stop <= other.start for one, other in zip(found, found[1:], strict=False))
+    assert all(one.stop <= other.start for one, other in pairwise(found))
 
 
 class Counted(str):
@@ -52,7 +54,12 @@ class Counted(str):
 
 def test_time_is_linear():
     def comparisons(count):
-        texts = ["a" * count, "ab" * (count // 2), ("a" * 20 + "b") * (count // 21), "abcd" * (count // 8) + "a" * count]
+        texts = [
+            "a" * count,
+            "ab" * (count // 2),
+            ("a" * 20 + "b") * (count // 21),
+            "abcd" * (count // 8) + "a" * count,
+        ]
         Counted.compared = 0
         for text in texts:
             runs([Counted(symbol + "!") for symbol in text], several)

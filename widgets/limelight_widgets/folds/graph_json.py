@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from limelight.graph.printer import nested
-from limelight.user_code.source_line import Source
 from limelight_widgets.folds import graph_tree
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack

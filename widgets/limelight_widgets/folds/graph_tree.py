@@ -2,10 +2,11 @@
 
 Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
 
-- `groups`, in the order of an outline (each before those inside, siblings as their nodes run), a list of `{id, parent, kind, title, label, path, cls, lane, ops, size, bytes, saved, tags, repeat, at,
-  defined}`. `parent` is the index of the group around it, -1 for none; a node's `group` is the index of its innermost.
-  - `id` is made of lane and path ("forward:model.blocks.2"), so it is the same in the traced and the optimised graph, and
-    in each trace of the same code; the gradient of "forward:P" is in "backward:P".
+- `groups`, in the order of an outline (each before those inside, siblings as their nodes run), a list of `{id, parent,
+  kind, title, label, path, cls, lane, ops, size, bytes, saved, tags, repeat, at, defined}`. `parent` is the index of
+  the group around it, -1 for none; a node's `group` is the index of its innermost.
+  - `id` is made of lane and path ("forward:model.blocks.2"), so it is the same in the traced and the optimised graph,
+    and in each trace of the same code; the gradient of "forward:P" is in "backward:P".
   - `kind`: "module" | "optimiser" | "variable" (the update of one) | "scope" | "function" | "line" | "block" (cut by
     number) | "step" (one round of a loop) | "repeat".
   - `title` is short ("blocks.2"), `label` says all in a line ("Adam: 52 variables, one rule", "blocks.0-3 x4").
@@ -35,7 +36,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.folded_nodes import fold
+from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
 from limelight_widgets.folds.node_places import Place, places
 from limelight_widgets.format import counted, shortened
@@ -43,7 +44,9 @@ from limelight_widgets.format import counted, shortened
 TITLE_WIDTH = 200
 MOST_DIFFERENCES = 6
 MOST_VALUES = 4  # of one difference
-_INDEXING = frozenset({"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"})
+_INDEXING = frozenset(
+    {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"}
+)
 _NUMBER = re.compile(r"\d+")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
@@ -109,7 +112,9 @@ def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
 
 
 def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
-    """What must be equal for the update of a variable, 0 for scalars; and what for any other group.
+    """What must be equal for updates of variables, 0 for what writes to none; and what for any other group.
+
+    Of an update only the assignments count: the first one computes, and fuses, what all others use as well.
 
     `known` has those of nodes that were like this one.
     """
@@ -124,7 +129,7 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
         ranks = [0 if "[]" in text else text.count(",") + 1 for text in out]
         blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs
         common = (op, blurred, calls, *dtypes, line, node["lane"])
-        loose = hash(common) if any(ranks) or not ranks else 0
+        loose = hash(common) if node["kind"] == "variable" and op not in READS else 0
         signature = known[key] = loose, hash((common, *ranks, node.get("operands")))
     return signature
 
@@ -146,7 +151,7 @@ def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable
         "at": at(segment.at) if segment and segment.at is not None else None,
         "defined": at(segment.defined) if segment and segment.defined is not None else None,
         "tags": list(dict.fromkeys(
-            tag for child in group.children if not child.is_group for tag in nodes[child.index].get("tags", ())
+            tag for child in group.children if not child.is_group for tag in nodes[child.at].get("tags", ())
         )) if group.repeat is None else [],
     }  # fmt: skip
     if group.repeat is not None:
@@ -166,14 +171,14 @@ def _label(tree: Hierarchy, group: Group, title: str) -> str:
 
 def _rules(tree: Hierarchy, group: Group) -> str:
     """How many variables an optimiser updates, by how many rules."""
-    inside = [tree.groups[child.index] for child in group.children if child.is_group]
+    inside = [tree.groups[child.at] for child in group.children if child.is_group]
     counts = [1 if one.repeat is None else one.repeat.count for one in inside if one.repeat or one.kind == "variable"]
     rules = "one rule" if len(counts) == 1 else f"{len(counts)} rules"
     return counted(sum(counts), "variable") + (f", {rules}" if sum(counts) > 1 else "")
 
 
 def _repeat_title(tree: Hierarchy, group: Group) -> str:
-    """ "blocks.0–3" for members that are numbered, else what the first one is called."""
+    """What the members are called: "blocks.0–3" where they are numbered, else the name of the first."""
     assert group.repeat is not None
     titles = [tree.groups[k].title for k in group.repeat.members if tree.groups[k].kind != "step"]
     if titles and tree.groups[group.repeat.members[0]].kind == "variable":
@@ -188,9 +193,9 @@ def _repeat_title(tree: Hierarchy, group: Group) -> str:
 def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[str]:
     """In what the members of a repeat differ: results, parameters, tags."""
     assert group.repeat is not None
-    members = [list(tree._nodes(k)) for k in group.repeat.members]
+    members = [list(tree.nodes_of(k)) for k in group.repeat.members]
     if not members:
-        own = [child.index for child in group.children]
+        own = [child.at for child in group.children]
         members = [own[k : k + group.repeat.period] for k in range(0, len(own), group.repeat.period)]
     found: list[str] = []
     for column in zip(*members, strict=False):  # updates of variables may have more scalars than others
@@ -203,7 +208,9 @@ def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[
 
 
 def _some(texts: Sequence[str]) -> str:
-    return " | ".join(texts[:MOST_VALUES]) + (f" | and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else "")
+    return " | ".join(texts[:MOST_VALUES]) + (
+        f" | and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else ""
+    )
 
 
 def _crossings(

@@ -6,14 +6,14 @@ every container must be small: where one still has more than `MOST_CHILDREN` chi
 code become a group; where that is not enough, so do blocks of consecutive children.
 
 Two siblings are equal when the sequences of their ops are: op, parameters, dtypes, ranks, line of code, and which op in
-the same group each operand comes from. Updates of variables are equal whatever their ranks.
+the same group each operand comes from. Updates of variables are equal where their assignments are, whatever the ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
@@ -64,7 +64,7 @@ class Child(NamedTuple):
     """A node (`is_group` false) or a group, as a member of a container."""
 
     is_group: bool
-    index: int
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Facts:
 
     Args:
         places: lane and path.
-        signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (0:
-            they may differ there); and the same with ranks, for all others.
+        signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (0 for
+            all but assignments, which may differ there); and the same with ranks, for all other groups.
         lines: the label and number of the line that made it, "" and 0 where not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
@@ -98,7 +98,7 @@ class Hierarchy:
         self.groups: list[Group] = []
         self.of: list[int] = [ROOT] * len(facts.places)
         self._facts = facts
-        self._top: list[Child] = []
+        self.top: list[Child] = []
         self._ids: set[str] = set()
         self._hashes: dict[int, int] = {}
         self._place_nodes()
@@ -109,12 +109,12 @@ class Hierarchy:
 
     def children(self) -> dict[int, int]:
         """The number of direct children of each group that are drawn; that of the whole graph under -1."""
-        return {ROOT: len(self._top)} | {index: len(group.children) for index, group in enumerate(self.groups)}
+        return {ROOT: len(self.top)} | {index: len(group.children) for index, group in enumerate(self.groups)}
 
     def initially_open(self, budget: int = MOST_CHILDREN) -> list[int]:
         """Groups to show open: outermost first, the smallest first, as long as at most `budget` boxes are visible."""
         count = self.children()
-        visible, opened, level = count[ROOT], [], [child.index for child in self._top if child.is_group]
+        visible, opened, level = count[ROOT], [], [child.at for child in self.top if child.is_group]
         while level:
             deeper: list[int] = []
             for index in sorted(level, key=lambda g: (count[g], g)):
@@ -122,7 +122,7 @@ class Hierarchy:
                 if visible - 1 + count[index] <= budget and group.kind in {"scope", "module", "function"}:
                     visible += count[index] - 1
                     opened.append(index)
-                    deeper += [child.index for child in group.children if child.is_group]
+                    deeper += [child.at for child in group.children if child.is_group]
             level = deeper
         return opened
 
@@ -179,11 +179,11 @@ class Hierarchy:
         return chosen
 
     def _children(self, container: int) -> list[Child]:
-        return self._top if container == ROOT else self.groups[container].children
+        return self.top if container == ROOT else self.groups[container].children
 
     def _set_children(self, container: int, children: list[Child]) -> None:
         if container == ROOT:
-            self._top = children
+            self.top = children
         else:
             self.groups[container].children = children
 
@@ -191,21 +191,21 @@ class Hierarchy:
 
     def _fold_repeats(self) -> None:
         """Folds from the inside out, so that equal groups look equal inside as well."""
-        self._top.sort(key=self._lane)  # what a lane repeats has other lanes in between, each time
+        self.top.sort(key=self._lane)  # what a lane repeats has other lanes in between, each time
         for container in [*range(len(self.groups) - 1, -1, -1), ROOT]:
             for _ in range(MOST_ROUNDS):
                 if not self._fold_children(container):
                     break
             if container != ROOT:
                 self._hashes[container] = self._hash(container)
-        self._top.sort(key=self._first)
+        self.top.sort(key=self._first)
 
     def _fold_children(self, container: int) -> bool:
         children = self._children(container)
         if len(children) < 2:
             return False
         signatures = self._facts.signatures
-        symbols = [self._hashes[c.index] if c.is_group else signatures[c.index][1] for c in children]
+        symbols = [self._hashes[c.at] if c.is_group else signatures[c.at][1] for c in children]
         groups = [0, *accumulate(child.is_group for child in children)]
         lanes = list(map(self._lane, children))
         changes = [0, *accumulate(one != other for one, other in pairwise(lanes))]  # of lanes, before each child
@@ -238,7 +238,7 @@ class Hierarchy:
         title, key = self._title(children[: run.period])
         around = self.groups[container].id if container != ROOT else f"{lane}:"
         group = Group(self._distinct(f"{around}/{key}×"), "repeat", title, container, lane)
-        group.path = self.groups[first.index].path if first.is_group else ""
+        group.path = self.groups[first.at].path if first.is_group else ""
         group.first = self._first(first)
         index = len(self.groups)
         self.groups.append(group)
@@ -248,14 +248,14 @@ class Hierarchy:
         else:
             members = [children[k : k + run.period] for k in range(0, len(children), run.period)]
             group.children = [self._member(index, k, member) for k, member in enumerate(members)]
-            group.repeat = Repeat(run.count, [child.index for child in group.children])
+            group.repeat = Repeat(run.count, [child.at for child in group.children])
         self._hashes[index] = hash((run.count, self._hash(index)))
         return Child(True, index)
 
     def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
         """One member: the group that it is, or a new one around what a round of a loop has done."""
         if len(children) == 1 and children[0].is_group:
-            self.groups[children[0].index].parent = repeat
+            self.groups[children[0].at].parent = repeat
             return children[0]
         above = self.groups[repeat]
         group = Group(self._distinct(f"{above.id}/{number}"), "step", f"step {number}", repeat, above.lane)
@@ -268,13 +268,13 @@ class Hierarchy:
     def _move(self, children: Iterable[Child], into: int) -> None:
         for child in children:
             if child.is_group:
-                self.groups[child.index].parent = into
+                self.groups[child.at].parent = into
             else:
-                self.of[child.index] = into
+                self.of[child.at] = into
 
     def _hash(self, container: int) -> int:
         """What is equal for groups that are equal."""
-        nodes = list(self._nodes(container))
+        nodes = list(self.nodes_of(container))
         number = {node: k for k, node in enumerate(nodes)}
         group = self.groups[container]
         kinds = (group.kind, group.lane, group.segment.cls if group.segment else "")
@@ -289,7 +289,7 @@ class Hierarchy:
         folded = self._facts.folded[node] if node >= 0 else -1
         return node if folded < 0 else folded
 
-    def _nodes(self, container: int) -> Iterable[int]:
+    def nodes_of(self, container: int) -> Iterable[int]:
         """The drawn nodes of a group, in order."""
         stack = [iter(self.groups[container].children)]
         while stack:
@@ -297,25 +297,25 @@ class Hierarchy:
             if child is None:
                 stack.pop()
             elif child.is_group:
-                stack.append(iter(self.groups[child.index].children))
+                stack.append(iter(self.groups[child.at].children))
             else:
-                yield child.index
+                yield child.at
 
     def _first(self, child: Child) -> int:
-        return self.groups[child.index].first if child.is_group else child.index
+        return self.groups[child.at].first if child.is_group else child.at
 
     def _line(self, child: Child) -> int:
-        segment = self.groups[child.index].segment if child.is_group else None
+        segment = self.groups[child.at].segment if child.is_group else None
         if segment is not None and segment.at is not None:
             return int(segment.at.line)
         return self._facts.lines[self._first(child)][1]
 
     def _lane(self, child: Child) -> Lane:
-        return self.groups[child.index].lane if child.is_group else self._facts.places[child.index].lane
+        return self.groups[child.at].lane if child.is_group else self._facts.places[child.at].lane
 
     def _title(self, children: Sequence[Child]) -> tuple[str, str]:
         """What a repeat of `children` is called, and a word for its id."""
-        groups = [self.groups[child.index] for child in children if child.is_group]
+        groups = [self.groups[child.at] for child in children if child.is_group]
         if len(groups) == 1:
             return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
         if 1 < len(groups) <= MOST_TITLES:
@@ -354,7 +354,7 @@ class Hierarchy:
         """Consecutive children of one line and lane; a group has no line and stands alone."""
         result: list[tuple[tuple[str, int], list[Child]]] = []
         for child in children:
-            line = ("", 0) if child.is_group else self._facts.lines[child.index]
+            line = ("", 0) if child.is_group else self._facts.lines[child.at]
             if line[1] and result and result[-1][0] == line and self._lane(result[-1][1][0]) == self._lane(child):
                 result[-1][1].append(child)
             else:
@@ -376,7 +376,9 @@ class Hierarchy:
         if len(block) == 1:
             return block[0]
         first = self._first(block[0])
-        return self._wrap(container, "block", f"nodes {first}–{self._first(block[-1])}", f"nodes{first}", block, waiting)
+        return self._wrap(
+            container, "block", f"nodes {first}–{self._first(block[-1])}", f"nodes{first}", block, waiting
+        )
 
     def _wrap(
         self, container: int, kind: Kind, title: str, key: str, members: list[Child], waiting: list[int]
@@ -392,19 +394,19 @@ class Hierarchy:
         return Child(True, index)
 
     def _sort(self) -> None:
-        """Numbers the groups as an outline lists them: each before those inside, siblings in the order of their nodes."""
+        """Numbers the groups as an outline lists them: those inside after it, siblings as their nodes run."""
         order: list[int] = []
-        waiting = [child.index for child in reversed(self._top) if child.is_group]
+        waiting = [child.at for child in reversed(self.top) if child.is_group]
         while waiting:
             order.append(waiting.pop())
-            waiting += [child.index for child in reversed(self.groups[order[-1]].children) if child.is_group]
+            waiting += [child.at for child in reversed(self.groups[order[-1]].children) if child.is_group]
         place = {old: new for new, old in enumerate(order)} | {ROOT: ROOT}
         self.groups = [self.groups[old] for old in order]
         self.of = [place[group] for group in self.of]
-        self._top = [Child(c.is_group, place[c.index]) if c.is_group else c for c in self._top]
+        self.top = [Child(c.is_group, place[c.at]) if c.is_group else c for c in self.top]
         for group in self.groups:
             group.parent = place[group.parent]
-            group.children = [Child(c.is_group, place[c.index]) if c.is_group else c for c in group.children]
+            group.children = [Child(c.is_group, place[c.at]) if c.is_group else c for c in group.children]
             if group.repeat is not None:
                 group.repeat.members = [place[member] for member in group.repeat.members]
 

@@ -123,8 +123,10 @@ def _functions(node: Any, function: str) -> tuple[Segment, ...]:
     if len(stack) < 2 or not any(source.function == function for source in stack):
         return ()
     pairs = zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True)
-    return tuple([
-        Segment(f"{inner.function}:{outer.line}", "function", inner.function, at=outer)
-        for inner, outer in pairs
-        if not inner.function.startswith(_MADE_BY_PYTHON)
-    ])
+    return tuple(
+        [
+            Segment(f"{inner.function}:{outer.line}", "function", inner.function, at=outer)
+            for inner, outer in pairs
+            if not inner.function.startswith(_MADE_BY_PYTHON)
+        ]
+    )

@@ -7,12 +7,14 @@ once for all positions that it covers, so each distance costs at most one walk o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 CANDIDATES = 6  # distances that are tried at one position
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Run:
     """`count` copies of a pattern of `period` symbols, from `start` on."""
 
     start: int
@@ -27,7 +29,7 @@ class Run(NamedTuple):
 def runs(
     symbols: Sequence[Hashable],
     worth: Callable[[Run], bool],
-    begins: Callable[[int], object] | None = None,
+    begins: Callable[[int], Any] | None = None,
 ) -> list[Run]:
     """The repeated stretches of a sequence, leftmost and shortest period first; they do not overlap.
 
@@ -87,15 +89,16 @@ def _first_mismatch(symbols: Sequence[Hashable], position: int, period: int) -> 
 
 def _next_equal(symbols: Sequence[Hashable]) -> list[int]:
     """For each position the next one with the same symbol, or -1."""
-    following, seen = [-1] * len(symbols), {}
+    following = [-1] * len(symbols)
+    seen: dict[Hashable, int] = {}
     for position in range(len(symbols) - 1, -1, -1):
         following[position] = seen.get(symbols[position], -1)
         seen[symbols[position]] = position
     return following
 
 
-def _moved(run: Run, end: int, begins: Callable[[int], object], worth: Callable[[Run], bool]) -> Run:
+def _moved(run: Run, end: int, begins: Callable[[int], Any], worth: Callable[[Run], bool]) -> Run:
     """The run from where its pattern begins on; as it is where too little would be left."""
-    start = min(range(run.start, run.start + run.period), key=lambda at: (begins(at), at))  # type: ignore[arg-type,return-value]
+    start = min(range(run.start, run.start + run.period), key=lambda at: (begins(at), at))
     moved = Run(start, run.period, (end - start) // run.period)
     return moved if moved.count > 1 and worth(moved) else run
