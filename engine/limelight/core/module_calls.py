@@ -78,36 +78,50 @@ class ModuleCall:
         return f"<call of {self.path}: {self.cls}>"
 
 
+class _Called:
+    """A module that has been called at one place: its name there, and how often."""
+
+    __slots__ = ("count", "module", "name")
+
+    def __init__(self, module: ref[Any], name: str) -> None:
+        self.module = module
+        self.name = name
+        self.count = 0
+
+
 class ModuleCalls:
     """The module calls of one trace, and what its modules call their variables."""
 
     def __init__(self) -> None:
         self.now: ModuleCall | None = None
-        self._names: dict[tuple[ModuleCall | None, int], str] = {}
-        self._counts: dict[tuple[ModuleCall | None, int], int] = {}
+        self._called: dict[tuple[ModuleCall | None, int], _Called] = {}
         self._taken: dict[tuple[ModuleCall | None, str], int] = {}
         self._outermost: dict[str, ref[Any]] = {}
         self._below: dict[ModuleCall | None, dict[int, str]] = {}
         self._paths: dict[int, str] = {}
+        self._looked = False  # for paths, since the last call
 
     def entered(self, module: Any, kind: Kind, name: str, frame: FrameType | None) -> ModuleCall:
         """The call of `module` that begins now, within the one at hand."""
         outer = self.now
         key = (outer, id(module))
-        known = self._names.get(key)
-        if known is None:
-            known = self._names[key] = self._distinct(outer, name or self._name(module, outer, frame))
+        known = self._called.get(key)
+        if known is None or known.module() is not module:  # ids are handed out again
+            distinct = self._distinct(outer, name or self._name(module, outer, frame))
+            known = self._called[key] = _Called(ref(module), distinct)
             if outer is None and kind == "module":
-                self._outermost[known] = ref(module)
-        count = self._counts[key] = self._counts.get(key, 0) + 1
-        return ModuleCall(outer, kind, known, count, module)
+                self._outermost[distinct] = ref(module)
+        known.count += 1
+        self._looked = False
+        return ModuleCall(outer, kind, known.name, known.count, module)
 
     def path_of(self, variable: Any) -> str:
         """The attribute path of a variable, from the outermost module that was called; "" where none has it.
 
         The module's own name stands before it where several were called that have variables.
         """
-        if variable._uid not in self._paths:
+        if variable._uid not in self._paths and not self._looked:
+            self._looked = True
             modules = [(name, module()) for name, module in self._outermost.items()]
             holders = [(name, list(module.named_variables())) for name, module in modules if module is not None]
             holders = [(name, named) for name, named in holders if named]

@@ -112,6 +112,20 @@ def test_modules_of_one_name_are_told_apart():
     assert paths(graph_of(f, X), "matmul") == ["layer", "layer_2"]
 
 
+def test_modules_that_are_gone_are_told_apart_from_those_that_come_after_them():
+    def f(x):
+        for _ in range(3):
+            x = Squares()(x)
+        return x
+
+    assert paths(graph_of(f, X), "square") == ["Squares", "Squares_2", "Squares_3"]
+
+
+class Squares(ll.Module):
+    def call(self, x: Any) -> Any:
+        return ll.square(x)
+
+
 def test_a_module_that_is_called_across_the_tree_has_its_path_from_where_it_is_found():
     class Inner(ll.Module):
         def call(self, x, other):

@@ -10,16 +10,17 @@ from limelight_widgets.folds.graph_outline import Row, outline
 from limelight_widgets.format import bytes_text, counted, shortened
 
 PART_WIDTH = 36
+MOST_LISTED = 24  # ops
 MOST_CROSSINGS = 3  # that are named
 _DEEPER = "│ "
 
 
 def outline_table(graph: State, more: Sequence[str] = ()) -> Table | None:
-    """The outline as a table of text, None for a graph without groups.
+    """The outline as a table of text, None for a graph without groups, or so small that its ops are listed.
 
     `more` are sentences to be said below it, without those that name each fusion group.
     """
-    if not graph["groups"]:
+    if not graph["groups"] or len(graph["nodes"]) <= MOST_LISTED:
         return None
     said = [one for one in more if not one.startswith("fused ") and "fusion groups more" not in one]
     rows = outline(graph)
