@@ -81,7 +81,7 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
     call = None if trace.calls is None else trace.calls.now
     scope = name_scopes.current_name_scope() if name_scopes.named_scopes else ""
     if call is not None:
-        return call.line(Position(code, instruction).resolve(), scope), 0
+        return call.line_at(code, instruction, scope), 0
     if not scope:
         return code, instruction
     line = source.ScopedSource(*Position(code, instruction).resolve())

@@ -10,18 +10,18 @@ The update of an optimiser, and in it that of each variable, are calls of other 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any, Final, Literal
+from typing import Any, Literal
 from weakref import ref
 
 from limelight.core import dispatch
 from limelight.core.name_scopes import graph_writer
 from limelight.user_code import source_line
-from limelight.user_code.source_line import ScopedSource, Source
+from limelight.user_code.bound_name import bound_name
+from limelight.user_code.source_line import Position, ScopedSource, Source
 
 Kind = Literal["module", "optimiser", "variable"]
-_FRAMES: Final = 4  # of the user's, in which a name is looked for
 
 
 class ModuleCall:
@@ -32,7 +32,7 @@ class ModuleCall:
     first line of the method `call`, where that is the user's.
     """
 
-    __slots__ = ("_lines", "_module", "at", "cls", "defined", "kind", "name", "ordinal", "outer")
+    __slots__ = ("_lines", "_module", "_places", "at", "cls", "defined", "kind", "name", "ordinal", "outer")
 
     def __init__(self, outer: ModuleCall | None, kind: Kind, name: str, ordinal: int, module: Any) -> None:
         self.outer = outer
@@ -44,6 +44,7 @@ class ModuleCall:
         self.defined = _definition(module) if kind == "module" else None
         self._module = ref(module)
         self._lines: dict[tuple[Source, str], ScopedSource] = {}
+        self._places: dict[tuple[int, int, str], tuple[Any, ScopedSource]] = {}  # with the code, which has the id
 
     @property
     def key(self) -> str:
@@ -69,6 +70,14 @@ class ModuleCall:
             known = self._lines[line, scope] = ScopedSource(*line)
             known.scope, known.call = scope, self
         return known
+
+    def line_at(self, code: Any, instruction: int, scope: str) -> ScopedSource:
+        """The same for an instruction of a code object, which becomes a line when it is first seen."""
+        known = self._places.get((id(code), instruction, scope))
+        if known is None:
+            line = self.line(Position(code, instruction).resolve(), scope)
+            known = self._places[id(code), instruction, scope] = code, line
+        return known[1]
 
     def module(self) -> Any:
         """The module, None once it is gone."""
@@ -148,7 +157,7 @@ class ModuleCalls:
             if name:
                 return name
             around = around.outer
-        return _bound_name(module, frame) or type(module).__name__
+        return bound_name(module, frame) or type(module).__name__
 
     def _distinct(self, outer: ModuleCall | None, name: str) -> str:
         """`name`, with a number where another module that was called at the same place has it."""
@@ -212,31 +221,3 @@ def _descendants_of(module: Any) -> dict[int, str]:
                     deeper.append((f"{paths[id(child)]}.", child))
         level = deeper
     return paths
-
-
-def _bound_name(module: Any, frame: FrameType | None) -> str:
-    """What the user's code calls a module: a name, or an attribute of an object that has a name."""
-    for names in _name_spaces(frame):
-        for name, value in names.items():
-            if value is module and name[0] != "_" and name != "self":
-                return name
-        for name, value in _attributes(names.get("self")).items():
-            if value is module and name[0] != "_":
-                return name
-    return ""
-
-
-def _attributes(x: Any) -> Mapping[str, Any]:
-    attributes = getattr(x, "__dict__", None)
-    return attributes if type(attributes) is dict else {}
-
-
-def _name_spaces(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
-    seen = 0
-    while frame is not None and seen < _FRAMES:
-        if not source_line.is_library(frame.f_code):
-            seen += 1
-            yield source_line.locals_of(frame)
-            if frame.f_globals is not frame.f_locals:
-                yield dict(frame.f_globals)
-        frame = frame.f_back
