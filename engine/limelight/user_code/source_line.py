@@ -71,9 +71,13 @@ class GradientSource(Source):
 
 
 class ScopedSource(GradientSource):
-    """The same, with the name scope in which an op ran: its gradient is in "gradient/" and that scope."""
+    """The same, with the name scope and the call of a module in which an op ran: its gradient belongs to them, too.
+
+    `call` is a `core.module_calls.ModuleCall`, or None.
+    """
 
     scope: str = ""
+    call: Any = None
 
 
 def set_cell_namer(namer: CellNamer | None) -> CellNamer | None:
@@ -186,7 +190,7 @@ def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
     source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
     if isinstance(source, ScopedSource) and isinstance(line, ScopedSource):
-        source.scope = line.scope
+        source.scope, source.call = line.scope, line.call
     source.of = op
     return source
 
@@ -271,10 +275,11 @@ class Walker:
         self._outer: object = _NO_FRAME
         self._at = -1
         self._callers: tuple[Source, ...] = ()
-        self._stacks: dict[int, dict[int, tuple[Source, ...]]] = {}  # of these callers, as in `_lines`
+        # By code, then by instruction and the call of a module; of these callers.
+        self._stacks: dict[int, dict[Any, tuple[Source, ...]]] = {}
 
-    def stack(self) -> tuple[Source, ...]:
-        """What `user_stack()` would answer here."""
+    def stack(self, call: Any = None) -> tuple[Source, ...]:
+        """What `user_stack()` would answer here; its first line bears the `call` of a module, if there is one."""
         if _pretence.stack is not None and _pretended() is not None:
             return _pretence.stack
         frame: FrameType | None = sys._getframe(1)
@@ -292,10 +297,12 @@ class Walker:
         if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
             self._find_callers(outer)
         stacks = self._stacks.get(id(code))
-        stack = None if stacks is None else stacks.get(frame.f_lasti)
+        at = frame.f_lasti if call is None else (frame.f_lasti, call)
+        stack = None if stacks is None else stacks.get(at)
         if stack is None:
-            stack = (self._line(frame, code), *self._callers)
-            self._stacks.setdefault(id(code), {})[frame.f_lasti] = stack
+            line = self._line(frame, code)
+            stack = (line if call is None else call.line(line), *self._callers)
+            self._stacks.setdefault(id(code), {})[at] = stack
         return stack
 
     def _line(self, frame: FrameType, code: CodeType) -> Source:

@@ -7,6 +7,7 @@ from limelight_widgets.figures.box_text import Words, words
 from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Rectangle, draw
 from limelight_widgets.figures.op_listing import listing
+from limelight_widgets.figures.outline_text import outline_table
 from limelight_widgets.figures.static_forms import Figure, figure
 from limelight_widgets.figures.visible_boxes import Frame, Picture, visible
 from limelight_widgets.folds.fold import State
@@ -25,7 +26,8 @@ def graph_figure(state: State, which: str) -> Figure:
     heading = f"Graph of {shortened(state['title'], 60)}"
     summary = _summary(state, graph, chosen["key"])
     picture = visible(state, chosen["graph"])
-    return figure(heading, summary, _svg(state, picture, heading, summary), listing(state, chosen))
+    rows = listing(state, chosen)
+    return figure(heading, summary, _svg(state, picture, heading, summary), rows, outline_table(graph, rows.sentences))
 
 
 def _summary(state: State, graph: State, key: str) -> str:

@@ -198,6 +198,8 @@ class _Builder:
         """Finds all edges."""
         for instance in self.instances:
             for index, node in enumerate(self.graphs[instance.graph]["nodes"]):
+                if node.get("inline"):
+                    continue
                 for position, value in enumerate(node.get("in", ())):
                     for target in self._targets(instance, index, position, len(node["in"])):
                         self._connect(instance, value, target)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from limelight.graph.printer import nested
-from limelight.user_code.source_line import Source
+from limelight_widgets.folds import graph_tree
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
 
@@ -39,6 +38,8 @@ class Describer:
         self._graphs: list[State] = []
         self._index: dict[tuple[int, bool], int] = {}
         self._waiting: list[tuple[int, Any]] = []
+        self._specs: dict[int, str] = {}
+        self._stacks: dict[tuple[int, str], list[list[object]]] = {}
         self._alive: list[Any] = []  # keeps ids unique while describing
 
     def graph(self, graph: Any, output_names: Sequence[str] = (), *, optimised: bool = False) -> int:
@@ -86,57 +87,61 @@ class Describer:
                 number[id(value)] = len(number)
         outputs = [number[id(value)] for value in graph.outputs]
         _write_constants(nodes, len(graph.inputs), outputs)
-        hierarchy = Hierarchy([node.scope or "" for node in graph.nodes], [self._line(node) for node in nodes])
-        for described, innermost in zip(nodes, hierarchy.of, strict=True):
-            if innermost >= 0:
-                described["group"] = innermost
         fusions = _fusions(graph, nodes)
-        self._graphs[index] = {
-            "name": shortened(graph.name, NAME_WIDTH),
-            "inputs": _inputs(graph),
-            "outputs": outputs,
-            "nodes": nodes,
-            "groups": [
-                {"label": shortened(group.label, NAME_WIDTH), "kind": group.kind}
-                | {"parent": group.parent, "size": group.size}
-                for group in hierarchy.groups
-            ],
-            "open": hierarchy.initially_open(),
-        } | ({"fusions": fusions} if fusions else {})
+        described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
+        described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
+        graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)))
+        self._graphs[index] = described
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
-        op = str(node.op)
-        rule = getattr(node.op, "rule", "")
-        if rule:
+        op, called = str(node.op), node.functions
+        if rule := getattr(node.op, "rule", ""):
             self._rules[op] = rule
-        # From the outside in, so that the function's own file is the first to be shown.
-        outer = [[*self._excerpts.at(source), source.function] for source in reversed(own_stack(node.stack, function))]
-        called = node.functions
-        attributes = [
-            (name, value)
-            for name, value in node.attrs.items()
-            if not any(value is f or (type(value) is tuple and f in value) for f in called)
-        ]
-        full = {
-            "op": op,
-            "kind": _kind(node),
-            "in": [number[id(value)] for value in node.inputs],
-            "out": [str(value.spec) for value in node.outputs],
-            "attrs": {name: attribute_text(value) for name, value in attributes},
-            "device": short_device(str(node.device)) if node.device else "",
-            "stack": outer[::-1] or self._bare(node.source),
-            "loop": _rounds(node),
-            "calls": [[self._place(self._form(function)), function.name] for function in called],
-        }
-        return {key: value for key, value in full.items() if value not in ("", [], {}, None, 0)}
+        described: State = {"op": op, "kind": _kind(node)}
+        if node.inputs:
+            described["in"] = [number[id(value)] for value in node.inputs]
+        if node.outputs:
+            described["out"] = [self._spec(value.spec) for value in node.outputs]
+        if node.params:
+            attributes = {k: attribute_text(value) for k, value in node.attrs.items() if not _is_among(value, called)}
+            if attributes:
+                described["attrs"] = attributes
+        if node.device:
+            described["device"] = short_device(str(node.device))
+        if stack := self._stack(node, function):
+            described["stack"] = stack
+        if called:
+            if rounds := _rounds(node):
+                described["loop"] = rounds
+            described["calls"] = [[self._place(self._form(function)), function.name] for function in called]
+        return described
 
-    def _bare(self, source: Any) -> list[list[object]]:
-        """A position that is only a label and a line, as an optimiser's node may have."""
-        return [] if source is None else [[*self._excerpts.at(Source(source[0], source[1], "")), ""]]
+    def _spec(self, spec: Any) -> str:
+        """The text of a spec; huge graphs have few different ones."""
+        text = self._specs.get(id(spec))
+        if text is None:
+            text = self._specs[id(spec)] = str(spec)
+            self._alive.append(spec)
+        return text
 
-    def _line(self, node: State) -> str:
+    def _stack(self, node: Any, function: str) -> list[list[object]]:
+        """Where a node comes from, innermost first: [file, line, function]; nodes of one line share the list."""
+        key = (id(node.stack), function)
+        known = self._stacks.get(key)
+        if known is None:
+            # From the outside in, so that the function's own file is the first to be shown.
+            outer = [[*self._excerpts.at(one), one.function] for one in reversed(own_stack(node.stack, function))]
+            known = self._stacks[key] = outer[::-1]
+            self._alive.append(node.stack)
+        return known
+
+    def _line(self, node: State) -> tuple[str, int]:
         stack = node.get("stack")
-        return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+        return (self._excerpts.label(stack[0][0]), stack[0][1]) if stack else ("", 0)
+
+
+def _is_among(value: Any, called: Sequence[Any]) -> bool:
+    return any(value is f or (type(value) is tuple and f in value) for f in called)
 
 
 def _rounds(node: Any) -> int:

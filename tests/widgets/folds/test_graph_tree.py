@@ -1,0 +1,200 @@
+"""The trees of real models: lanes, modules, repeats, tags, and what crosses from forward to backward."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.folds.graph import GraphFold
+from limelight_widgets.folds.graph_outline import outline
+from limelight_widgets.folds.node_places import LANES
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import models  # in the folder above
+
+SMALL = ["conv_net", "vae", "gan", "u_net", pytest.param("transformer", marks=pytest.mark.slow)]
+EITHER = pytest.mark.parametrize("version", ["traced", "optimised"])
+
+
+@cache
+def state_of(name: str) -> Any:
+    return GraphFold(models.MODELS[name]()).state()
+
+
+def graph_of(name: str, version: str = "optimised") -> Any:
+    state = state_of(name)
+    return state["graphs"][next(v["graph"] for v in state["variants"] if v["key"] == version)]
+
+
+def by_id(graph: Any) -> dict[str, Any]:
+    return {group["id"]: group for group in graph["groups"]}
+
+
+def inside(graph: Any, index: int) -> list[str]:
+    return [group["label"] for group in graph["groups"] if group["parent"] == index]
+
+
+def ids(graph: Any) -> list[str]:
+    return [group["id"] for group in graph["groups"]]
+
+
+def top(graph: Any) -> list[tuple[str, str]]:
+    return [(group["lane"], group["label"]) for group in graph["groups"] if group["parent"] < 0]
+
+
+@EITHER
+def test_a_step_is_a_model_and_its_gradient_and_the_update(version):
+    graph = graph_of("conv_net", version)
+    assert top(graph) == [
+        ("forward", "model"),
+        ("loss", "loss_of"),
+        ("backward", "loss_of"),
+        ("backward", "model"),
+        ("update", "Adam: 10 variables, one rule"),
+    ]
+    assert inside(graph, 0) == ["conv1", "pool", "conv2", "pool (call 2)", "conv3", "dense", "head"]
+    assert by_id(graph)["forward:model.conv1"]["cls"] == "Conv"
+    assert inside(graph, graph["groups"].index(by_id(graph)["backward:model"]))[::-1] == inside(graph, 0)
+
+
+@EITHER
+def test_parameters_are_tags_of_what_uses_them(version):
+    graph = graph_of("conv_net", version)
+    assert by_id(graph)["forward:model.conv1"]["tags"] == ["conv1.kernel f32[3,3,3,16]", "conv1.bias f32[16]"]
+    assert all(given["folded"] for given in graph["inputs"] if given.get("captured"))
+    for index, node in enumerate(graph["nodes"]):
+        into = graph["nodes"][node.get("folded_into", index)]
+        assert "folded_into" not in into
+        assert into.get("group") == node.get("group")
+        assert node["op"] != "read_variable" or "folded_into" in node
+
+
+@pytest.mark.slow
+@EITHER
+def test_equal_layers_are_one(version):
+    graph = graph_of("transformer", version)
+    assert inside(graph, 0) == ["embed", "blocks.0–3 ×4", "norm", "head"]
+    repeat = by_id(graph)["forward:model/blocks.0×"]["repeat"]
+    assert [graph["groups"][k]["path"] for k in repeat["members"]] == [f"model.blocks.{k}" for k in range(4)]
+    assert by_id(graph)["backward:model/blocks.3×"]["repeat"]["count"] == 4
+
+
+@pytest.mark.slow
+def test_steps_of_a_loop_are_one_but_for_the_first_and_the_last():
+    graph = graph_of("lstm")
+    assert inside(graph, 0) == ["cell", "cell ×49", "head"]
+    assert "cell ×48" in [group["label"] for group in graph["groups"] if group["lane"] == "backward"]
+
+
+@pytest.mark.slow
+@EITHER
+def test_a_loop_without_modules_is_one(version):
+    (group,) = graph_of("unrolled", version)["groups"]
+    assert group["repeat"]["count"] == 2_000
+    assert group["label"].endswith("×2,000")
+
+
+def test_two_optimisers_are_two_groups():
+    updates = [label for lane, label in top(graph_of("gan")) if lane == "update"]
+    assert updates == ["Adam: 4 variables, one rule", "SGD: 4 variables, one rule"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_groups_are_the_same_in_both_versions_and_in_another_trace(name):
+    """But for those of what only one of them does: repeats differ where ops are shared, or fused."""
+    plain = [
+        {
+            group["id"]
+            for group in graph_of(name, version)["groups"]
+            if group["kind"] in {"module", "optimiser", "variable"}
+        }
+        for version in ("traced", "optimised")
+    ]
+    assert plain[1] <= plain[0]
+    again = GraphFold(models.MODELS[name]()).state()
+    assert ids(again["graphs"][0]) == ids(graph_of(name, "traced"))
+
+
+@pytest.mark.parametrize("name", SMALL)
+@EITHER
+def test_the_tree_adds_up(name, version):
+    graph = graph_of(name, version)
+    nodes, groups = graph["nodes"], graph["groups"]
+    assert json.loads(json.dumps(graph)) == graph
+    assert {node["lane"] for node in nodes} <= set(LANES)
+    for index, group in enumerate(groups):
+        own = [node for node in nodes if node.get("group") == index]
+        children = [child for child in groups if child["parent"] == index]
+        assert group["size"] == len(own) + sum(child["size"] for child in children)
+        drawn = sum("folded_into" not in node for node in own)
+        assert group["ops"] == drawn + sum(child["ops"] for child in children)
+        assert {thing["lane"] for thing in [*own, *children] if "folded_into" not in thing} <= {group["lane"]}
+        if "members" in group.get("repeat", {}):
+            assert group["repeat"]["members"] == [groups.index(child) for child in children]
+            assert len(children) == group["repeat"]["count"]
+    crossing = sum(one["bytes"] for one in graph.get("crossings", ()))
+    loose = crossing - sum(group["saved"] for group in groups if group["parent"] < 0)
+    assert loose >= 0  # what is kept of ops that are in no group
+    weights = [one["bytes"] for one in graph["crossings"]]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_what_crosses_is_told_with_its_bytes():
+    graph = graph_of("conv_net", "traced")
+    heaviest = graph["crossings"][0]
+    ends = [graph["groups"][heaviest[end]]["id"] for end in ("from", "to")]
+    assert ends == ["forward:model.conv1", "backward:model.conv1"]
+    assert (heaviest["bytes"], heaviest["values"], heaviest["spec"]) == (4 * 16 * 16 * 16 * 4, 1, "f32[4,16,16,16]")
+
+
+def test_updates_by_hand_are_in_the_lane_of_updates(make):
+    maker = make("step")
+    x, w = maker.input("x"), maker.input("w", captured=True)
+    loss = maker.node("sum", maker.node("multiply", x, w))
+    gradient = maker.node("multiply", x, loss, scope="gradient/")
+    penalty = maker.node("square", gradient)
+    second = maker.node("multiply", penalty, x, scope="gradient/")
+    written = maker.node("assign_sub", w, maker.node("multiply", second, x))
+    nodes = GraphFold(maker.graph(loss, written)).state()["graphs"][0]["nodes"]
+    assert [node["lane"] for node in nodes] == ["forward"] * 2 + ["backward", "forward", "backward"] + ["update"] * 2
+
+
+# In text
+
+
+def test_the_outline_has_each_group_once_and_repeats_once():
+    rows = outline(graph_of("conv_net"))
+    assert [row.title for row in rows if row.depth == 0] == list(LANES)
+    assert [row.title for row in rows if row.depth == 2][:3] == ["conv1", "pool", "conv2"]
+    drawn = ["folded_into" not in node for node in graph_of("conv_net")["nodes"]]
+    assert sum(row.ops for row in rows if row.depth == 1) == sum(drawn)
+
+
+@pytest.mark.parametrize("most", [1, 10, 1_000])
+def test_an_outline_is_as_long_as_it_may_be(most):
+    graph = graph_of("u_net")
+    rows = outline(graph, most)
+    assert len(rows) <= max(most, 12)
+    assert {row.title for row in rows} >= {"model"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_plain_text_is_the_outline_in_80_columns(name):
+    text = graph_figure(state_of(name), "optimised").text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "kept for the backward pass" in text
+    assert len(text.splitlines()) < 80
+
+
+def test_the_text_of_a_network_can_be_read():
+    text = graph_figure(state_of("conv_net"), "optimised").text
+    assert "│ │ conv1: Conv                   3  65.5 kB  kernel f32[3,3,3,16], bias" in text
+    assert "Adam: 10 variables, one rule" in text
+    assert "140 kB are kept for the backward pass: 65.5 kB of model.conv1" in text

@@ -1,0 +1,79 @@
+"""A graph in plain text: the outline of its tree, a row for each group, repeats once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from limelight_widgets.figures.static_forms import Table
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.graph_outline import Row, outline
+from limelight_widgets.format import bytes_text, counted, shortened
+
+PART_WIDTH = 36
+MOST_LISTED = 24  # ops
+MOST_CROSSINGS = 3  # that are named
+_DEEPER = "│ "
+
+
+def outline_table(graph: State, more: Sequence[str] = ()) -> Table | None:
+    """The outline as a table of text, None for a graph without groups, or so small that its ops are listed.
+
+    `more` are sentences to be said below it, without those that name each fusion group.
+    """
+    if not graph["groups"] or len(graph["nodes"]) <= MOST_LISTED:
+        return None
+    said = [one for one in more if not one.startswith("fused ") and "fusion groups more" not in one]
+    rows = outline(graph)
+    kept = any(row.saved for row in rows)
+    size = "kept" if kept else "makes"
+    cells = [[_part(row), _ops(row), _bytes(row.saved if kept else row.bytes), row.holds] for row in rows]
+    numbers = frozenset({"ops", size})
+    return Table(
+        ("part", "ops", size, "of"),
+        cells,
+        numbers,
+        sentences=[*_crossings(graph), *_fusions(graph), *said],
+        wrapped=frozenset({"of"}),
+    )
+
+
+def _part(row: Row) -> str:
+    cls = f": {row.cls}" if row.cls and not row.title.startswith(row.cls) else ""
+    return shortened(_DEEPER * row.depth + row.title, PART_WIDTH - len(cls)) + cls
+
+
+def _ops(row: Row) -> str:
+    return f"{row.ops:,}"
+
+
+def _bytes(count: int) -> str:
+    return bytes_text(count) if count else ""
+
+
+def _fusions(graph: State) -> list[str]:
+    sizes = [len(fusion["nodes"]) for fusion in graph.get("fusions", ())]
+    if not sizes:
+        return []
+    return [f"{sum(sizes):,} of the ops run in {counted(len(sizes), 'fusion group')} of {_range(sizes)} ops"]
+
+
+def _range(sizes: Sequence[int]) -> str:
+    return f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+
+
+def _crossings(graph: State) -> list[str]:
+    """What is kept for the backward pass, heaviest first."""
+    crossings = graph.get("crossings", ())
+    if not crossings:
+        return []
+    made: dict[str, int] = {}
+    for one in crossings:
+        name = graph["groups"][one["from"]]["title"] if one["from"] >= 0 else "ops of no module"
+        path = graph["groups"][one["from"]].get("path") if one["from"] >= 0 else ""
+        made[path or name] = made.get(path or name, 0) + one["bytes"]
+    heaviest = sorted(made.items(), key=lambda pair: -pair[1])
+    named = ", ".join(f"{bytes_text(count)} of {name}" for name, count in heaviest[:MOST_CROSSINGS])
+    more = len(heaviest) - MOST_CROSSINGS
+    rest = f" and less of {counted(more, 'other')}" if more > 0 else ""
+    total = sum(one["bytes"] for one in crossings)
+    return [f"{bytes_text(total)} {'are' if total != 1 else 'is'} kept for the backward pass: {named}{rest}"]

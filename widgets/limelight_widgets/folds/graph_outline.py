@@ -1,0 +1,178 @@
+"""The tree of a graph as an outline: a row for each group, what repeats once, loose ops of one place in one row.
+
+Groups are opened from the outside in, those of the forward pass first, as long as the outline stays short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_places import LANES
+
+MOST_ROWS = 36
+_OPENED_FIRST = ("forward", "update", "loss", "backward")
+_NAMED = 8  # ops of one row that are named
+_ROOT = -1
+
+
+@dataclass(slots=True)
+class Row:
+    """A row: a lane, a group, or consecutive ops that are in no further group.
+
+    `index` is that of the group, or of the first op, -1 for a lane; `holds` names what is in it: ops, or parameters.
+    """
+
+    depth: int
+    kind: str
+    index: int
+    title: str
+    cls: str = ""
+    ops: int = 0
+    bytes: int = 0
+    saved: int = 0
+    holds: str = ""
+
+
+def outline(graph: State, most: int = MOST_ROWS) -> list[Row]:
+    """The outline of a described graph, of about `most` rows at the most.
+
+    Args:
+        graph: one of the `graphs` of a graph fold's state.
+        most: rows up to which groups are opened; outermost groups are shown however many they are.
+    """
+    inside = _children(graph)
+    lanes: dict[str, list[int]] = {lane: [] for lane in LANES}
+    for child in inside.get(_ROOT, ()):
+        lanes[_lane(graph, child)].append(child)
+    opened = _opened(graph, inside, lanes, most)
+    rows: list[Row] = []
+    used = [lane for lane in LANES if lanes[lane]]
+    for lane in used:
+        own = list(_rows(graph, inside, lanes[lane], opened, int(len(used) > 1)))
+        if len(used) > 1:
+            top = [row for row in own if row.depth == 1]
+            sums = (sum(getattr(row, what) for row in top) for what in ("ops", "bytes", "saved"))
+            rows.append(Row(0, "lane", -1, lane, "", *sums))
+        rows += own
+    return rows
+
+
+def _children(graph: State) -> dict[int, list[int]]:
+    """What is in each container, in order: a node is its index, a group -2 minus its own; of repeats the first."""
+    inside: dict[int, list[int]] = {}
+    seen: set[int] = set()
+    groups = graph["groups"]
+    for index, node in enumerate(graph["nodes"]):
+        if "folded_into" in node:
+            continue
+        group = node.get("group", _ROOT)
+        inside.setdefault(group, []).append(index)
+        while group != _ROOT and group not in seen:
+            seen.add(group)
+            inside.setdefault(groups[group]["parent"], []).append(-2 - group)
+            group = groups[group]["parent"]
+    for index, group in enumerate(groups):
+        if "repeat" in group:
+            inside[index] = _one_of(index, group["repeat"], inside)
+    return _in_order(graph, inside)
+
+
+def _one_of(index: int, repeat: State, inside: Mapping[int, list[int]]) -> list[int]:
+    members = repeat.get("members")
+    return inside.get(members[0], []) if members else inside[index][: repeat["period"]]
+
+
+def _in_order(graph: State, inside: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Children by their first nodes."""
+    first = dict(_first_nodes(graph))
+    for children in inside.values():
+        children.sort(key=lambda child: child if child >= 0 else first.get(-2 - child, 0))
+    return inside
+
+
+def _first_nodes(graph: State) -> Iterator[tuple[int, int]]:
+    seen: set[int] = set()
+    for index, node in enumerate(graph["nodes"]):
+        group = node.get("group", _ROOT) if "folded_into" not in node else _ROOT
+        while group != _ROOT and group not in seen:
+            seen.add(group)
+            yield group, index
+            group = graph["groups"][group]["parent"]
+
+
+def _lane(graph: State, child: int) -> str:
+    place: State = graph["nodes"][child] if child >= 0 else graph["groups"][-2 - child]
+    return str(place["lane"])
+
+
+def _opened(graph: State, inside: Mapping[int, list[int]], lanes: Mapping[str, list[int]], most: int) -> set[int]:
+    """The groups whose contents are listed."""
+    rows = sum(_count(children) + 1 for children in lanes.values() if children)
+    opened: set[int] = set()
+    level = [-2 - child for lane in _OPENED_FIRST for child in lanes[lane] if child < 0]
+    while level:
+        deeper: list[int] = []
+        for group in level:
+            contents = inside.get(group, [])
+            more = _count(contents)
+            if any(child < 0 for child in contents) and rows + more <= most:
+                opened.add(group)
+                rows += more
+                deeper += [-2 - child for child in contents if child < 0]
+        level = deeper
+    return opened
+
+
+def _count(children: list[int]) -> int:
+    """The rows that children take: ops in a row share one."""
+    return sum(child < 0 or k == 0 or children[k - 1] < 0 for k, child in enumerate(children))
+
+
+def _rows(
+    graph: State, inside: Mapping[int, list[int]], children: list[int], opened: set[int], depth: int
+) -> Iterator[Row]:
+    loose: list[int] = []
+    for child in [*children, None]:
+        if child is not None and child >= 0:
+            loose.append(child)
+            continue
+        if loose:
+            yield Row(depth, "ops", loose[0], _named(graph, loose), ops=len(loose))
+            loose = []
+        if child is not None:
+            index = -2 - child
+            yield _group_row(graph, inside, index, index in opened, depth)
+            if index in opened:
+                yield from _rows(graph, inside, inside[index], opened, depth + 1)
+
+
+def _group_row(graph: State, inside: Mapping[int, list[int]], index: int, is_open: bool, depth: int) -> Row:
+    group = graph["groups"][index]
+    contents = inside.get(index, [])
+    holds = ", ".join(_own_name(tag, group.get("path", "")) for tag in group.get("tags", ()))
+    nodes = [child for child in contents if child >= 0]
+    if not is_open and not holds and nodes and len(nodes) == len(contents):
+        holds = _named(graph, nodes)
+    if not is_open and not holds:
+        holds = ", ".join(graph["groups"][-2 - child]["label"] for child in contents if child < 0)
+    cls = group.get("cls", "") or _member_class(graph, group)
+    return Row(depth, group["kind"], index, group["label"], cls, group["ops"], group["bytes"], group["saved"], holds)
+
+
+def _own_name(tag: str, path: str) -> str:
+    """A tag without the path that its group has: "kernel f32[3,4]" in "model.head"."""
+    name, _, spec = tag.partition(" ")
+    holder, _, last = name.rpartition(".")
+    return f"{last} {spec}" if holder and f".{path}".endswith(f".{holder}") else tag
+
+
+def _member_class(graph: State, group: State) -> str:
+    members = group.get("repeat", {}).get("members")
+    return str(graph["groups"][members[0]].get("cls", "")) if members else ""
+
+
+def _named(graph: State, nodes: list[int]) -> str:
+    ops = [str(graph["nodes"][k]["op"]) for k in nodes]
+    return ", ".join(ops[:_NAMED]) + (f" and {len(ops) - _NAMED:,} more" if len(ops) > _NAMED else "")
