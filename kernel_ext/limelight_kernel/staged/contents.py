@@ -182,7 +182,7 @@ def _cell(x: types.CellType) -> list[Any]:
 
 def _put_cell(x: types.CellType, new: list[Any]) -> None:
     if new:
-        x.cell_contents = new[0]
+        x.cell_contents = new[-1]  # of what was there and what has been made
     else:
         del x.cell_contents
 
