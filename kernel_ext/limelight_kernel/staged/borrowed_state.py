@@ -11,11 +11,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight_kernel.inputs.pins import Pinned
+from limelight_kernel.staged.array_stand_ins import stand_for_array
 from limelight_kernel.staged.contents import (
     ATOMS,
     CONTAINERS,
@@ -150,6 +153,8 @@ class BorrowedState:
         node = nest.opened(traced)
         if node is None:
             if traced is not x:
+                if isinstance(x, np.ndarray):
+                    stand_for_array(traced)
                 self.stand_ins[id(traced)] = traced, place, x
             return traced
         parts = nest.opened(x)

@@ -22,7 +22,7 @@ from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
-from limelight_kernel.staged.recipes import Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.recipes import ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
 _REMEMBERS: Final = functools._lru_cache_wrapper
@@ -71,7 +71,7 @@ def split_outputs(
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[RESULT] = book.output("result", made.result)
     into_arrays = [
-        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
+        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result | ArrayResult)
     ]
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
+import numpy as np
+
 import limelight as ll
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
+from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
@@ -59,6 +62,18 @@ class Result:
 
     def make(self, run: Run) -> Any:
         return run.tensors[self.index]
+
+
+@dataclass(eq=False, slots=True)
+class ArrayResult:
+    """A result of the graph as an array of NumPy's, or a scalar of it: arithmetic of arrays alone gives arrays."""
+
+    index: int
+
+    def make(self, run: Run) -> Any:
+        if id(self) not in run.made:
+            run.made[id(self)] = np.array(run.tensors[self.index].numpy())[()]
+        return run.made[id(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +226,7 @@ class RecipeBook:
             return Constant(x)
         place = self._place(x)
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
-            return Result(self._result(x, name, named))
+            return self._array(x, name) if isinstance(x, SymbolicArray) else Result(self._result(x, name, named))
         if place is not None:
             return Input(place)
         known = self._written.get(id(x))
@@ -223,6 +238,11 @@ class RecipeBook:
             return False
         known = self._state.stand_ins.get(id(x))
         return not named or (known is not None and not isinstance(known[2], Tensor))
+
+    def _array(self, x: SymbolicArray, name: str) -> Recipe:
+        if id(x) not in self._written:
+            self._written[id(x)] = ArrayResult(self._result(x, name, named=False))
+        return self._written[id(x)]
 
     def _result(self, x: Tensor, name: str, named: bool) -> int:
         first = self._results.setdefault(id(x), len(self.tensors))

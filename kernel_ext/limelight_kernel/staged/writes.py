@@ -58,7 +58,7 @@ class ArrayWrite:
     def prepared(self, run: Run) -> Apply:
         """Finds the array and its new numbers; returns what makes the change."""
         array, new = self.place.find(run.inputs), self.recipe.make(run)
-        return lambda: np.copyto(array, new.numpy(), casting="same_kind")
+        return lambda: np.copyto(array, np.asarray(new), casting="same_kind")
 
 
 def _add(x: Any, items: list[tuple[Any, Any]]) -> None:
