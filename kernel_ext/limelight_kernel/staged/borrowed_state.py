@@ -7,6 +7,7 @@ has changed is told, and everything is put back.
 
 from __future__ import annotations
 
+import types
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,7 @@ from limelight_kernel.staged.array_stand_ins import stand_for_array
 from limelight_kernel.staged.contents import (
     ATOMS,
     CONTAINERS,
+    MOST,
     Contents,
     Holder,
     Path,
@@ -34,7 +36,6 @@ from limelight_kernel.staged.contents import (
 )
 
 _ABSENT: Final = object()
-_MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
 
 
 class Place(NamedTuple):
@@ -92,9 +93,12 @@ class BorrowedState:
 
     Args:
         originals: what each input means in the notebook.
+        one_each: whether what can be reached in several ways is one stand-in, since the code compares identities.
     """
 
-    def __init__(self, originals: Mapping[str, Any]) -> None:
+    def __init__(self, originals: Mapping[str, Any], one_each: bool = False) -> None:
+        self._one_each = one_each
+        self._first: dict[int, Any] = {}  # the stand-in of each tensor, variable and array, by the original's id
         self.places: dict[int, tuple[Any, Place]] = {}
         self.stand_ins: dict[int, tuple[Any, Place, Any]] = {}  # what stands for what: (stand-in, place, original)
         self._real: dict[tuple[int, bool], tuple[Holder, Place, Contents]] = {}
@@ -107,7 +111,7 @@ class BorrowedState:
 
     def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
         waiting = deque(roots)
-        while waiting and len(self.places) < _MOST:
+        while waiting and len(self.places) < MOST:
             place, x = waiting.popleft()
             if id(x) in self.places:
                 continue
@@ -145,7 +149,20 @@ class BorrowedState:
     def begin(self) -> None:
         """From here on the code runs."""
         self._newest = new_uid()
+        if self._one_each:
+            self._stand_everywhere()
         self._lent = {key: holder.contents() for key, (holder, _, _) in self._real.items()}
+
+    def _stand_everywhere(self) -> None:
+        """Puts the stand-ins where inputs can be reached through objects, but for what the library keeps."""
+        for holder, _, _ in self._real.values():
+            if isinstance(holder.of, set | types.CellType) or id(holder.of) in self._owned:
+                continue
+            inside = holder.contents()
+            if isinstance(inside, dict):
+                holder.put({key: self._first.get(id(x), x) for key, x in inside.items()})
+            elif isinstance(inside, list):
+                holder.put([self._first.get(id(x), x) for x in inside])
 
     def _fill(self, x: Any, traced: Any, place: Place) -> Any:
         if isinstance(traced, Pinned):
@@ -156,6 +173,8 @@ class BorrowedState:
                 if isinstance(x, np.ndarray):
                     stand_for_array(traced)
                 self.stand_ins[id(traced)] = traced, place, x
+                first = self._first.setdefault(id(x), traced)
+                return first if self._one_each else traced
             return traced
         parts = nest.opened(x)
         assert parts is not None, "what the tracer passes has the structure of what it was given"

@@ -22,6 +22,7 @@ from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
+from limelight_kernel.staged.identities import questions
 from limelight_kernel.staged.recipes import ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
@@ -97,6 +98,8 @@ class Body(threading.local):
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
+        self.questions = questions(cell.tree)
+        self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
@@ -111,7 +114,7 @@ class Body(threading.local):
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
-        state = BorrowedState(self.originals)
+        state = BorrowedState(self.originals, self.one_each)
         memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
             values = {

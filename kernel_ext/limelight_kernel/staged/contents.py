@@ -26,6 +26,7 @@ ATOMS: Final = frozenset([
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice, types.ModuleType,
     types.BuiltinFunctionType, types.CodeType,
 ])  # fmt: skip
+MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
 CONTAINERS: Final = (list, dict, set, deque)
 _MISSING: Final = object()
 _SPECIAL: Final = frozenset(["__dict__", "__weakref__"])

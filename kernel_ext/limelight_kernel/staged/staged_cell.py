@@ -39,6 +39,7 @@ from limelight_kernel.line.options import Options
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
+from limelight_kernel.staged.identities import identities
 from limelight_widgets.format import counted
 
 
@@ -237,6 +238,10 @@ class StagedCell(Function):
         through_objects = self._object_reads(values, self._body.writes)
         refuse_consumed(self._object_reads.consumed)
         same, shared = sharing(values)
+        if self._body.questions:
+            one_each = identities(self._body.questions, values, self._body.writes)
+            self._body.one_each = one_each is not None
+            same = ", ".join([x for x in (same, one_each) if x])
         sent = {
             name: self._fitted(name, value, specs[name])
             if name in specs
