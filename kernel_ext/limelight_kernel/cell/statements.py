@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
+
+from limelight.user_code.source_line import Source, at
 
 _FLOW = (ast.If, ast.While, ast.For)
 _HEADED = (*_FLOW, ast.With, ast.Try, ast.Match)
@@ -88,3 +91,15 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
     blocks += [part.body for name in ("handlers", "cases") for part in getattr(statement, name, [])]
     return [block for block in blocks if block]
+
+
+def where_bound(tree: ast.Module, filename: str, path: str) -> str:
+    """The first line of a cell that mentions the name with which a path starts, as a suffix for a message."""
+    name = re.match(r"\w*", path)
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if name is not None and name[0] in (getattr(node, "id", None), getattr(node, "name", None))
+        if isinstance(node, ast.expr | ast.stmt)
+    ]
+    return at(Source(filename, min(lines), "")) if lines else ""

@@ -16,6 +16,7 @@ from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
 from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
 from limelight_kernel.inputs.input_keys import goes_into_graph
@@ -56,17 +57,22 @@ class OutputTemplate:
 
 
 def split_outputs(
-    made: Made, state: BorrowedState, unconnected: tuple[NoneGradient, ...] = (), arrays: frozenset[str] = frozenset()
+    made: Made,
+    state: BorrowedState,
+    cell: Cell,
+    unconnected: tuple[NoneGradient, ...] = (),
+    arrays: frozenset[str] = frozenset(),
 ) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
     """Splits what a body made into what only the trace knows, and the tensors that the graph computes.
 
     Args:
         made: what it made.
         state: what it was lent.
+        cell: where it is from.
         unconnected: the gradients that are None.
         arrays: the names that mean arrays of NumPy's, and are changed in place.
     """
-    book, changes = RecipeBook(state), state.changes()
+    book, changes = RecipeBook(state, functools.partial(where_bound, cell.tree, cell.filename)), state.changes()
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
@@ -125,7 +131,7 @@ class Body(threading.local):
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-            self.last, tensors = split_outputs(made, state, tuple(unconnected), self._changed_arrays())
+            self.last, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
         finally:
             state.restore()
             for x, misses in memories:

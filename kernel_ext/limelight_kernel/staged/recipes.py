@@ -137,10 +137,12 @@ class RecipeBook:
 
     Args:
         state: what was lent to the trace.
+        where: says on which line of the cell a path is made, for messages: " (In[3] line 2: it = iter(xs))".
     """
 
-    def __init__(self, state: BorrowedState) -> None:
+    def __init__(self, state: BorrowedState, where: Callable[[str], str] = lambda path: "") -> None:
         self._state = state
+        self._where = where
         self._met: dict[int, _Met] = {}
         self._written: dict[int, Recipe] = {}
         self._results: dict[int, int] = {}
@@ -203,7 +205,7 @@ class RecipeBook:
         if isinstance(met.value, Function):
             raise LeakedTensorError(
                 f"`{met.name}`, a staged function, closes over a tensor of the cell, which has a value only when the "
-                "graph runs. Give it that tensor as an argument, or make it in a cell below"
+                f"graph runs. Give it that tensor as an argument, or make it in a cell below{self._where(met.name)}"
             )
         holder = Holder(met.value, True)
         now = {step.key: x for step, x in met.inside if step.kind == "attribute" and self._is_hot(x)}
@@ -256,7 +258,7 @@ class RecipeBook:
         if isinstance(x, Iterator | types.CoroutineType) and type(x).__module__ in _ITERATORS:
             raise LeakedTensorError(
                 f"`{name}` is an iterator of type {type(x).__name__}, made while the cell is traced: later runs would "
-                "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
+                f"hand out the same one, used up. Make a list of what it yields, or make it in a cell below{self._where(name)}"
             )
         if isinstance(x, CONTAINERS) or (met.hot and _is_object(x)):
             composite = Composite(_blank(x))

@@ -161,6 +161,16 @@ class StagedCell(Function):
         template = self._templates.get(entry)
         return [] if template is None else template.names
 
+    def written_back(self, entry: Any) -> tuple[str, ...]:
+        """What each run with a trace changes in place, as code: `history`, `d['w']`, `box.t`."""
+        template = self._templates.get(entry)
+        return () if template is None else tuple(dict.fromkeys(x for write in template.writes for x in write.paths))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What is read through objects, and compared at each run, as code: `cfg.rate`."""
+        return self._object_reads.paths
+
     def unconnected(self, entry: Any) -> tuple[NoneGradient, ...]:
         """The gradients that were None when a trace was made."""
         template = self._templates.get(entry)

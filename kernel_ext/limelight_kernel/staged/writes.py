@@ -37,6 +37,16 @@ class Write:
     whole: bool = False
     adds: bool = False
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is changed, as code."""
+        root = str(self.place)
+        if self.whole or self.adds or not isinstance(self.place, Place):
+            return (root,)
+        kind = "attribute" if self.attributes else "item"
+        keys = [*[key for key, _ in self.items], *self.gone]
+        return tuple([root if key is None else Step(kind, key).after(root) for key in keys])
+
     def prepared(self, run: Run) -> Apply:
         """Finds and makes all that is needed, before anything is changed; returns what makes the change."""
         holder = Holder(self.place.find(run.inputs), self.attributes)
@@ -54,6 +64,10 @@ class ArrayWrite:
 
     place: Place
     recipe: Recipe
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (str(self.place),)
 
     def prepared(self, run: Run) -> Apply:
         """Finds the array and its new numbers; returns what makes the change."""
