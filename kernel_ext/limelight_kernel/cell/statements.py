@@ -103,3 +103,22 @@ def where_bound(tree: ast.Module, filename: str, path: str) -> str:
         if isinstance(node, ast.expr | ast.stmt)
     ]
     return at(Source(filename, min(lines), "")) if lines else ""
+
+
+def line_of_step(tree: ast.Module, path: str) -> int:
+    r"""The first line of a cell that makes something of what it was, by `+=` or otherwise; 0 for none.
+
+    >>> line_of_step(ast.parse("cfg.n = 3\ncfg.n += 1"), "cfg.n")
+    2
+    """
+    steps = [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.AugAssign) and ast.unparse(node.target) == path)
+        or (
+            isinstance(node, ast.Assign)
+            and path in map(ast.unparse, node.targets)
+            and path in map(ast.unparse, ast.walk(node.value))
+        )
+    ]
+    return min(steps, default=0)

@@ -1,4 +1,4 @@
-"""What each line of a staged cell changes in place at each run, and what of objects it reads is compared at each run."""
+"""What each line of a staged cell changes in place at each run, and what of objects it reads and compares then."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import limelight_widgets as views
 from limelight.user_code.source_line import Source
-from limelight_kernel.report.cell_state import state_remarks
+from limelight_kernel.report.cell_state import StateRemark, state_remarks
 from limelight_kernel.report.gradients import Gradients
 from limelight_kernel.report.line_marks import TRACE_TIME, WRITTEN_BACK, Line, annotate
 from limelight_kernel.report.listing import NONE, SENTENCES, TABLES, html_legend, html_listing, text_listing, wrapped
@@ -68,7 +68,8 @@ class StageResult:
         said: dict[int, tuple[str, ...]] = {}
         remarks = state_remarks(self.staged, self.entry)
         written = {one.line for one in remarks if one.is_written}
-        for one in (*self.surprises, *remarks):
+        told: list[Surprise | StateRemark] = [*self.surprises, *remarks]
+        for one in told:
             said[one.line] = (*said.get(one.line, ()), str(one))
         return tuple(
             replace(

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 import limelight as ll
+from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
 
@@ -41,7 +42,11 @@ _CASTS: Final = {
 
 _LIKE_OURS: Final = {
     **{name: name for name in ("stack", "where", "expand_dims", "flip", "roll", "tile", "repeat", "broadcast_to")},
-    **{"concatenate": "concat", "squeeze": "squeeze", "reshape": "reshape", "clip": "clip", "outer": "outer"},
+    "concatenate": "concat",
+    "squeeze": "squeeze",
+    "reshape": "reshape",
+    "clip": "clip",
+    "outer": "outer",
 }
 """Functions of NumPy's that are no ufuncs, and the ops that take the same."""
 
@@ -62,16 +67,16 @@ class SymbolicArray(SymbolicTensor):
     @property
     def T(self) -> Any:
         """Transposed, as NumPy does with any number of axes."""
-        return self.transpose()  # type: ignore[attr-defined]  # below
+        return self.transpose()
 
     def __getitem__(self, key: Any) -> Any:
-        return _as_array(super().__getitem__(key))  # type: ignore[misc]  # operators are attached to tensors
+        return _as_array(super().__getitem__(key))
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
     def __array_ufunc__(self, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
-        ours = functools.partial(super().__array_ufunc__, ufunc, how)
+        ours = functools.partial(of_ufunc, self, ufunc, how)
         if how != "__call__" or options:
             return ours(*inputs, **options)
         return _as_numpy_says(ufunc, ours, inputs, {}, "to floats", by_elements=ufunc.signature is None)
@@ -80,10 +85,9 @@ class SymbolicArray(SymbolicTensor):
         name = _LIKE_OURS.get(func.__name__)
         if name is not None:
             return _as_numpy_says(func, getattr(ll, name), args, kwargs)
-        staged = super().__array_function__
 
         def ours(*args: Any, **kwargs: Any) -> Any:
-            return staged(func, types, args, kwargs)
+            return of_numpy(self, func, types, args, kwargs)
 
         return _as_numpy_says(func, ours, args, kwargs, _CASTS.get(func.__name__, ""))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -227,8 +227,10 @@ class BorrowedState:
         """Puts everything back, but for such state."""
         for key, (holder, _, real) in self._real.items():
             before, now = self._lent.get(key), holder.contents()
-            is_changed = before is not None and not same(before, now)
-            holder.put(_with(real, self._state_made(holder, before, now)) if is_changed else real)
+            if before is None or same(before, now):
+                holder.put(real)
+            else:
+                holder.put(_with(real, self._state_made(holder, before, now)))
 
     def _state_made(self, holder: Holder, before: Contents, now: Contents) -> Contents:
         """What has been put there once and for all, because a second trace must find it: new variables, new layers.

@@ -46,6 +46,16 @@ class OutputTemplate:
     changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
 
+    def counters(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Attributes that are numbers and become others at each run, as code, with what they are now."""
+        return [
+            (path, old)
+            for write in self.writes
+            if isinstance(write, Write) and write.attributes
+            for path, old, new in write.constants(inputs)
+            if type(old) in (int, float) and type(new) is type(old) and new != old
+        ]
+
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
@@ -78,7 +88,9 @@ def split_outputs(
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[RESULT] = book.output("result", made.result)
     into_arrays = [
-        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result | ArrayResult)
+        ArrayWrite(Place(name), recipes.pop(name))
+        for name in arrays
+        if isinstance(recipes.get(name), Result | ArrayResult)
     ]
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],

@@ -258,7 +258,8 @@ class RecipeBook:
         if isinstance(x, Iterator | types.CoroutineType) and type(x).__module__ in _ITERATORS:
             raise LeakedTensorError(
                 f"`{name}` is an iterator of type {type(x).__name__}, made while the cell is traced: later runs would "
-                f"hand out the same one, used up. Make a list of what it yields, or make it in a cell below{self._where(name)}"
+                "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
+                f"{self._where(name)}"
             )
         if isinstance(x, CONTAINERS) or (met.hot and _is_object(x)):
             composite = Composite(_blank(x))

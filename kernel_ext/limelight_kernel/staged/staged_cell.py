@@ -7,6 +7,7 @@ import dataclasses
 import re
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.cell.statements import line_of_step
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
@@ -82,6 +84,7 @@ class StagedCell(Function):
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
@@ -344,6 +347,22 @@ class StagedCell(Function):
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
+            self._warn_of_counters(self._templates.get(entry))
+
+    def _warn_of_counters(self, template: OutputTemplate | None) -> None:
+        """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
+        for path, value in [] if template is None else template.counters(self._body.originals):
+            line = line_of_step(self.cell.tree, path)
+            self._changed[path] += 1
+            if path not in self.compared or not (line or self._changed[path] > 1):  # it may be set once and for all
+                continue
+            self.warnings.warn_once(
+                path,
+                f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
+                f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
+                f"`{path}.assign_add(...)`",
+                line,
+            )
 
     def _describe(self, entry: Any) -> None:
         """What `help` shows: the inputs and outputs of the newest trace."""
