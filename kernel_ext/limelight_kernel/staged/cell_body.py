@@ -127,6 +127,7 @@ class Body(threading.local):
         self.deletes: frozenset[str] = frozenset()
         self.originals: Mapping[str, Any] = {}
         self.last: OutputTemplate | None = None
+        self.used: Any = None  # the trace that this thread's call has found, or made
 
     def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
         """The cell's tensors, from its inputs as the tracer passes them."""

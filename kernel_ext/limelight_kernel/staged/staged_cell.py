@@ -313,8 +313,9 @@ class StagedCell(Function):
                 return entry, self.trace_count == traced, ()
             self.uncounted = entry if self.trace_count != traced else self.uncounted
         hits = [(entry, entry.hits) for entry in self.trace_cache]
+        self._body.used = None
         tensors = super().__call__(**sent)
-        used = next((entry for entry, before in hits if entry.hits != before), None)
+        used = self._body.used or next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
     def _trace_body(self, call: Any, creation: Any) -> Any:
@@ -334,12 +335,14 @@ class StagedCell(Function):
         return True
 
     def _note_hit(self, entry: Any) -> None:
+        self._body.used = entry
         if entry is not self.uncounted:
             super()._note_hit(entry)
         self.uncounted = None
 
     def _note_trace(self, entry: Any) -> None:
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
+        self._body.used = entry
         if self._body.last is not None:
             self._templates[entry] = self._body.last
             self._describe(entry)
