@@ -1,7 +1,4 @@
-"""Cells drawn from a grammar of statements, run with `%%stage` and without; LIMELIGHT_DRAWN_TWINS=N draws N of them.
-
-Only by hand so far: what twins/variable_stored_in_a_dictionary.txt is known to differ in is drawn in about every tenth.
-"""
+"""Cells drawn from a grammar of statements, run with `%%stage` and without; LIMELIGHT_DRAWN_TWINS=N draws N of them."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from hypothesis import strategies as st
 from test_twins import check, shell  # noqa: F401  # beside this file; the fixture
 from twin import Twin
 
-EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "0"))
+EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "100"))
 
 SETUP = """\
 from collections import deque, defaultdict
@@ -134,10 +131,10 @@ CELLS = st.lists(STATEMENTS, min_size=1, max_size=4).map(lambda lines: "%%stage\
 ORDERS = st.lists(st.sampled_from([2, 2, 2, 3, 3, 4]), min_size=2, max_size=6).map(lambda order: (1, 2, 2, *order))
 
 
-@pytest.mark.skipif(not EXAMPLES, reason="drawn by hand only: set LIMELIGHT_DRAWN_TWINS to how many")
+@pytest.mark.slow  # a hundred notebooks, each run twice
 @given(CELLS, CELLS, CHANGES, ORDERS)
 @example("%%stage\nxs[0], ys[-1] = ys[-1], xs[0]", "%%stage\nd['z'] = xs\nys = alias", "n = n % 3 + 1", (1, 2, 3, 4, 2))
-@settings(max_examples=max(EXAMPLES, 1), suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_drawn_cells_are_their_plain_twins(shell: Any, one: str, other: str, change: str, order: Any) -> None:  # noqa: F811
     cells = (SETUP, one, other, change)
     check(Twin("\n----\n".join(cells[1:]), cells, (), (order,)), shell)

@@ -46,6 +46,23 @@ def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
     check(read(path), shell)
 
 
+BY_AUTOGRAPH = {"tensor_in_an_if"}  # which a staged cell refuses, with the advice to write --autograph
+
+
+@pytest.mark.slow  # all of them, in one order each
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+def test_a_notebook_staged_by_autograph_is_its_plain_twin(path: Path, shell: Any) -> None:
+    twin = read(path)
+    order = twin.orders[0]
+    plain = run(twin.cells, order, shell, staged=False)
+    staged = run(twin.cells, order, shell, staged=True, flags="-q --autograph")
+    found = list(differences(plain, staged, order))
+    says = () if path.stem in BY_AUTOGRAPH else twin.says
+    said = first_said(staged, order)
+    assert all(text in said for text in says), f"{twin.about}: said {said!r}"
+    assert says or not found, f"{twin.about}, in the order {order}:\n" + "\n".join(found)
+
+
 def check(twin: Twin, shell: Any) -> None:
     for order in twin.orders:
         plain = run(twin.cells, order, shell, staged=False)

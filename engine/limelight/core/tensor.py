@@ -104,6 +104,10 @@ class Tensor(metaclass=_TensorType):
     def spec(self) -> TensorSpec:
         return known(self.shape, self.dtype)
 
+    def _as_own(self) -> Tensor:
+        """Itself; what stands for another library's array is a tensor of its own once it is made into one."""
+        return self
+
     def sizes(self) -> Any:
         """The shape as something to compute with: a tuple of ints, or while tracing unknown sizes a symbolic vector."""
         return self._data.shape
@@ -396,7 +400,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         if type(value) is np.ndarray and id(value.dtype) in dtypes.BY_ID:
             return wrap(np.array(value))
     if isinstance(value, Tensor):
-        return value if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
+        return value._as_own() if dtype is None or dtypes.dtype(dtype) == value.dtype else value.astype(dtype)
     if hasattr(value, "__as_tensor__"):
         return constant(value.__as_tensor__(), dtype)
     if isinstance(value, (list, tuple)) and (inside := elements(value)).has_tensors:
@@ -433,7 +437,9 @@ def _restored(array: np.ndarray[Any, Any], device: Device) -> Tensor:
 
 def as_tensor(value: TensorLike) -> Tensor:
     """`value` as a tensor: itself, a variable's value now, or a constant."""
-    return value if isinstance(value, Tensor) else constant(value)
+    if type(value) is Tensor:
+        return value
+    return value._as_own() if isinstance(value, Tensor) else constant(value)
 
 
 def as_tensors(values: Sequence[TensorLike]) -> list[Tensor]:

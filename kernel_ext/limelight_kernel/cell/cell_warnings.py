@@ -8,6 +8,7 @@ The one way in which cells warn: a Python warning of one line, at the first run,
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 
 from limelight.user_code.source_line import Source
 
@@ -25,15 +26,19 @@ class CellWarnings:
 
     def __init__(self, filename: str) -> None:
         self._filename = filename
-        self._told: set[tuple[str, int]] = set()
+        self._told: set[Hashable] = set()
 
     def warn(self, sentence: str, line: int = 0) -> None:
         """Warns in one line: what happens, and what to write instead; `line` is of the cell, 0 where it is not known.
 
         Call it before anything is written back: under a filter that makes warnings errors it raises.
         """
-        if (sentence, line) in self._told:
+        self.warn_once((sentence, line), sentence, line)
+
+    def warn_once(self, about: Hashable, sentence: str, line: int = 0) -> None:
+        """The same, once for all sentences about this."""
+        if about in self._told:
             return
-        self._told.add((sentence, line))
+        self._told.add(about)
         label = Source(self._filename, line, "").label  # a name of no file, so that no second line is shown
         warnings.warn_explicit(" ".join(sentence.split()), StagedCellWarning, label, line or 1, registry={})

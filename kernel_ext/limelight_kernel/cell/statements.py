@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
+
+from limelight.user_code.source_line import Source, at
 
 _FLOW = (ast.If, ast.While, ast.For)
 _HEADED = (*_FLOW, ast.With, ast.Try, ast.Match)
@@ -88,3 +91,34 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
     blocks += [part.body for name in ("handlers", "cases") for part in getattr(statement, name, [])]
     return [block for block in blocks if block]
+
+
+def where_bound(tree: ast.Module, filename: str, path: str) -> str:
+    """The first line of a cell that mentions the name with which a path starts, as a suffix for a message."""
+    name = re.match(r"\w*", path)
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if name is not None and name[0] in (getattr(node, "id", None), getattr(node, "name", None))
+        if isinstance(node, ast.expr | ast.stmt)
+    ]
+    return at(Source(filename, min(lines), "")) if lines else ""
+
+
+def line_of_step(tree: ast.Module, path: str) -> int:
+    r"""The first line of a cell that makes something of what it was, by `+=` or otherwise; 0 for none.
+
+    >>> line_of_step(ast.parse("cfg.n = 3\ncfg.n += 1"), "cfg.n")
+    2
+    """
+    steps = [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.AugAssign) and ast.unparse(node.target) == path)
+        or (
+            isinstance(node, ast.Assign)
+            and path in map(ast.unparse, node.targets)
+            and path in map(ast.unparse, ast.walk(node.value))
+        )
+    ]
+    return min(steps, default=0)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from limelight_kernel.cell.compiled_cell import Cell
 
 STAGED, FUSED, CONSTANT, DEAD, MERGED = "staged", "fused", "constant", "dead", "merged"
-TRACE_TIME, RESULT = "trace-time only", "result"
+TRACE_TIME, WRITTEN_BACK, RESULT = "trace-time only", "written back", "result"
 
-GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○", RESULT: "▸", "": " "}
+GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○"}
+GLYPHS |= {WRITTEN_BACK: "\N{LEFTWARDS ARROW WITH HOOK}", RESULT: "▸", "": " "}
 MEANING = {
     STAGED: "runs in the graph on every call",
     FUSED: "runs in the graph, evaluated in one go with the other ops of its group",
@@ -36,6 +37,7 @@ MEANING = {
     DEAD: "nothing uses what it computes, so it was dropped",
     MERGED: "another line computes the same, or it was simplified away",
     TRACE_TIME: "no op of the graph: Python ran it while tracing, if at all, and does not on a cache hit",
+    WRITTEN_BACK: "no op of the graph: a change in place, which each run makes again",
     RESULT: "names the value that the cell shows",
 }
 

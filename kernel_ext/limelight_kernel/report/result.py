@@ -10,8 +10,9 @@ from typing import Any
 
 import limelight_widgets as views
 from limelight.user_code.source_line import Source
+from limelight_kernel.report.cell_state import StateRemark, state_remarks
 from limelight_kernel.report.gradients import Gradients
-from limelight_kernel.report.line_marks import Line, annotate
+from limelight_kernel.report.line_marks import TRACE_TIME, WRITTEN_BACK, Line, annotate
 from limelight_kernel.report.listing import NONE, SENTENCES, TABLES, html_legend, html_listing, text_listing, wrapped
 from limelight_kernel.report.node_history import plans
 from limelight_kernel.report.side_by_side import widget_bundle
@@ -65,10 +66,19 @@ class StageResult:
         filename = self.staged.cell.filename
         code = plans(optimised.graph, filename, self.entry.tier) if "plan" in self.parts else {}
         said: dict[int, tuple[str, ...]] = {}
-        for one in self.surprises:
+        remarks = state_remarks(self.staged, self.entry)
+        written = {one.line for one in remarks if one.is_written}
+        told: list[Surprise | StateRemark] = [*self.surprises, *remarks]
+        for one in told:
             said[one.line] = (*said.get(one.line, ()), str(one))
         return tuple(
-            replace(line, remarks=said.get(line.number, ()), plan=tuple(code.get(line.number, ()))) for line in lines
+            replace(
+                line,
+                mark=WRITTEN_BACK if line.mark == TRACE_TIME and line.number in written else line.mark,
+                remarks=said.get(line.number, ()),
+                plan=tuple(code.get(line.number, ())),
+            )
+            for line in lines
         )
 
     @cached_property

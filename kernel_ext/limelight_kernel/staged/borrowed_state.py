@@ -7,18 +7,23 @@ has changed is told, and everything is put back.
 
 from __future__ import annotations
 
+import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 import limelight as ll
 from limelight.core import nest
-from limelight.core.tensor import Tensor
+from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight_kernel.inputs.pins import Pinned
+from limelight_kernel.staged.array_stand_ins import stand_for_array
 from limelight_kernel.staged.contents import (
     ATOMS,
     CONTAINERS,
+    MOST,
     Contents,
     Holder,
     Path,
@@ -30,7 +35,7 @@ from limelight_kernel.staged.contents import (
     set_attribute,
 )
 
-_MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
+_ABSENT: Final = object()
 
 
 class Place(NamedTuple):
@@ -88,9 +93,12 @@ class BorrowedState:
 
     Args:
         originals: what each input means in the notebook.
+        one_each: whether what can be reached in several ways is one stand-in, since the code compares identities.
     """
 
-    def __init__(self, originals: Mapping[str, Any]) -> None:
+    def __init__(self, originals: Mapping[str, Any], one_each: bool = False) -> None:
+        self._one_each = one_each
+        self._first: dict[int, Any] = {}  # the stand-in of each tensor, variable and array, by the original's id
         self.places: dict[int, tuple[Any, Place]] = {}
         self.stand_ins: dict[int, tuple[Any, Place, Any]] = {}  # what stands for what: (stand-in, place, original)
         self._real: dict[tuple[int, bool], tuple[Holder, Place, Contents]] = {}
@@ -98,11 +106,12 @@ class BorrowedState:
         self._replaced: dict[int, tuple[Any, Any]] = {}
         self._emptied: set[tuple[int, bool]] = set()
         self._owned: set[int] = set()  # ids of limelight's own objects, and of the containers that these keep
+        self._newest = 0  # of the uids of variables that there were before the code ran
         self._walk((Place(name), value) for name, value in originals.items() if type(value) not in ATOMS)
 
     def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
         waiting = deque(roots)
-        while waiting and len(self.places) < _MOST:
+        while waiting and len(self.places) < MOST:
             place, x = waiting.popleft()
             if id(x) in self.places:
                 continue
@@ -139,7 +148,21 @@ class BorrowedState:
 
     def begin(self) -> None:
         """From here on the code runs."""
+        self._newest = new_uid()
+        if self._one_each:
+            self._stand_everywhere()
         self._lent = {key: holder.contents() for key, (holder, _, _) in self._real.items()}
+
+    def _stand_everywhere(self) -> None:
+        """Puts the stand-ins where inputs can be reached through objects, but for what the library keeps."""
+        for holder, _, _ in self._real.values():
+            if isinstance(holder.of, set | types.CellType) or id(holder.of) in self._owned:
+                continue
+            inside = holder.contents()
+            if isinstance(inside, dict):
+                holder.put({key: self._first.get(id(x), x) for key, x in inside.items()})
+            elif isinstance(inside, list):
+                holder.put([self._first.get(id(x), x) for x in inside])
 
     def _fill(self, x: Any, traced: Any, place: Place) -> Any:
         if isinstance(traced, Pinned):
@@ -147,7 +170,11 @@ class BorrowedState:
         node = nest.opened(traced)
         if node is None:
             if traced is not x:
+                if isinstance(x, np.ndarray):
+                    stand_for_array(traced)
                 self.stand_ins[id(traced)] = traced, place, x
+                first = self._first.setdefault(id(x), traced)
+                return first if self._one_each else traced
             return traced
         parts = nest.opened(x)
         assert parts is not None, "what the tracer passes has the structure of what it was given"
@@ -190,8 +217,8 @@ class BorrowedState:
         found = []
         for key, (holder, place, _) in self._real.items():
             before, now = self._lent[key], holder.contents()
-            if self._is_kept(holder, before, now):
-                now = _without_state(before, now)
+            if not same(before, now):
+                before = _with(before, self._state_made(holder, before, now))
             if not same(before, now):
                 found.append(Change(holder, place, before, now, key in self._emptied))
         return found
@@ -200,19 +227,40 @@ class BorrowedState:
         """Puts everything back, but for such state."""
         for key, (holder, _, real) in self._real.items():
             before, now = self._lent.get(key), holder.contents()
-            if before is not None and self._is_kept(holder, before, now):
-                holder.put(_kept(real, before, now))
-            else:
+            if before is None or same(before, now):
                 holder.put(real)
+            else:
+                holder.put(_with(real, self._state_made(holder, before, now)))
 
-    def _is_kept(self, holder: Holder, before: Contents, now: Contents) -> bool:
-        """Whether variables or layers have been made, and put there: a second trace must find them."""
-        if same(before, now):
+    def _state_made(self, holder: Holder, before: Contents, now: Contents) -> Contents:
+        """What has been put there once and for all, because a second trace must find it: new variables, new layers.
+
+        With these goes what else has been set beside them (`self.built = True`), and whatever a layer has set of its
+        own; but for tensors, which each run computes, for what the notebook had anyway, and for counters.
+        """
+        if isinstance(before, dict) and isinstance(now, dict):
+            new = {key: x for key, x in now.items() if before.get(key, _ABSENT) is not x}
+            if id(holder.of) not in self._owned and not any(map(self._is_new_state, new.values())):
+                return {}
+            return {key: x for key, x in new.items() if not self._is_of_each_run(before.get(key), x)}
+        known = {id(x) for x in before}
+        made = [x for x in now if id(x) not in known and self._is_new_state(x)]
+        return set(made) if isinstance(now, set) else made
+
+    def _is_of_each_run(self, before: Any, x: Any) -> bool:
+        if type(x) in (int, float):
+            return type(before) is type(x)
+        return _is_symbolic(x) or id(x) in self.stand_ins or id(x) in self.places
+
+    def _is_new_state(self, x: Any, depth: int = 3) -> bool:
+        """Whether `x` is a variable or a layer that the code has made, or holds one."""
+        if isinstance(x, Resource):
+            return x._uid > self._newest  # a stand-in has the uid of its variable
+        if isinstance(x, ll.Module):
+            return id(x) not in self.places
+        if not isinstance(x, (*CONTAINERS, tuple)) or depth == 0 or id(x) in self.places:
             return False
-        if id(holder.of) in self._owned:
-            return True
-        known = {id(x) for x in _values(before)}
-        return any(_is_state(x) for x in _values(now) if id(x) not in known)
+        return any(self._is_new_state(child, depth - 1) for child in (x.values() if isinstance(x, dict) else x))
 
 
 def _step(kind: Any, key: Any) -> Step:
@@ -221,33 +269,11 @@ def _step(kind: Any, key: Any) -> Step:
     return Step("attribute", key)
 
 
-def _values(contents: Contents) -> Iterator[Any]:
-    yield from contents.values() if isinstance(contents, dict) else contents
-
-
-def _is_state(x: Any, depth: int = 3) -> bool:
-    if isinstance(x, Resource | ll.Module):
-        return True
-    if not isinstance(x, (*CONTAINERS, tuple)) or depth == 0:
-        return False
-    return any(_is_state(child, depth - 1) for child in (x.values() if isinstance(x, dict) else x))
-
-
-def _without_state(before: Contents, now: Contents) -> Contents:
-    """`before`, with the tensors of the trace that have been put there since."""
-    if not isinstance(before, dict) or not isinstance(now, dict):
-        return before
-    return {**before, **{key: x for key, x in now.items() if before.get(key) is not x and _is_symbolic(x)}}
-
-
-def _kept(real: Contents, before: Contents, now: Contents) -> Contents:
-    """`now`, with the originals of the stand-ins that were lent, and without tensors of the trace."""
-    pairs = zip(_values(before), _values(real), strict=True)
-    originals = {id(lent): original for lent, original in pairs}
-    if isinstance(now, dict):
-        return {k: originals.get(id(x), x) for k, x in now.items() if id(x) in originals or not _is_symbolic(x)}
-    left = [originals.get(id(x), x) for x in now if id(x) in originals or not _is_symbolic(x)]
-    return set(left) if isinstance(now, set) else left
+def _with(contents: Contents, made: Contents) -> Contents:
+    """Contents with what has been made."""
+    if isinstance(contents, dict) and isinstance(made, dict):
+        return {**contents, **made}
+    return {*contents, *made} if isinstance(contents, set) else [*contents, *made]
 
 
 def _is_symbolic(x: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
-from limelight_kernel.staged.recipes import Composite, Constant, Input, Recipe, Result, Run
+from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, Input, Recipe, Result, Run
 from limelight_widgets.format import shortened
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, range)
@@ -112,6 +112,9 @@ def kind_of_recipe(recipe: Recipe, specs: Sequence[object], inputs: Mapping[str,
     """What a recipe makes, in a few words; `specs` are those of the graph's outputs."""
     if isinstance(recipe, Result):
         return kind_of(specs[recipe.index])
+    if isinstance(recipe, ArrayResult):
+        spec: Any = specs[recipe.index]
+        return f"an array of {spec.dtype.name}{list(spec.shape)}"
     if isinstance(recipe, Constant | Input):
         return kind_of(recipe.make(Run((), inputs)))
     if not isinstance(recipe, Composite):

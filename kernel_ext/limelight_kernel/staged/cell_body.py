@@ -16,13 +16,15 @@ from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
 from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
-from limelight_kernel.staged.recipes import Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.identities import questions
+from limelight_kernel.staged.recipes import ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
 _REMEMBERS: Final = functools._lru_cache_wrapper
@@ -44,6 +46,16 @@ class OutputTemplate:
     changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
 
+    def counters(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Attributes that are numbers and become others at each run, as code, with what they are now."""
+        return [
+            (path, old)
+            for write in self.writes
+            if isinstance(write, Write) and write.attributes
+            for path, old, new in write.constants(inputs)
+            if type(old) in (int, float) and type(new) is type(old) and new != old
+        ]
+
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
@@ -55,23 +67,30 @@ class OutputTemplate:
 
 
 def split_outputs(
-    made: Made, state: BorrowedState, unconnected: tuple[NoneGradient, ...] = (), arrays: frozenset[str] = frozenset()
+    made: Made,
+    state: BorrowedState,
+    cell: Cell,
+    unconnected: tuple[NoneGradient, ...] = (),
+    arrays: frozenset[str] = frozenset(),
 ) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
     """Splits what a body made into what only the trace knows, and the tensors that the graph computes.
 
     Args:
         made: what it made.
         state: what it was lent.
+        cell: where it is from.
         unconnected: the gradients that are None.
         arrays: the names that mean arrays of NumPy's, and are changed in place.
     """
-    book, changes = RecipeBook(state), state.changes()
+    book, changes = RecipeBook(state, functools.partial(where_bound, cell.tree, cell.filename)), state.changes()
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[RESULT] = book.output("result", made.result)
     into_arrays = [
-        ArrayWrite(Place(name), recipes.pop(name)) for name in arrays if isinstance(recipes.get(name), Result)
+        ArrayWrite(Place(name), recipes.pop(name))
+        for name in arrays
+        if isinstance(recipes.get(name), Result | ArrayResult)
     ]
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
@@ -97,6 +116,8 @@ class Body(threading.local):
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
+        self.questions = questions(cell.tree)
+        self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
@@ -106,12 +127,13 @@ class Body(threading.local):
         self.deletes: frozenset[str] = frozenset()
         self.originals: Mapping[str, Any] = {}
         self.last: OutputTemplate | None = None
+        self.used: Any = None  # the trace that this thread's call has found, or made
 
     def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
         """The cell's tensors, from its inputs as the tracer passes them."""
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
-        state = BorrowedState(self.originals)
+        state = BorrowedState(self.originals, self.one_each)
         memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
             values = {
@@ -122,7 +144,7 @@ class Body(threading.local):
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-            self.last, tensors = split_outputs(made, state, tuple(unconnected), self._changed_arrays())
+            self.last, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
         finally:
             state.restore()
             for x, misses in memories:

@@ -26,6 +26,7 @@ ATOMS: Final = frozenset([
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice, types.ModuleType,
     types.BuiltinFunctionType, types.CodeType,
 ])  # fmt: skip
+MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
 CONTAINERS: Final = (list, dict, set, deque)
 _MISSING: Final = object()
 _SPECIAL: Final = frozenset(["__dict__", "__weakref__"])
@@ -182,7 +183,7 @@ def _cell(x: types.CellType) -> list[Any]:
 
 def _put_cell(x: types.CellType, new: list[Any]) -> None:
     if new:
-        x.cell_contents = new[0]
+        x.cell_contents = new[-1]  # of what was there and what has been made
     else:
         del x.cell_contents
 

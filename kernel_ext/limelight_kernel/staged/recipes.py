@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
+import numpy as np
+
 import limelight as ll
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
+from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
@@ -59,6 +62,18 @@ class Result:
 
     def make(self, run: Run) -> Any:
         return run.tensors[self.index]
+
+
+@dataclass(eq=False, slots=True)
+class ArrayResult:
+    """A result of the graph as an array of NumPy's, or a scalar of it: arithmetic of arrays alone gives arrays."""
+
+    index: int
+
+    def make(self, run: Run) -> Any:
+        if id(self) not in run.made:
+            run.made[id(self)] = np.array(run.tensors[self.index].numpy())[()]
+        return run.made[id(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +137,12 @@ class RecipeBook:
 
     Args:
         state: what was lent to the trace.
+        where: says on which line of the cell a path is made, for messages: " (In[3] line 2: it = iter(xs))".
     """
 
-    def __init__(self, state: BorrowedState) -> None:
+    def __init__(self, state: BorrowedState, where: Callable[[str], str] = lambda path: "") -> None:
         self._state = state
+        self._where = where
         self._met: dict[int, _Met] = {}
         self._written: dict[int, Recipe] = {}
         self._results: dict[int, int] = {}
@@ -188,7 +205,7 @@ class RecipeBook:
         if isinstance(met.value, Function):
             raise LeakedTensorError(
                 f"`{met.name}`, a staged function, closes over a tensor of the cell, which has a value only when the "
-                "graph runs. Give it that tensor as an argument, or make it in a cell below"
+                f"graph runs. Give it that tensor as an argument, or make it in a cell below{self._where(met.name)}"
             )
         holder = Holder(met.value, True)
         now = {step.key: x for step, x in met.inside if step.kind == "attribute" and self._is_hot(x)}
@@ -211,7 +228,7 @@ class RecipeBook:
             return Constant(x)
         place = self._place(x)
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
-            return Result(self._result(x, name, named))
+            return self._array(x, name) if isinstance(x, SymbolicArray) else Result(self._result(x, name, named))
         if place is not None:
             return Input(place)
         known = self._written.get(id(x))
@@ -223,6 +240,11 @@ class RecipeBook:
             return False
         known = self._state.stand_ins.get(id(x))
         return not named or (known is not None and not isinstance(known[2], Tensor))
+
+    def _array(self, x: SymbolicArray, name: str) -> Recipe:
+        if id(x) not in self._written:
+            self._written[id(x)] = ArrayResult(self._result(x, name, named=False))
+        return self._written[id(x)]
 
     def _result(self, x: Tensor, name: str, named: bool) -> int:
         first = self._results.setdefault(id(x), len(self.tensors))
@@ -237,6 +259,7 @@ class RecipeBook:
             raise LeakedTensorError(
                 f"`{name}` is an iterator of type {type(x).__name__}, made while the cell is traced: later runs would "
                 "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
+                f"{self._where(name)}"
             )
         if isinstance(x, CONTAINERS) or (met.hot and _is_object(x)):
             composite = Composite(_blank(x))

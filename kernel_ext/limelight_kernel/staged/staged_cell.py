@@ -7,6 +7,7 @@ import dataclasses
 import re
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.cell.statements import line_of_step
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
@@ -39,6 +41,7 @@ from limelight_kernel.line.options import Options
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
+from limelight_kernel.staged.identities import identities
 from limelight_widgets.format import counted
 
 
@@ -81,6 +84,7 @@ class StagedCell(Function):
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
@@ -160,6 +164,16 @@ class StagedCell(Function):
         template = self._templates.get(entry)
         return [] if template is None else template.names
 
+    def written_back(self, entry: Any) -> tuple[str, ...]:
+        """What each run with a trace changes in place, as code: `history`, `d['w']`, `box.t`."""
+        template = self._templates.get(entry)
+        return () if template is None else tuple(dict.fromkeys(x for write in template.writes for x in write.paths))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What is read through objects, and compared at each run, as code: `cfg.rate`."""
+        return self._object_reads.paths
+
     def unconnected(self, entry: Any) -> tuple[NoneGradient, ...]:
         """The gradients that were None when a trace was made."""
         template = self._templates.get(entry)
@@ -237,6 +251,10 @@ class StagedCell(Function):
         through_objects = self._object_reads(values, self._body.writes)
         refuse_consumed(self._object_reads.consumed)
         same, shared = sharing(values)
+        if self._body.questions:
+            one_each = identities(self._body.questions, values, self._body.writes)
+            self._body.one_each = one_each is not None
+            same = ", ".join([x for x in (same, one_each) if x])
         sent = {
             name: self._fitted(name, value, specs[name])
             if name in specs
@@ -295,8 +313,9 @@ class StagedCell(Function):
                 return entry, self.trace_count == traced, ()
             self.uncounted = entry if self.trace_count != traced else self.uncounted
         hits = [(entry, entry.hits) for entry in self.trace_cache]
+        self._body.used = None
         tensors = super().__call__(**sent)
-        used = next((entry for entry, before in hits if entry.hits != before), None)
+        used = self._body.used or next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
     def _trace_body(self, call: Any, creation: Any) -> Any:
@@ -316,12 +335,14 @@ class StagedCell(Function):
         return True
 
     def _note_hit(self, entry: Any) -> None:
+        self._body.used = entry
         if entry is not self.uncounted:
             super()._note_hit(entry)
         self.uncounted = None
 
     def _note_trace(self, entry: Any) -> None:
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
+        self._body.used = entry
         if self._body.last is not None:
             self._templates[entry] = self._body.last
             self._describe(entry)
@@ -329,6 +350,22 @@ class StagedCell(Function):
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
+            self._warn_of_counters(self._templates.get(entry))
+
+    def _warn_of_counters(self, template: OutputTemplate | None) -> None:
+        """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
+        for path, value in [] if template is None else template.counters(self._body.originals):
+            line = line_of_step(self.cell.tree, path)
+            self._changed[path] += 1
+            if path not in self.compared or not (line or self._changed[path] > 1):  # it may be set once and for all
+                continue
+            self.warnings.warn_once(
+                path,
+                f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
+                f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
+                f"`{path}.assign_add(...)`",
+                line,
+            )
 
     def _describe(self, entry: Any) -> None:
         """What `help` shows: the inputs and outputs of the newest trace."""

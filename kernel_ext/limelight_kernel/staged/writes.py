@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from limelight_kernel.staged.borrowed_state import Change, Itself, Place
 from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
-from limelight_kernel.staged.recipes import Recipe, RecipeBook, Run
+from limelight_kernel.staged.recipes import Constant, Recipe, RecipeBook, Run
 
 _GONE: Final = object()
 Apply: TypeAlias = Callable[[], None]
@@ -37,6 +37,26 @@ class Write:
     whole: bool = False
     adds: bool = False
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is changed, as code."""
+        root = str(self.place)
+        if self.whole or self.adds or not isinstance(self.place, Place):
+            return (root,)
+        kind = "attribute" if self.attributes else "item"
+        keys = [*[key for key, _ in self.items], *self.gone]
+        return tuple([root if key is None else Step(kind, key).after(root) for key in keys])
+
+    def constants(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+        """What is set to values of the trace: as code, what stands there now, and the value."""
+        old, root = Holder(self.place.find(inputs), self.attributes).contents(), str(self.place)
+        kind = "attribute" if self.attributes else "item"
+        return [
+            (Step(kind, key).after(root), old.get(key), recipe.value)
+            for key, recipe in self.items
+            if isinstance(old, dict) and isinstance(recipe, Constant)
+        ]
+
     def prepared(self, run: Run) -> Apply:
         """Finds and makes all that is needed, before anything is changed; returns what makes the change."""
         holder = Holder(self.place.find(run.inputs), self.attributes)
@@ -55,10 +75,14 @@ class ArrayWrite:
     place: Place
     recipe: Recipe
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (str(self.place),)
+
     def prepared(self, run: Run) -> Apply:
         """Finds the array and its new numbers; returns what makes the change."""
         array, new = self.place.find(run.inputs), self.recipe.make(run)
-        return lambda: np.copyto(array, new.numpy(), casting="same_kind")
+        return lambda: np.copyto(array, np.asarray(new), casting="same_kind")
 
 
 def _add(x: Any, items: list[tuple[Any, Any]]) -> None:

@@ -22,7 +22,8 @@ def flat(text):
 def test_side_effects_of_tracing_stand_under_their_lines(notebook):
     ran = notebook("%%stage -o ran\nprint('hello')\nnoise = np.random.normal()\ny = x + noise\nseen.append(1)")
     lines = notebook("ran.lines").value
-    assert [bool(line.remarks) for line in lines] == [True, True, False, False]
+    assert [bool(line.remarks) for line in lines] == [True, True, False, True]
+    assert lines[3].remarks == ("↩ written back at each run: `seen`",)
     text = flat(ran.text)
     assert "2 ○ trace-time only print('hello') ⚠ print: `print(...)` prints once for each trace" in text
     assert "⚠ host randomness: `np.random.normal(...)` draws once for each trace" in text

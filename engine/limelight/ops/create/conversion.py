@@ -62,7 +62,7 @@ def asarray(
         if dtype is not None and dtypes.dtype(dtype) != obj.dtype:
             _check_copy_allowed(copy, f"it is {obj.dtype.name}, not {dtypes.dtype(dtype).name}")
             return obj.astype(dtype)
-        return obj
+        return obj._as_own()
     if copy is False:
         return _share_memory(obj, dtype)
     if dtype is not None and has_own_dtype(obj):

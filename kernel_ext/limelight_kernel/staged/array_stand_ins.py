@@ -1,0 +1,187 @@
+"""What stands for an array of NumPy's while a cell is traced, so that arithmetic of arrays alone gives arrays.
+
+In a plain cell `a * 2`, `a.sum()` and `np.exp(a)` of an array are NumPy's, and give arrays of NumPy's dtypes; with a
+tensor in them they are limelight's. A stand-in is a symbolic tensor that does the same: its operators and methods give
+stand-ins as long as no tensor takes part, of the dtype that NumPy itself says for operands of these types and shapes.
+What the cell leaves of them in the notebook is an array after each run (`recipes.ArrayResult`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+import limelight as ll
+from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
+from limelight.core.tensor import Tensor, new_uid
+from limelight.staging.symbolic import SymbolicTensor
+
+_PLAIN: Final = (
+    *(bool, int, float, complex, np.ndarray, np.generic),
+    *(str, type(None), type(Ellipsis), slice, range, type, np.dtype),
+)
+_ARITHMETIC: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+_BY_ELEMENTS: Final = frozenset([
+    *[f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r")],
+    *[f"__{name}__" for name in ("neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge")],
+])  # fmt: skip
+_METHODS: Final = (
+    *("__matmul__", "__rmatmul__", "__divmod__", "__rdivmod__", "all", "any", "argmax", "argmin", "argsort", "astype"),
+    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "reshape", "round", "squeeze", "std"),
+    *("sum", "transpose", "var"),
+)
+_CASTS: Final = {
+    **dict.fromkeys(("sum", "prod", "cumsum", "cumprod"), "always"),
+    **dict.fromkeys(("mean", "std", "var"), "to floats"),
+    **dict.fromkeys(_BY_ELEMENTS, "to floats"),
+}
+"""What computes in the dtype of its result, rather than in that of its operands."""
+
+_LIKE_OURS: Final = {
+    **{name: name for name in ("stack", "where", "expand_dims", "flip", "roll", "tile", "repeat", "broadcast_to")},
+    "concatenate": "concat",
+    "squeeze": "squeeze",
+    "reshape": "reshape",
+    "clip": "clip",
+    "outer": "outer",
+}
+"""Functions of NumPy's that are no ufuncs, and the ops that take the same."""
+
+
+class SymbolicArray(SymbolicTensor):
+    """Stands for an array of NumPy's, or for what is computed of such alone."""
+
+    __slots__ = ()
+
+    def _as_own(self) -> Tensor:
+        """This as a tensor, as `ll.constant` makes one of an array."""
+        self._uid = self._uid or new_uid()
+        tensor = object.__new__(SymbolicTensor)
+        for name in ("_tracer", "_value", "_uid", "_device"):
+            setattr(tensor, name, getattr(self, name))
+        return tensor
+
+    @property
+    def T(self) -> Any:
+        """Transposed, as NumPy does with any number of axes."""
+        return self.transpose()
+
+    def __getitem__(self, key: Any) -> Any:
+        return _as_array(super().__getitem__(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __array_ufunc__(self, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+        ours = functools.partial(of_ufunc, self, ufunc, how)
+        if how != "__call__" or options:
+            return ours(*inputs, **options)
+        return _as_numpy_says(ufunc, ours, inputs, {}, "to floats", by_elements=ufunc.signature is None)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = _LIKE_OURS.get(func.__name__)
+        if name is not None:
+            return _as_numpy_says(func, getattr(ll, name), args, kwargs)
+
+        def ours(*args: Any, **kwargs: Any) -> Any:
+            return of_numpy(self, func, types, args, kwargs)
+
+        return _as_numpy_says(func, ours, args, kwargs, _CASTS.get(func.__name__, ""))
+
+
+def stand_for_array(traced: Any) -> None:
+    """Has a symbolic tensor be one that stands for an array."""
+    if type(traced) is SymbolicTensor:
+        traced.__class__ = SymbolicArray
+
+
+def _as_array(x: Any) -> Any:
+    stand_for_array(x)
+    return x
+
+
+def _of(name: str) -> Callable[..., Any]:
+    """A method that does what NumPy's does."""
+    tensors, arrays = getattr(SymbolicTensor, name), getattr(np.ndarray, name)
+
+    @functools.wraps(tensors)
+    def method(self: SymbolicArray, *args: Any, **kwargs: Any) -> Any:
+        return _as_numpy_says(arrays, tensors, (self, *args), kwargs, _CASTS.get(name, ""), name in _BY_ELEMENTS)
+
+    return method
+
+
+def _as_numpy_says(
+    numpy: Callable[..., Any],
+    ours: Callable[..., Any],
+    args: Any,
+    kwargs: dict[str, Any],
+    casts: str = "",
+    by_elements: bool = False,
+) -> Any:
+    """What `ours` computes: as arrays of NumPy's dtypes where no tensor takes part, else as it is.
+
+    Args:
+        numpy: the function of NumPy's, which is asked for the dtype.
+        ours: computes it for tensors.
+        args: what it is given.
+        kwargs: by name.
+        casts: when it computes in the dtype of its result: "always", "to floats", or never.
+        by_elements: whether sizes make no difference to the dtype.
+    """
+    if not _of_arrays_alone((*args, *kwargs.values())):
+        return ours(*args, **kwargs)
+    try:
+        said = numpy(*_samples(args, by_elements), **_samples(kwargs, by_elements))
+    except Exception:  # noqa: BLE001  # ours raises its own, or can do what NumPy cannot
+        return ours(*args, **kwargs)
+    kind = said.dtype if isinstance(said, np.ndarray | np.generic) else None
+    if kind is not None and (casts == "always" or (casts and kind.kind in "fc")):
+        args = [_cast(x, kind, casts) for x in args]
+    made = ours(*args, **kwargs)
+    if isinstance(made, tuple | list) and isinstance(said, tuple | list) and len(made) == len(said):
+        return type(said)([_like(x, one) for x, one in zip(made, said, strict=True)])
+    return _like(made, said)
+
+
+def _like(made: Any, said: Any) -> Any:
+    if not isinstance(made, SymbolicTensor) or not isinstance(said, np.ndarray | np.generic):
+        return made
+    right = made if made.dtype == said.dtype else SymbolicTensor.astype(made, said.dtype)
+    return _as_array(right)
+
+
+def _cast(x: Any, kind: np.dtype[Any], casts: str) -> Any:
+    """An operand of integers in the dtype of a result that has another kind, as NumPy casts it before it computes."""
+    if not isinstance(x, SymbolicArray | np.ndarray) or x.dtype == kind:
+        return x
+    if x.dtype.kind == kind.kind and casts != "always":
+        return x
+    return x.astype(kind) if isinstance(x, np.ndarray) else _as_array(SymbolicTensor.astype(x, kind))
+
+
+def _of_arrays_alone(given: Any) -> bool:
+    if isinstance(given, tuple | list):
+        return all(map(_of_arrays_alone, given))
+    return isinstance(given, (SymbolicArray, *_PLAIN))
+
+
+def _samples(given: Any, by_elements: bool) -> Any:
+    """Arrays of ones of the dtypes, and where that matters of the shapes, of the stand-ins; they take no memory."""
+    if isinstance(given, dict):
+        return {name: _samples(x, by_elements) for name, x in given.items()}
+    if isinstance(given, tuple | list):
+        return type(given)([_samples(x, by_elements) for x in given])
+    if by_elements and isinstance(given, np.ndarray):
+        return np.ones((1,) * given.ndim, given.dtype)
+    if not isinstance(given, SymbolicArray):
+        return given
+    sizes = [1 if by_elements or size is None else size for size in given.shape]
+    return np.broadcast_to(np.ones((), given.dtype), sizes)
+
+
+for _name in (*_BY_ELEMENTS, *_METHODS):
+    setattr(SymbolicArray, _name, _of(_name))
